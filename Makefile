@@ -1,0 +1,36 @@
+# Everything runs in .venv, which the first target that needs it makes: only Python 3.11+ with venv is assumed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+BENCH_READY := .venv/.bench-ready
+
+.PHONY: demo test check bench figures clean
+
+demo: $(READY)
+	$(BIN)/lenience demo
+
+test: check
+	$(BIN)/pytest -n 2 --dist worksteal
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(BENCH_READY)
+	$(BIN)/python -m benchmarks
+
+figures: $(READY)
+	$(BIN)/python docs/make_figures.py
+
+$(READY): pyproject.toml src/lenience/__about__.py
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(BENCH_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	touch $@
+
+clean:
+	rm -rf .venv dist build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,93 @@
+"""What is raised when the input cannot be used: one sentence with the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+
+class InputError(ValueError):
+    """A value that the software cannot work with."""
+
+
+class TooLargeError(InputError):
+    """A problem that would take more memory or time than allowed; the message says how much."""
+
+
+def number(field: str, value: object, allowed: str) -> float:
+    """Return ``value`` as a finite float, or raise an :class:`InputError` that names the field.
+
+    >>> number("cost", 1, "strictly between 0 and 1")
+    1.0
+    >>> number("cost", "much", "strictly between 0 and 1")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: cost must be a number strictly between 0 and 1, not 'much'
+    """
+    if isinstance(value, Real) and not isinstance(value, bool):
+        result = float(value)
+        if math.isfinite(result):
+            return result
+    raise refusal(field, value, f"a number {allowed}")
+
+
+def real(
+    field: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> float:
+    """Return ``value`` as a float with ``above < value < below`` and ``least <= value <= most``.
+
+    >>> real("cost", 1.5, above=0, below=1)
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: cost must be a number strictly between 0 and 1, not 1.5
+    """
+    allowed = _interval(above, below, least, most)
+    result = number(field, value, allowed)
+    if not (above < result < below and least <= result <= most):
+        raise refusal(field, value, f"a number {allowed}")
+    return result
+
+
+def whole(field: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+    """Return ``value`` as an int of at least ``least`` (and at most ``most``).
+
+    >>> whole("horizon", 0, least=1)
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: horizon must be a whole number of at least 1, not 0
+    """
+    allowed = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+    if isinstance(value, Real) and not isinstance(value, bool):
+        result = float(value)
+        if math.isfinite(result) and result == int(result):
+            integer = int(value)
+            if integer >= least and (most is None or integer <= most):
+                return integer
+    raise refusal(field, value, allowed)
+
+
+def refusal(field: str, value: object, allowed: str) -> InputError:
+    """The error for a field whose value is not one of those allowed."""
+    return InputError(f"{field} must be {allowed}, not {value!r}")
+
+
+def _interval(above: float, below: float, least: float, most: float) -> str:
+    if above > -math.inf and below < math.inf:
+        return f"strictly between {above:g} and {below:g}"
+    if least > -math.inf and most < math.inf:
+        return f"from {least:g} to {most:g}, both included"
+    if least > -math.inf and below < math.inf:
+        return f"from {least:g} to below {below:g}"
+    if above > -math.inf and most < math.inf:
+        return f"above {above:g} and at most {most:g}"
+    if above > -math.inf:
+        return f"above {above:g}"
+    if least > -math.inf:
+        return f"of at least {least:g}"
+    return "that is finite"

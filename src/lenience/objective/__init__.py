@@ -1,0 +1,1 @@
+"""What is to be maximised: one file an objective."""

@@ -1,0 +1,1 @@
+"""Who is accepted: one protocol, one file a policy."""

@@ -1,0 +1,1 @@
+"""The dynamic programs: one file a recursion, numbers in, numbers out."""

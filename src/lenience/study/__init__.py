@@ -1,0 +1,1 @@
+"""Comparisons, operating characteristics, regret: what policies do, computed exactly where possible."""

@@ -41,9 +41,7 @@ class Bounds(msgspec.Struct, frozen=True):
         """
         if factor == 0:
             return Bounds(0.0, 0.0)
-        return Bounds(
-            math.nextafter(self.lower * factor, -math.inf), math.nextafter(self.upper * factor, math.inf)
-        )
+        return Bounds(math.nextafter(self.lower * factor, -math.inf), math.nextafter(self.upper * factor, math.inf))
 
     def __str__(self) -> str:
         half = self.width / 2

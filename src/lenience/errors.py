@@ -66,7 +66,7 @@ def whole(field: str, value: object, *, least: int = 0, most: int | None = None)
     if isinstance(value, Real) and not isinstance(value, bool):
         result = float(value)
         if math.isfinite(result) and result == int(result):
-            integer = int(value)
+            integer = int(result)
             if integer >= least and (most is None or integer <= most):
                 return integer
     raise refusal(field, value, allowed)

@@ -22,7 +22,9 @@ What is promised. ``lower`` and ``upper`` enclose Q at every state, rounding inc
 - A state both of whose successors are proved stops is a stop (c > p̂ there), so the lower edge of the
   band falls by at most one state a row. Above a state where accepting is proved, accepting is optimal
   (Proposition 2), so the interior needs no comparison.
-- Q does not rise with s, so above the band's last state, 0 ≤ Q ≤ that state's upper bound.
+- Q does not rise with s, and at a fixed s it does not rise towards earlier rows above the band (it is γ
+  times a mean of values that are not larger), so above the band 0 ≤ Q ≤ the upper bound of the state that
+  was dropped last.
 """
 
 from __future__ import annotations
@@ -115,9 +117,9 @@ def solve_band(
     """Run the recursion from row ``last`` to row 0 and write the decisions of the first rows.
 
     ``f0`` is n₀ − s₀. With ``horizon``, ``last`` individuals arrive in all and the last row is exact;
-    otherwise it is enclosed. ``drop`` sets the upper edge: states whose Q is below
-    √(drop × Q at the boundary) are dropped. In row k the states j ≥ ``accept_from[k]`` are proved
-    accepted and the states j < ``stop_below[k]`` proved stops. Returns the fields of :class:`Band`.
+    otherwise it is enclosed. States whose Q is below ``drop`` are dropped from the top of the band. In row k the
+    states j ≥ ``accept_from[k]`` are proved accepted and the states j < ``stop_below[k]`` proved stops. Returns the
+    fields of :class:`Band`.
     """
     gamma_low = gamma * (1.0 - 1e-15)
     gamma_high = gamma * (1.0 + 1e-15)
@@ -153,8 +155,13 @@ def solve_band(
             if put_above(above, n, mean * (1.0 - mean) / (n + 1.0)) < drop:
                 break
             top += 1
+    above_band = 0.0  # an upper bound of Q at every state above the band
+    if not horizon and top < last:
+        above = max(-strike_distance(c, n0, s0, last, top + 1) / n, 0.0)
+        mean = min((s0 + top + 1) / n, 1.0)
+        above_band = put_above(above, n, mean * (1.0 - mean) / (n + 1.0))
 
-    # The band lives in a window of fixed size that slides down with the rows.
+    # The band lives in a window that slides down with the rows, and grows where the band does.
     window = 2 * (top - edge + 4) + 4096
     base = top + 3 - window
     index = np.arange(window).astype(np.float64)
@@ -200,15 +207,21 @@ def solve_band(
         if edge - base < 4:
             # Slide: move the band to the upper end of the window.
             count = top - edge + 1
+            start = edge - base
+            if 2 * count > window:
+                window *= 2
+                index = np.arange(window).astype(np.float64)
+                low = np.concatenate((low, np.zeros(window - low.size)))
+                high = np.concatenate((high, np.zeros(window - high.size)))
             shift = window - 3 - (top - base)
-            for i in range(count - 1, -1, -1):
-                low[edge - base + i + shift] = low[edge - base + i]
-                high[edge - base + i + shift] = high[edge - base + i]
+            for i in range(start + count - 1, start - 1, -1):
+                low[i + shift] = low[i]
+                high[i + shift] = high[i]
             base -= shift
 
         if top <= k:
             low[top + 1 - base] = 0.0
-            high[top + 1 - base] = high[top - base]
+            high[top + 1 - base] = above_band
         else:
             top = k
 
@@ -271,6 +284,7 @@ def solve_band(
             if k < table:
                 edge_width = max(edge_width, high[i] - low[i])
             while top > accepted + 2 and high[top - base] < drop:
+                above_band = high[top - base]
                 top -= 1
             if k == 0:
                 continue_low = low[i]
@@ -279,5 +293,13 @@ def solve_band(
     if edge > 0:
         stop = strike_distance(c, n0, s0, 0, 0) / n0
         stop *= remaining_weight(gamma, last) if horizon else 1.0
-        return stop * (1.0 - 1e-14), stop * (1.0 + 1e-14), continue_low, continue_high, undecided, edge_width, states
+        return (
+            stop * (1.0 - 1e-14),
+            stop * (1.0 + 1e-14),
+            continue_low,
+            continue_high,
+            undecided,
+            edge_width,
+            states,
+        )
     return low[-base], high[-base], continue_low, continue_high, undecided, edge_width, states

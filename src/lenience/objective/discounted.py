@@ -1,0 +1,80 @@
+"""Discounted(cost, discount): the sum of γ^i (y − c) over the individuals i accepted (the paper's Section 3.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lenience.belief import Belief
+from lenience.bounds import Bounds
+from lenience.certificate import Certificate
+from lenience.errors import real, whole
+from lenience.objective.base import check_cost, check_prior, check_tolerance
+
+if TYPE_CHECKING:
+    from lenience.policy.optimal import OptimalPolicy
+
+
+class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"):
+    """Total reward, each next individual's counting γ times the one before.
+
+    >>> problem = Discounted(cost=0.8, discount=0.99)
+    >>> policy = problem.solve(prior=Belief(n=2, s=1))
+    >>> policy.accepts(Belief(10, 7))
+    True
+    >>> print(policy.value(Belief(10, 7)))
+    0.562832166... ± ...
+    """
+
+    cost: float
+    discount: float
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))
+        msgspec.structs.force_setattr(self, "discount", real("discount", self.discount, least=0, below=1))
+
+    @classmethod
+    def from_rates(cls, cost: float, arrivals: float, discount_rate: float) -> Discounted:
+        """From arrivals and a discount rate per unit of time: γ = λ/(λ + r) for Poisson arrivals.
+
+        The value of the policy is as of the first arrival; times γ it is the value before it.
+
+        >>> Discounted.from_rates(cost=0.8, arrivals=50, discount_rate=0.1).discount
+        0.998003992015968
+        """
+        rate = real("arrivals", arrivals, above=0)
+        money = real("discount_rate", discount_rate, above=0)
+        return cls(cost=cost, discount=rate / (rate + money))
+
+    def solve(
+        self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
+    ) -> OptimalPolicy:
+        """The optimal policy for the first ``rows`` belief sizes n from the prior on, with its certificate.
+
+        The look-ahead is chosen so that values are known to within ``tolerance`` (or as well as
+        floating-point numbers allow). Given, it fixes the last row instead: the paper's
+        N is ``prior.n + rows − 1 + look_ahead``.
+        """
+        from lenience.policy.optimal import OptimalPolicy
+        from lenience.solver.stopping import solve_discounted
+
+        check_prior(prior)
+        rows = whole("rows", rows, least=1)
+        tolerance = check_tolerance(tolerance)
+        if look_ahead is not None:
+            look_ahead = whole("look_ahead", look_ahead, least=0)
+        found = solve_discounted(prior.n, prior.s, self.cost, self.discount, rows, tolerance, look_ahead)
+        certificate = Certificate(tolerance, rows, found.look_ahead, found.undecided, found.width, found.states)
+        return OptimalPolicy(self, prior, found.accept_from, certificate)
+
+    def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        from lenience.solver.stopping import solve_discounted
+
+        found = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
+        return found.value, found.continuation
+
+    def after(self, acceptances: int) -> Discounted:
+        """The same: the future looks alike at every time."""
+        return self

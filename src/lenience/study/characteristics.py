@@ -1,0 +1,116 @@
+"""characteristics: what a policy does to a population, exactly: what learning costs, whom it shuts out by bad luck."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from lenience.belief import Belief
+from lenience.bounds import Bounds
+from lenience.errors import InputError, real, refusal, whole
+from lenience.objective.base import check_prior
+from lenience.objective.discounted import Discounted
+from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.protocol import Policy
+
+ROUNDING = 1e-12  # sums of up to 10⁵ probabilities, each carried through as many products
+
+
+class Characteristics(msgspec.Struct, frozen=True, eq=False):
+    """The operating characteristics of a policy at a true success probability, or averaged over a belief.
+
+    ``stops`` is the probability of ever stopping for good; ``stops_at[k]`` that of stopping after exactly k
+    acceptances; ``accepted`` the expected number accepted; ``reward`` the expected (discounted) reward;
+    ``shut_out`` the probability of shutting out for good a population with p > c (nothing where p ≤ c).
+    """
+
+    p: float | None
+    cost: float
+    stops: Bounds
+    stops_at: np.ndarray[Any, np.dtype[np.float64]]
+    accepted: Bounds
+    reward: Bounds
+    shut_out: Bounds | None
+
+    def __repr__(self) -> str:
+        whom = "averaged over the belief" if self.p is None else f"p={self.p}"
+        return f"Characteristics({whom}, stops={self.stops}, accepted={self.accepted}, reward={self.reward}, ...)"
+
+
+def characteristics(
+    policy: Policy,
+    p: float | None = None,
+    objective: Discounted | FiniteHorizon | None = None,
+    belief: Belief | None = None,
+    rows: int = 10_000,
+) -> Characteristics:
+    """The exact operating characteristics at a true ``p``, or averaged over the belief where none is given.
+
+    The objective and the starting belief are the policy's own where it has them. With an infinite horizon the walk is
+    followed over ``rows`` acceptances and what may happen afterwards is in the bounds.
+
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> good = characteristics(policy, p=0.9)
+    >>> print(good.shut_out)
+    0.265645860... ± ...
+    >>> bad = characteristics(policy, p=0.7)
+    >>> print(bad.accepted)
+    10.018577... ± ...
+    """
+    from lenience.solver.forward import Later, later_acceptances, later_stops, walk
+
+    goal = _own(policy, "objective", objective)
+    start = check_prior(_own(policy, "prior", belief), "belief")
+    if not isinstance(goal, Discounted | FiniteHorizon):
+        raise refusal("objective", goal, "a Discounted or a FiniteHorizon objective")
+    truth = None if p is None else real("p", p, least=0, most=1)
+    rows = whole("rows", rows, least=1, most=100_000)
+    cost, discount = goal.cost, goal.discount
+    if isinstance(goal, FiniteHorizon):
+        _refuse_mixed(policy, start, goal.horizon)
+        rows = goal.horizon
+    found = walk(policy, start.n, start.s, cost, discount, rows, truth)
+
+    stopped, deserving = float(found.stopped.sum()), float(found.stopped_deserving.sum())
+    accepted, earned = float(found.moving.sum()), float(found.earned.sum())
+    more, tail, later = 0.0, 0.0, Later(0.0, 0.0, 0.0)
+    if isinstance(goal, Discounted):
+        later = later_stops(policy, found, start.n, start.s, cost, rows, truth)
+        more = later_acceptances(policy, found, start.n, start.s, rows, truth)
+        tail = (float(found.left_weight.sum()) + found.aside) / (1.0 - discount)
+    slack = ROUNDING * (1.0 + accepted)
+    return Characteristics(
+        p=truth,
+        cost=cost,
+        stops=_probability(stopped + later.stop_lower, stopped + later.stop_upper),
+        stops_at=found.stopped,
+        accepted=Bounds(accepted - slack, accepted + more + slack),
+        reward=Bounds(earned - tail - slack, earned + tail + slack),
+        shut_out=None
+        if truth is not None and truth <= cost
+        else _probability(deserving, deserving + later.deserving_upper),
+    )
+
+
+def _probability(lower: float, upper: float) -> Bounds:
+    return Bounds(max(lower - ROUNDING, 0.0), min(upper + ROUNDING, 1.0))
+
+
+def _own(policy: Policy, name: str, given: object) -> object:
+    value = getattr(policy, name, None) if given is None else given
+    if value is None:
+        raise InputError(f"{'belief' if name == 'prior' else name} must be given: this policy has none of its own")
+    return value
+
+
+def _refuse_mixed(policy: Policy, start: Belief, horizon: int) -> None:
+    """Over a finite horizon the walk by acceptances is the walk in time only if every decision is certain."""
+    for k in range(min(horizon, 64)):
+        probability = policy.acceptance(start.n + k, start.s + np.arange(k + 1))
+        if np.any((probability > 0.0) & (probability < 1.0)):
+            raise InputError(
+                "policy must accept with probability 0 or 1 for characteristics over a finite horizon; use a "
+                "Discounted objective, or simulate"
+            )

@@ -30,7 +30,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name not in COMMANDS:
-            return None
+            ctx.fail(f"no command {cmd_name!r}; there are {', '.join(sorted(COMMANDS))}")
         command = getattr(import_module(f"lenience.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command

@@ -16,6 +16,7 @@ from lenience.cli.options import (
     print_json,
     prior_option,
     show,
+    table,
 )
 from lenience.cli.progress import each
 
@@ -59,23 +60,19 @@ def characteristics(
     if as_json:
         print_json({"policy": "greedy" if greedy else "optimal", "characteristics": [_entry(one) for one in found]})
         return
-    from rich.table import Table
-
-    table = Table(
-        title=f"{'Greedy' if greedy else 'Optimal'} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}",
-        pad_edge=False,
-    )
+    name = "Greedy" if greedy else "Optimal"
+    grid = table(f"{name} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}")
     for heading in ("true p", "stops for good", "accepted", "reward", "shut out though p > c"):
-        table.add_column(heading, justify="right")
+        grid.add_column(heading, justify="right")
     for one in found:
-        table.add_row(
+        grid.add_row(
             "prior's" if one.p is None else f"{one.p:g}",
             show(one.stops, 4),
             show(one.accepted, 4),
             show(one.reward, 4),
             "" if one.shut_out is None else show(one.shut_out, 4),
         )
-    console().print(table)
+    console().print(grid)
 
 
 def _entry(one: Characteristics) -> dict[str, object]:

@@ -6,6 +6,7 @@ import click
 
 from lenience.belief import Belief
 from lenience.cli.options import as_dict, console, json_option, print_json, prior_option, tolerance_option
+from lenience.cli.options import table as new_table
 from lenience.errors import whole
 
 
@@ -51,12 +52,8 @@ def _print_table(discount: float, largest: int, tolerance: float, as_json: bool)
         ]
         print_json({"discount": discount, "indices": rows})
         return
-    from rich.table import Table
-
     shown = min(largest, 12)
-    grid = Table(
-        title=f"Gittins index of Beta(α, β), γ = {discount:g}", caption=f"to within {(upper - lower).max():.1g}"
-    )
+    grid = new_table(f"Gittins index of Beta(α, β), γ = {discount:g}, to within {(upper - lower).max():.1g}")
     grid.add_column("α ╲ β", justify="right")
     for b in range(1, shown):
         grid.add_column(str(b), justify="right")

@@ -16,6 +16,7 @@ from lenience.objective.horizon import FiniteHorizon
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -105,6 +106,14 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False)
+
+
+def table(title: str | None = None) -> Table:
+    """An empty table in the house's style."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
 
 
 def show(bounds: Bounds, digits: int = 6) -> str:

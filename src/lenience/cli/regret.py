@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from lenience.belief import Belief
-from lenience.cli.options import console, cost_option, json_option, print_json, prior_option
+from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
 from lenience.cli.progress import each
 
 HORIZONS = (10, 100, 1000, 10_000)
@@ -31,14 +31,10 @@ def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool)
     if as_json:
         print_json({"cost": cost, "prior": {"n": prior.n, "s": prior.s}, "rows": msgspec.to_builtins(rows)})
         return
-    from rich.table import Table
-
-    table = Table(
-        title=f"Regret against knowing p (c = {cost:g}, prior n = {prior.n:g}, s = {prior.s:g})", pad_edge=False
-    )
-    table.add_column("policy")
+    grid = table(f"Regret against knowing p (c = {cost:g}, prior n = {prior.n:g}, s = {prior.s:g})")
+    grid.add_column("policy")
     for horizon in wanted:
-        table.add_column(f"H = {horizon:,}", justify="right")
+        grid.add_column(f"H = {horizon:,}", justify="right")
     for name in dict.fromkeys(row.policy for row in rows):
-        table.add_row(name, *(f"{row.regret:,.2f}" for row in rows if row.policy == name))
-    console().print(table)
+        grid.add_row(name, *(f"{row.regret:,.2f}" for row in rows if row.policy == name))
+    console().print(grid)

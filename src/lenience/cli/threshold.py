@@ -11,6 +11,7 @@ from lenience.cli.options import (
     json_option,
     objective_options,
     print_json,
+    table,
     tolerance_option,
 )
 from lenience.cli.progress import each
@@ -58,14 +59,12 @@ def threshold(
             }
         )
         return
-    from rich.table import Table
-
-    table = Table(title=f"c = {problem.cost:g}, γ = {problem.discount:g}", pad_edge=False)
+    grid = table(f"c = {problem.cost:g}, γ = {problem.discount:g}")
     for heading in ("n", "threshold cₙ", "leniency c − cₙ", "n (c − cₙ)"):
-        table.add_column(heading, justify="right")
+        grid.add_column(heading, justify="right")
     for n, bounds in found:
         leniency = problem.cost - bounds.midpoint
-        table.add_row(f"{n:g}", str(bounds), f"{leniency:.6f}", f"{n * leniency:.4f}")
+        grid.add_row(f"{n:g}", str(bounds), f"{leniency:.6f}", f"{n * leniency:.4f}")
     out = console()
-    out.print(table)
+    out.print(grid)
     out.print(f"Leniency fades like {rate:.6g}/n.")

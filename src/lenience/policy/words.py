@@ -28,8 +28,9 @@ def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation:
     if accepted and belief.mean > cost:
         return f"Accept: {seen}, above the {percent(cost)} break-even. Accepting is worth {continuation:.3g} in all."
     if accepted:
+        short = "not above" if percent(belief.mean) == percent(cost) else "short of"
         return (
-            f"Accept: {seen}, short of the {percent(cost)} break-even, but above the {enough} that is enough after "
+            f"Accept: {seen}, {short} the {percent(cost)} break-even, but above the {enough} that is enough after "
             f"{size}: what an acceptance teaches is worth more than its expected loss of {cost - belief.mean:.2g}. "
             f"Accepting is worth {continuation:.3g} in all."
         )

@@ -17,7 +17,8 @@ wE + λ(c − p̂)/(r + mμ). For each n sweep m from a cap M down to 0: an expl
 
 What is promised. ``lower`` and ``upper`` enclose Q, rounding included:
 
-- The last row starts from g (c − p̂)⁺ ≤ Q ≤ g E(c − p)⁺: learn nothing more, or know p.
+- The last row starts from g (c − p̂)⁺ (learn nothing more) below; above, from the smaller of g E(c − p)⁺ (know
+  p) and the optimum when all that is pending is revealed at once and no later label is late.
 - At the cap, lower: accept but throw the label away, or reject: Q = max{Mμ E, λ(c − p̂) + Mμ E}/(r + Mμ).
   Upper: a further acceptance reveals one label at once, Q(n, s, M+1) ≤ p̂ Q(n+1, s+1, M) + (1−p̂) Q(n+1, s, M).
 - V does not fall in m (a label can be ignored); so where p̂ ≥ c accepting is optimal at every m, and only
@@ -82,6 +83,68 @@ def first_above(c: float, n0: float, s0: float, k: int) -> int:
     while j <= k and strike_distance(c, n0, s0, k, j) > 0.0:
         j += 1
     return j
+
+
+@compiled
+def reveal_start(
+    n0: float,
+    s0: float,
+    f0: float,
+    c: float,
+    arrivals: float,
+    rate: float,
+    last: int,
+    cap: int,
+    under: int,
+    over: int,
+) -> NDArray[np.float64]:
+    """Upper bounds of Q in row ``last``: all pending labels come at once, and later labels without delay.
+
+    Row m of the answer holds, for m pending, the states from ``under`` below the first with p̂ ≥ c to ``over``
+    above it. Without delay Q₀(n, s) = max{γ E Q₀(n+1, ·), g (c − p̂)} with γ = λ/(λ + r); m labels more are
+    m averages. Far rows carry Q₀ alone, the ``cap`` rows after ``last`` the averages too.
+    """
+    g_high = arrivals / rate * (1.0 + 4e-16)
+    gamma = arrivals / (arrivals + rate) * (1.0 + 3e-15)
+    far = last + cap + int(8.0 * arrivals / rate) + 64
+    size = under + over + 1
+    planes = np.zeros((cap + 1, size + 2))  # state i stands at i + 1, between its neighbours outside
+    p = np.zeros(size)
+    q = np.zeros(size)
+    middle_next = first_above(c, n0, s0, far)
+    for k in range(far, last - 1, -1):
+        n = n0 + k
+        middle = first_above(c, n0, s0, k)
+        offset = 1 + (middle - middle_next)  # 1: the band stood where it stands; 0: it stood one state higher
+        depth = min(max(last + cap - k, 0), cap)
+        for i in range(size):
+            j = middle - under + i
+            p[i] = min(max((s0 + j) / n, 0.0), 1.0) * (1.0 + 3e-15)
+            q[i] = min(max((f0 + (k - j)) / n, 0.0), 1.0) * (1.0 + 3e-15)
+        for m in range(depth, 0, -1):
+            before = planes[m - 1]
+            now = planes[m]
+            for i in range(size):
+                now[i + 1] = p[i] * before[i + offset + 1] + q[i] * before[i + offset]
+        free = planes[0]
+        begin, end, step = (0, size, 1) if offset == 1 else (size - 1, -1, -1)
+        for i in range(begin, end, step):
+            stop = strike_distance(c, n0, s0, k, middle - under + i) / n
+            if k == far:
+                mean = min(max((s0 + middle - under + i) / n, 0.0), 1.0)
+                extra = put_above(abs(stop), n, mean * (1.0 - mean) / (n + 1.0))
+                free[i + 1] = g_high * (max(stop, 0.0) * (1.0 + 1e-14) + extra)
+            else:
+                go = gamma * (p[i] * free[i + offset + 1] + q[i] * free[i + offset])
+                free[i + 1] = max(go, g_high * stop * (1.0 + 6e-15))
+        below = g_high * strike_distance(c, n0, s0, k, middle - under - 1) / n
+        edge = arrivals / rate * (1.0 - 4e-16) * strike_distance(c, n0, s0, k, middle - under) / n
+        for m in range(depth + 1):
+            planes[m, size + 1] = planes[m, size]
+            surplus = max(planes[m, 1] - edge * (1.0 - 6e-15), 0.0)
+            planes[m, 0] = (below * (1.0 + 6e-15) + surplus) * (1.0 + 4e-16)
+        middle_next = middle
+    return planes
 
 
 @compiled
@@ -174,6 +237,7 @@ def solve_delayed(
     base = hi + 4 - width
     low = np.zeros((cap + 1) * width)
     high = np.zeros((cap + 1) * width)
+    revealed = reveal_start(n0, s0, f0, c, arrivals, rate, last, cap, middle - lo + 1, hi - middle + 1)
     for j in range(max(lo - 1, 0), min(hi + 1, last) + 1):
         below = strike_distance(c, n0, s0, last, j) / n
         mean = min((s0 + j) / n, 1.0)
@@ -182,7 +246,7 @@ def solve_delayed(
         start_high = g_high * (max(below, 0.0) * (1.0 + 1e-14) + extra)
         for m in range(cap + 1):
             low[m * width + j - base] = start_low
-            high[m * width + j - base] = start_high
+            high[m * width + j - base] = min(start_high, revealed[m, j - lo + 2])
 
     table = min(rows, last)
     first = np.zeros(table, dtype=np.int64)
@@ -301,10 +365,14 @@ def solve_delayed(
                     over = here + np.uint64(width)
                     for i in range(begin, turn):
                         stay_l = wl * (p[i] * low[under + i + one] + q[i] * low[under + i])
-                        low[here + i] = max(al * low[over + i] + ol * stay_l, stay_l + dl * x[i])
+                        go_l = al * low[over + i] + ol * stay_l
+                        stop_l = stay_l + dl * x[i]
+                        low[here + i] = go_l if go_l > stop_l else stop_l
                     for i in range(begin, turn):
                         stay_h = wh * (p[i] * high[under + i + one] + q[i] * high[under + i])
-                        high[here + i] = max(ah * high[over + i] + oh * stay_h, stay_h + dh * x[i])
+                        go_h = ah * high[over + i] + oh * stay_h
+                        stop_h = stay_h + dh * x[i]
+                        high[here + i] = go_h if go_h > stop_h else stop_h
                     ol *= wl
                     oh *= wh
                     for i in range(turn, end):

@@ -220,7 +220,9 @@ def solve_delayed(
     while lo > 0:
         below = strike_distance(c, n0, s0, last, lo) / n
         mean = min((s0 + lo) / n, 1.0)
-        if below > 0.0 and g * put_above(below, n, mean * (1.0 - mean) / (n + 1.0)) < min(row_drop, 0.5 * below):
+        if below > 0.0 and g * put_above(below, n, mean * (1.0 - mean) / (n + 1.0)) < min(
+            row_drop, 0.5 * below
+        ):
             break
         lo -= 1
     hi = min(middle, last)
@@ -266,6 +268,7 @@ def solve_delayed(
     los = np.zeros(TILE, dtype=np.int64)
     his = np.zeros(TILE, dtype=np.int64)
     middles = np.zeros(TILE, dtype=np.int64)
+    hopeful = np.zeros(TILE, dtype=np.int64)
     outer = np.zeros(TILE)  # the clairvoyant's bound just above the band
     # Per state of a row, going down in m: the least m rejected, not proved accepted, proved rejected; the
     # greatest m accepted, proved accepted.
@@ -303,7 +306,11 @@ def solve_delayed(
                 strike[t, i] = strike_distance(c, n0, s0, k, j) / n
             if hi < k:
                 i = hi + 1 - base
-                outer[t] = g_high * put_above(abs(strike[t, i]), n, good[t, i] * bad[t, i] / (n + 1.0)) * (1.0 + 1e-14)
+                outer[t] = (
+                    g_high
+                    * put_above(abs(strike[t, i]), n, good[t, i] * bad[t, i] / (n + 1.0))
+                    * (1.0 + 1e-14)
+                )
                 if strike[t, i] > 0.0:
                     outer[t] = math.inf
             if k < table:
@@ -382,12 +389,21 @@ def solve_delayed(
                         stay_h = p[i] * high[under + i + one] + q[i] * high[under + i]
                         high[here + i] = ah * high[over + i] + oh * stay_h
 
+                if k < table and m == cap:
+                    # Accepting needs V(m+1) > c − p̂, and V does not fall in m or s: below here nobody is accepted.
+                    j = lo_t
+                    while j < middles[t]:
+                        i = j - base
+                        if high[m * width + i] - g_low * x[i] * (1.0 - 6e-15) >= x[i] * (1.0 - 1e-14):
+                            break
+                        j += 1
+                    hopeful[t] = j
                 if k < table and m < cap:
                     # Accept iff Q(m+1) > wE + (1 + λ/(r + mμ)) (c − p̂).
                     over = here + np.uint64(width)
                     under = here - np.uint64(width) if m > 0 else here
                     d = 1.0 + arrivals / (rate + m * resolve)
-                    for i in range(begin, turn):
+                    for i in range(np.uint64(hopeful[t] - base), turn):
                         wait_l = 0.0
                         wait_h = 0.0
                         if m > 0:
@@ -417,7 +433,9 @@ def solve_delayed(
                 if lo_t > 0:
                     low[here + begin - one] = g_low * x[begin - one] * (1.0 - 6e-15)
                     surplus = max(high[here + begin] - g_low * x[begin] * (1.0 - 6e-15), 0.0)
-                    high[here + begin - one] = (g_high * x[begin - one] * (1.0 + 6e-15) + surplus) * (1.0 + 4e-16)
+                    high[here + begin - one] = (g_high * x[begin - one] * (1.0 + 6e-15) + surplus) * (
+                        1.0 + 4e-16
+                    )
 
         for t in range(tile):
             k = k_next - t
@@ -426,7 +444,7 @@ def solve_delayed(
                 continue
             middle = middles[t]
             start = middle
-            for j in range(middle - 1, los[t] - 1, -1):
+            for j in range(middle - 1, hopeful[t] - 1, -1):
                 i = j - base
                 limit = least_rejected[t, i]
                 sure = least_doubt[t, i] == limit and least_refused[t, i] == limit
@@ -453,7 +471,7 @@ def solve_delayed(
                 capped += limit == cap
                 resumed += most_accepted[t, i] > limit
                 resumed_proved += most_proved[t, i] > least_refused[t, i]
-            compared += middle - los[t]
+            compared += middle - hopeful[t]
 
         # Trim the band.
         k = k_next - tile + 1
@@ -472,7 +490,9 @@ def solve_delayed(
         if hi < k:
             for m in range(cap + 1):
                 low[m * width + hi + 1 - base] = 0.0
-                high[m * width + hi + 1 - base] = min(high[m * width + hi - base], high[m * width + hi + 1 - base])
+                high[m * width + hi + 1 - base] = min(
+                    high[m * width + hi - base], high[m * width + hi + 1 - base]
+                )
         if lo > 0:
             x_lo = strike[t, lo - base]
             x_out = strike[t, lo - 1 - base]

@@ -62,9 +62,7 @@ def whole(field: str, value: object, *, least: int = 0, most: int | None = None)
         ...
     lenience.errors.InputError: horizon must be a whole number of at least 1, not 0
     """
-    allowed = (
-        f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    )
+    allowed = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     if isinstance(value, Real) and not isinstance(value, bool):
         result = float(value)
         if math.isfinite(result) and result == int(result):

@@ -16,16 +16,12 @@ def compiled(function: Function) -> Function:
     Only contraction (fused multiply-add) is allowed beyond strict arithmetic: it never adds a rounding
     error, so the error analyses in this folder hold with and without it.
     """
-    return cast(
-        Function, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function)
-    )
+    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function))
 
 
 def parallel(function: Function) -> Function:
     """Compile a kernel whose ``prange`` loops run on all cores."""
     return cast(
         Function,
-        numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath={"contract"})(
-            function
-        ),
+        numba.njit(cache=True, nogil=True, parallel=True, error_model="numpy", fastmath={"contract"})(function),
     )

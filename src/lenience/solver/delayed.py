@@ -174,7 +174,7 @@ def solve_delayed(
     int,
     int,
 ]:
-    """Run the recursion from row ``last`` to row 0 and read off the exposure limits of the first ``rows`` rows.
+    """Run the recursion from row ``last`` to row 0 and read the exposure limits off the first ``rows`` rows.
 
     ``f0`` is n₀ − s₀, ``resolve`` is μ, ``cap`` is M ≥ 1. States at the band's ends whose Q (above) or V
     (below) is at most ``drop``, discounted back to row 0, are dropped. Returns the fields of
@@ -220,9 +220,7 @@ def solve_delayed(
     while lo > 0:
         below = strike_distance(c, n0, s0, last, lo) / n
         mean = min((s0 + lo) / n, 1.0)
-        if below > 0.0 and g * put_above(below, n, mean * (1.0 - mean) / (n + 1.0)) < min(
-            row_drop, 0.5 * below
-        ):
+        if below > 0.0 and g * put_above(below, n, mean * (1.0 - mean) / (n + 1.0)) < min(row_drop, 0.5 * below):
             break
         lo -= 1
     hi = min(middle, last)
@@ -282,15 +280,32 @@ def solve_delayed(
     while k_next >= 0:
         tile = min(TILE, k_next + 1)
         if lo - 1 - tile - 2 < base and base > -2 * TILE - 4:
-            # Slide: move the band to the upper end of the window.
-            shift = width - 4 - (hi - base)
-            count = hi + 1 - max(lo - 1, 0) + 1
-            from_i = max(lo - 1, 0) - base
+            # Slide: move the band to the upper end of the window, which grows where the band has grown.
+            start = max(lo - 1, 0)
+            count = hi + 2 - start
+            new_width = width
+            if count + 128 > width:
+                new_width = ((count + count // 2 + 256) // 16) * 16 + 8
+            new_base = hi + 4 - new_width
+            new_low = np.zeros((cap + 1) * new_width)
+            new_high = np.zeros((cap + 1) * new_width)
             for m in range(cap + 1):
-                for i in range(count - 1, -1, -1):
-                    low[m * width + from_i + i + shift] = low[m * width + from_i + i]
-                    high[m * width + from_i + i + shift] = high[m * width + from_i + i]
-            base -= shift
+                for j in range(start, hi + 2):
+                    new_low[m * new_width + j - new_base] = low[m * width + j - base]
+                    new_high[m * new_width + j - new_base] = high[m * width + j - base]
+            low = new_low
+            high = new_high
+            if new_width > width:
+                good = np.zeros((TILE, new_width))
+                bad = np.zeros((TILE, new_width))
+                strike = np.zeros((TILE, new_width))
+                least_rejected = np.zeros((TILE, new_width), dtype=np.int32)
+                least_doubt = np.zeros((TILE, new_width), dtype=np.int32)
+                least_refused = np.zeros((TILE, new_width), dtype=np.int32)
+                most_accepted = np.zeros((TILE, new_width), dtype=np.int32)
+                most_proved = np.zeros((TILE, new_width), dtype=np.int32)
+            width = new_width
+            base = new_base
         for t in range(tile):
             k = k_next - t
             n = n0 + k
@@ -306,11 +321,7 @@ def solve_delayed(
                 strike[t, i] = strike_distance(c, n0, s0, k, j) / n
             if hi < k:
                 i = hi + 1 - base
-                outer[t] = (
-                    g_high
-                    * put_above(abs(strike[t, i]), n, good[t, i] * bad[t, i] / (n + 1.0))
-                    * (1.0 + 1e-14)
-                )
+                outer[t] = g_high * put_above(abs(strike[t, i]), n, good[t, i] * bad[t, i] / (n + 1.0)) * (1.0 + 1e-14)
                 if strike[t, i] > 0.0:
                     outer[t] = math.inf
             if k < table:
@@ -433,9 +444,7 @@ def solve_delayed(
                 if lo_t > 0:
                     low[here + begin - one] = g_low * x[begin - one] * (1.0 - 6e-15)
                     surplus = max(high[here + begin] - g_low * x[begin] * (1.0 - 6e-15), 0.0)
-                    high[here + begin - one] = (g_high * x[begin - one] * (1.0 + 6e-15) + surplus) * (
-                        1.0 + 4e-16
-                    )
+                    high[here + begin - one] = (g_high * x[begin - one] * (1.0 + 6e-15) + surplus) * (1.0 + 4e-16)
 
         for t in range(tile):
             k = k_next - t
@@ -490,9 +499,7 @@ def solve_delayed(
         if hi < k:
             for m in range(cap + 1):
                 low[m * width + hi + 1 - base] = 0.0
-                high[m * width + hi + 1 - base] = min(
-                    high[m * width + hi - base], high[m * width + hi + 1 - base]
-                )
+                high[m * width + hi + 1 - base] = min(high[m * width + hi - base], high[m * width + hi + 1 - base])
         if lo > 0:
             x_lo = strike[t, lo - base]
             x_out = strike[t, lo - 1 - base]

@@ -96,11 +96,20 @@ def estimate_delayed(
     for k in range(last - 1, -1, -1):
         n = n0 + k
         if lo < base + 4 and base > -8:
-            shift = width - 4 - (hi - base)
+            new_width = width if hi - lo + 128 < width else ((hi - lo) * 3 // 2 + 256) // 16 * 16 + 8
+            new_base = hi + 4 - new_width
+            new_grid = np.zeros((count + 1) * new_width)
             for i in range(count):
-                for x in range(hi - lo, -1, -1):
-                    grid[i * width + lo - base + x + shift] = grid[i * width + lo - base + x]
-            base -= shift
+                for j in range(lo, hi + 1):
+                    new_grid[i * new_width + j - new_base] = grid[i * width + j - base]
+            grid = new_grid
+            if new_width > width:
+                good = np.zeros(new_width)
+                bad = np.zeros(new_width)
+                strike = np.zeros(new_width)
+                mixed = np.zeros(new_width)
+            width = new_width
+            base = new_base
         # The neighbours outside the band: Q = 0 above, V = 0 below.
         for i in range(count):
             grid[i * width + hi + 1 - base] = 0.0

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from lenience.errors import InputError, TooLargeError
 from lenience.solver.band import solve_band
+from lenience.solver.clairvoyant import gain_of_knowing
 from lenience.solver.delayed import DelayedBand, solve_delayed
 
 NANOSECONDS = 2.0  # measured per state and pending count, both bounds together: 1.4 to 2.2
@@ -109,15 +110,12 @@ def solve_problem(
         rest = tolerance
     plan = _plan(problem, 0.5 * tolerance, 0.3 * tolerance, rest, coarse_cap, pending_cap, look_ahead)
     scale = max(scale, float(coarse.lower[0]))
+    fixed = pending_cap is not None or look_ahead is not None
     spent = 0.0
     for attempt in range(5):
         _refuse(problem, plan, tolerance, seconds - spent)
         solution = _solve(problem, plan, tolerance, scale, rows)
-        if (
-            solution.relative_gap <= tolerance
-            or (pending_cap is not None or look_ahead is not None)
-            and attempt == 2
-        ):
+        if solution.relative_gap <= tolerance or (fixed and attempt == 1):
             return solution
         spent += plan.seconds
         scale = max(scale, float(solution.lower[0]))
@@ -140,17 +138,7 @@ def solve_problem(
 
 def clairvoyant(problem: Problem) -> float:
     """g E(p − c)⁺, what one who knew p would earn: an upper bound of the value."""
-    from scipy.special import betainc, betaincc
-
-    n, s, f, c = problem.n, problem.s, problem.f, problem.cost
-    mean = s / n
-    if s == 0 or f == 0:
-        return problem.horizon * max(mean - c, 0.0)
-    above = mean * float(betaincc(s + 1, f, c)) - c * float(betaincc(s, f, c))
-    if above < 1e-8:
-        # Cancellation: the same number from the other side.
-        above = max(above, mean - c + c * float(betainc(s, f, c)) - mean * float(betainc(s + 1, f, c)), 0.0)
-    return problem.horizon * above
+    return problem.horizon * gain_of_knowing(problem.n, problem.s, problem.cost)
 
 
 def rows_for(problem: Problem, relative: float) -> int:

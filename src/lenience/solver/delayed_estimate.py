@@ -25,7 +25,7 @@ def pending_nodes(cap: int, ratio: float = 1.12) -> NDArray[np.int64]:
     """The pending counts of the grid: whole numbers, dense at first, then geometric, the last one ``cap``.
 
     >>> pending_nodes(20).tolist()
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 20]
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 19, 20]
     """
     nodes = [0]
     while nodes[-1] < cap:

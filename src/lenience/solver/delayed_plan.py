@@ -24,6 +24,7 @@ from lenience.errors import InputError, TooLargeError
 from lenience.solver.band import solve_band
 from lenience.solver.clairvoyant import gain_of_knowing
 from lenience.solver.delayed import DelayedBand, solve_delayed
+from lenience.solver.delayed_estimate import estimate_delayed, pending_nodes
 
 NANOSECONDS = 2.0  # measured per state and pending count, both bounds together: 1.4 to 2.2
 MEMORY_LIMIT = 2 * 1024**3
@@ -239,3 +240,13 @@ def _without_delay(problem: Problem, rows: int) -> float:
     n, s, f, c = problem.n, problem.s, problem.f, problem.cost
     lower = solve_band(n, s, f, c, gamma, rows, False, 1e-13, empty, empty)[0]
     return problem.horizon * (lower - (c * n - s) / n)
+
+
+def estimate_value(problem: Problem, found: Solution) -> float:
+    """The value at the prior by the geometric grid of :mod:`lenience.solver.delayed_estimate`; not a bound."""
+    in_flight = problem.in_flight
+    nodes = pending_nodes(math.ceil(in_flight + 6 * math.sqrt(in_flight) + 8), ratio=1.05)
+    rows = max(found.look_ahead, rows_for(problem, 1e-6))
+    drop = 1e-6 * max(float(found.lower[0]), 1e-3 * clairvoyant(problem))
+    worth = estimate_delayed(*problem, rows, nodes, drop)
+    return worth + problem.horizon * ((problem.s - problem.cost * problem.n) / problem.n)

@@ -27,10 +27,10 @@ from lenience.bounds import Bounds
 from lenience.errors import InputError, whole
 from lenience.objective.delayed import Delayed
 from lenience.policy.exposure_certificate import ExposureCertificate
+from lenience.policy.pending import UNLIMITED
 from lenience.policy.words import observed, percent
 
 LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
-UNLIMITED = np.iinfo(np.int64).max
 
 
 class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_field="type"):

@@ -16,6 +16,7 @@ from lenience.errors import real, whole
 from lenience.policy.protocol import Policy
 
 UNKNOWN = -1  # a ``steady_limit`` that is not promised
+UNLIMITED = np.iinfo(np.int64).max
 
 
 @runtime_checkable
@@ -57,6 +58,10 @@ class Blind(msgspec.Struct, frozen=True):
         probability = self.policy.acceptance(n, s)
         return np.broadcast_to(probability, np.broadcast_shapes(probability.shape, np.shape(pending)))
 
+    def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
+        """The limits at many beliefs at once: none where the policy accepts, 0 elsewhere."""
+        return np.where(self.policy.acceptance(n, s) > 0.5, UNLIMITED, 0)
+
     def stop_floor(self, n: float) -> float:
         """A rate at or below which nobody is accepted at belief size n."""
         return self.policy.stop_floor(n)
@@ -95,6 +100,12 @@ class Capped(msgspec.Struct, frozen=True):
         if not self.everywhere:
             room = room | (np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12))
         return np.where(room, self.policy.acceptance(n, s), 0.0)
+
+    def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
+        """The limits at many beliefs at once: where the policy accepts, the cap or (p̂ ≥ c) none; 0 elsewhere."""
+        good = np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12)
+        limit = np.where(good & (not self.everywhere), UNLIMITED, self.cap)
+        return np.where(self.policy.acceptance(n, s) > 0.5, limit, 0)
 
     def stop_floor(self, n: float) -> float:
         """A rate at or below which nobody is accepted at belief size n."""

@@ -87,9 +87,9 @@ def solve_problem(
     """Enclose the value at the prior within a relative gap of ``tolerance``.
 
     The gap is relative to the value, or to a thousandth of the clairvoyant's where the value is less than
-    that. With both ``pending_cap`` and ``look_ahead`` given there is one solve, whatever gap it leaves.
+    that (and never to less than 1e-10 g: double precision proves no more). With both ``pending_cap`` and ``look_ahead`` given there is one solve, whatever gap it leaves.
     """
-    scale = 1e-3 * clairvoyant(problem)
+    scale = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     if pending_cap is not None and look_ahead is not None:
         plan = estimate_cost(problem, look_ahead, pending_cap)
         _refuse(problem, plan, tolerance, seconds)
@@ -106,7 +106,7 @@ def solve_problem(
         1,
     )
     rest = min(coarse.relative_gap, 1.0)
-    if rest == 0.0 and coarse.upper[0] == 0.0:
+    if rest == 0.0:
         # Rejecting at the prior, with nothing pending, is proved: the value is 0 whatever the cap.
         rest = tolerance
     plan = _plan(problem, 0.5 * tolerance, 0.3 * tolerance, rest, coarse_cap, pending_cap, look_ahead)
@@ -146,7 +146,7 @@ def rows_for(problem: Problem, relative: float) -> int:
     """The look-ahead whose share of the relative gap is about ``relative``, as it would be without delay."""
     value = _without_delay(problem, math.ceil(12 * problem.horizon) + 200)
     if value <= 0.0:
-        value = 1e-3 * clairvoyant(problem)
+        value = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     low, high = 16, 64
     while high < 40 * problem.horizon + 200 and value - _without_delay(problem, high) > relative * value:
         low, high = high, 2 * high
@@ -221,7 +221,7 @@ def _solve(problem: Problem, plan: Plan, tolerance: float, scale: float, rows: i
     slack = 2e-15 * (problem.horizon + np.abs(band.upper))
     lower = np.maximum(band.lower + shift - slack, 0.0)
     upper = np.maximum(band.upper + shift + slack, 0.0)
-    if float(upper[0]) <= float(lower[0]) + 2 * float(slack[0]) and s < c * n and _rejects_at_once(band):
+    if _rejects_at_once(band):
         # Rejecting with nothing pending is proved, and then nothing ever changes: the value is exactly 0.
         lower[0] = upper[0] = 0.0
     gap = float(upper[0] - lower[0]) / max(float(lower[0]), scale, 1e-300)

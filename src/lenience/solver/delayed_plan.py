@@ -3,7 +3,7 @@
 The enclosure of :mod:`lenience.solver.delayed` has three sources of width at the prior:
 
 - the look-ahead N. Relative to the value, it costs what it costs without delay, which the one-plane
-  recursion of :mod:`lenience.solver.band` tells in milliseconds (measured over nine problems: within 30 %);
+  recursion of :mod:`lenience.solver.stopping` tells in milliseconds (measured over nine problems: within 30 %);
 - the pending cap M. With x = M μ/λ the relative gap follows one curve in x up to a factor, which a first coarse
   solve supplies, and beyond x = 1 the Poisson tail P(pending > M) (measured for 50 to 5,000 arrivals a year);
 - the states dropped at the band's ends, at most twice ``drop``.
@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.errors import InputError, TooLargeError
-from lenience.solver.band import solve_band
 from lenience.solver.clairvoyant import gain_of_knowing
 from lenience.solver.delayed import DelayedBand, solve_delayed
 from lenience.solver.delayed_estimate import estimate_delayed, pending_nodes
+from lenience.solver.stopping import solve_discounted
 
 NANOSECONDS = 2.0  # measured per state and pending count, both bounds together: 1.4 to 2.2
 MEMORY_LIMIT = 2 * 1024**3
@@ -87,7 +87,8 @@ def solve_problem(
     """Enclose the value at the prior within a relative gap of ``tolerance``.
 
     The gap is relative to the value, or to a thousandth of the clairvoyant's where the value is less than
-    that (and never to less than 1e-10 g: double precision proves no more). With both ``pending_cap`` and ``look_ahead`` given there is one solve, whatever gap it leaves.
+    that (and never to less than 1e-10 g: double precision proves no more). With both ``pending_cap`` and
+    ``look_ahead`` given there is one solve, whatever gap it leaves.
     """
     scale = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     if pending_cap is not None and look_ahead is not None:
@@ -235,11 +236,10 @@ def _rejects_at_once(band: DelayedBand) -> bool:
 
 
 def _without_delay(problem: Problem, rows: int) -> float:
-    empty = np.zeros(0, dtype=np.int64)
+    """The lower bound of the value, if labels came at once, that so many rows prove."""
     gamma = problem.arrivals / (problem.arrivals + problem.rate)
-    n, s, f, c = problem.n, problem.s, problem.f, problem.cost
-    lower = solve_band(n, s, f, c, gamma, rows, False, 1e-13, empty, empty)[0]
-    return problem.horizon * (lower - (c * n - s) / n)
+    sure = max(1e-11 * problem.horizon, 1e-12)
+    return gamma * solve_discounted(problem.n, problem.s, problem.cost, gamma, 1, sure, rows).value.lower
 
 
 def estimate_value(problem: Problem, found: Solution) -> float:

@@ -48,7 +48,7 @@ class ExposureCertificate(msgspec.Struct, frozen=True):
         The optimal value at the prior is proved to lie between 0.211102... and 0.211102... Every limit of 4 rows is
         proved to be the least number pending at which rejecting is optimal. In 1 state acceptance is proved to resume
         with more pending than the limit; the policy does not follow it, which is not proved to cost little but cost
-        at most 2e-7 of the value in all cases tried.
+        at most 7e-6 of the value in all cases tried.
         """
         lower, upper = f"{self.value.lower:.10g}", f"{self.value.upper:.10g}"
         parts = [f"The optimal value at the prior is proved to lie between {lower} and {upper}."]
@@ -71,11 +71,11 @@ class ExposureCertificate(msgspec.Struct, frozen=True):
             states = f"{self.resumed_proved:,} state{'' if self.resumed_proved == 1 else 's'}"
             parts.append(
                 f"In {states} acceptance is proved to resume with more pending than the limit; the policy does not "
-                "follow it, which is not proved to cost little but cost at most 2e-7 of the value in all cases tried."
+                "follow it, which is not proved to cost little but cost at most 7e-6 of the value in all cases tried."
             )
         else:
             parts.append(
                 "Nowhere is acceptance proved to resume with more pending than the limit, nor is it proved that it "
-                "never does; following the limit cost at most 2e-7 of the value in all cases tried."
+                "never does; following the limit cost at most 7e-6 of the value in all cases tried."
             )
         return " ".join(parts)

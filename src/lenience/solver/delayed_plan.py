@@ -145,7 +145,7 @@ def clairvoyant(problem: Problem) -> float:
 
 def rows_for(problem: Problem, relative: float) -> int:
     """The look-ahead whose share of the relative gap is about ``relative``, as it would be without delay."""
-    value = _without_delay(problem, math.ceil(12 * problem.horizon) + 200)
+    value = _without_delay(problem, None)
     if value <= 0.0:
         value = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     low, high = 16, 64
@@ -171,7 +171,7 @@ def cap_for(problem: Problem, relative: float, measured: float, at: int) -> int:
     if level > _LOG_GAP[-1]:
         share = float(np.interp(-level, [-x for x in _LOG_GAP], _SHARE))
         return max(at, math.ceil(share * in_flight))
-    tail = 0.5 * math.exp(max(level - _LOG_GAP[-1], -600.0))
+    tail = 0.5 * math.exp(max(level - _LOG_GAP[-1], -34.0))  # SciPy has no tails below 1e-16
     return max(at, int(poisson.isf(tail, in_flight)) + 1)
 
 
@@ -235,10 +235,10 @@ def _rejects_at_once(band: DelayedBand) -> bool:
     return bool(band.first[0] > 0 or (band.limits[0] == 0 and band.settled[0]))
 
 
-def _without_delay(problem: Problem, rows: int) -> float:
-    """The lower bound of the value, if labels came at once, that so many rows prove."""
+def _without_delay(problem: Problem, rows: int | None) -> float:
+    """The lower bound of the value, if labels came at once, that so many rows (or as many as it takes) prove."""
     gamma = problem.arrivals / (problem.arrivals + problem.rate)
-    sure = max(1e-11 * problem.horizon, 1e-12)
+    sure = 1e-10 * problem.horizon
     return gamma * solve_discounted(problem.n, problem.s, problem.cost, gamma, 1, sure, rows).value.lower
 
 

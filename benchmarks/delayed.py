@@ -1,7 +1,7 @@
 """Late labels: the certified solve beside the plain recursion, and problems too large for the plain one.
 
-`python -m benchmarks.delayed limit-cost [seconds] [seed]` measures instead, over random problems, what is lost by taking
-the first rejection for the exposure limit.
+`python -m benchmarks.delayed limit-cost [seconds] [seed]` measures instead, over random problems, what is lost by
+taking the first rejection for the exposure limit.
 """
 
 from __future__ import annotations

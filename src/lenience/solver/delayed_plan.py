@@ -162,8 +162,6 @@ def rows_for(problem: Problem, relative: float) -> int:
 
 def cap_for(problem: Problem, relative: float, measured: float, at: int) -> int:
     """The cap whose share of the relative gap is about ``relative``, given the gap ``measured`` with the cap ``at``."""
-    from scipy.stats import poisson
-
     in_flight = problem.in_flight
     if in_flight <= 2:
         return max(at, 4 + math.ceil(-math.log(relative) / 1.2))
@@ -171,8 +169,15 @@ def cap_for(problem: Problem, relative: float, measured: float, at: int) -> int:
     if level > _LOG_GAP[-1]:
         share = float(np.interp(-level, [-x for x in _LOG_GAP], _SHARE))
         return max(at, math.ceil(share * in_flight))
-    tail = 0.5 * math.exp(max(level - _LOG_GAP[-1], -34.0))  # SciPy has no tails below 1e-16
-    return max(at, int(poisson.isf(tail, in_flight)) + 1)
+    return max(at, _poisson_cap(in_flight, 0.5 * math.exp(max(level - _LOG_GAP[-1], -600.0))))
+
+
+def _poisson_cap(mean: float, tail: float) -> int:
+    """The least k that a Poisson variable of this mean exceeds with probability below ``tail``, and one more."""
+    from scipy.special import gammainc  # scipy.stats has it ready, and costs 60 MB
+
+    k = np.arange(math.floor(mean), math.ceil(mean + 40 * math.sqrt(mean) + 400))
+    return int(k[np.argmax(gammainc(k + 1.0, mean) < tail)]) + 1
 
 
 def estimate_cost(problem: Problem, look_ahead: int, pending_cap: int) -> Plan:

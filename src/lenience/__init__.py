@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from lenience.gittins import gittins_table as gittins_table
     from lenience.leniency import leniency_rate as leniency_rate
     from lenience.objective.average import AverageReward as AverageReward
+    from lenience.objective.delayed import Delayed as Delayed
     from lenience.objective.discounted import Discounted as Discounted
     from lenience.objective.horizon import FiniteHorizon as FiniteHorizon
     from lenience.policy.constant import Constant as Constant
     from lenience.policy.explore_exploit import ExploreThenExploit as ExploreThenExploit
+    from lenience.policy.exposure import ExposurePolicy as ExposurePolicy
+    from lenience.policy.exposure_certificate import ExposureCertificate as ExposureCertificate
     from lenience.policy.greedy import Greedy as Greedy
     from lenience.policy.optimal import OptimalPolicy as OptimalPolicy
+    from lenience.policy.pending import Blind as Blind
+    from lenience.policy.pending import Capped as Capped
     from lenience.policy.persistent import Persistent as Persistent
     from lenience.policy.protocol import Policy as Policy
     from lenience.solver.paper import PaperTable as PaperTable
@@ -33,17 +38,25 @@ if TYPE_CHECKING:
     from lenience.study.average import regret_table as regret_table
     from lenience.study.characteristics import Characteristics as Characteristics
     from lenience.study.characteristics import characteristics as characteristics
+    from lenience.study.delay import evaluate_pending as evaluate_pending
+    from lenience.study.delay import value_by_delay as value_by_delay
+    from lenience.study.delay import values_by_law as values_by_law
     from lenience.study.evaluate import evaluate as evaluate
 
 _HOME = {
     "AverageReward": "objective.average",
     "Belief": "belief",
+    "Blind": "policy.pending",
     "Bounds": "bounds",
+    "Capped": "policy.pending",
     "Certificate": "certificate",
     "Characteristics": "study.characteristics",
     "Constant": "policy.constant",
+    "Delayed": "objective.delayed",
     "Discounted": "objective.discounted",
     "ExploreThenExploit": "policy.explore_exploit",
+    "ExposureCertificate": "policy.exposure_certificate",
+    "ExposurePolicy": "policy.exposure",
     "FiniteHorizon": "objective.horizon",
     "Greedy": "policy.greedy",
     "InputError": "errors",
@@ -54,11 +67,14 @@ _HOME = {
     "TooLargeError": "errors",
     "characteristics": "study.characteristics",
     "evaluate": "study.evaluate",
+    "evaluate_pending": "study.delay",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",
     "paper_values": "solver.paper",
     "regret_table": "study.average",
+    "value_by_delay": "study.delay",
+    "values_by_law": "study.delay",
 }
 
 __all__ = ["__version__", *_HOME]

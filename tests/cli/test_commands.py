@@ -69,6 +69,23 @@ def test_regret_json(run: Run) -> None:
     assert min(rows, key=lambda row: float(row["regret"]))["policy"] == "optimal"
 
 
+def test_delay_json(run: Run, tmp_path: Path) -> None:
+    words = ("delay", "--cost", "0.8", "--arrivals", "50", "--discount-rate", "0.5", "--label-delay", "0.25")
+    files = [str(tmp_path / "values.png"), str(tmp_path / "limits.svg")]
+    code, out, _ = run(*words, "--applicants", "9", "--figure", files[0], "--limits-figure", files[1], "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert (answer["limit"], answer["accept"], answer["accept_now"]) == (1, True, 1)
+    assert answer["value"]["lower"] <= 0.687839 <= answer["value"]["upper"]
+    values = {row["policy"]: row["value"] for row in answer["values"]}
+    assert values["blind to pending"]["upper"] < -0.35
+    assert answer["figures"] == files
+    assert all(Path(name).stat().st_size > 10_000 for name in files)
+    code, out, _ = run(*words, "--pending", "1")
+    assert code == 0
+    assert "Reject for now" in " ".join(out.split())
+
+
 def test_rates_and_horizons(run: Run) -> None:
     _, out, _ = run("solve", "--cost", "0.8", "--arrivals", "99", "--discount-rate", "1", "--json")
     assert json.loads(out)["objective"]["discount"] == pytest.approx(0.99)
@@ -139,6 +156,14 @@ def test_demo(run: Run, tmp_path: Path) -> None:
         (("characteristics", "--cost", "0.8", "--discount", "0.9", "--p", "2"), "p must be a number from 0 to 1"),
         (("plot", "values", "--output", "figure.gif"), "output must be a file name ending in .png, .svg, .pdf"),
         (("plot", "values", "--output", "/nowhere/figure.png"), "output must be in a folder that exists"),
+        (
+            ("delay", "--cost", "0.8", "--arrivals", "50", "--discount-rate", "0.1", "--label-delay", "0"),
+            "label_delay must be a number above 0, not 0",
+        ),
+        (
+            ("delay", "--cost", "0.8", "--arrivals", "90000", "--discount-rate", "0.1", "--label-delay", "1"),
+            "arrivals a year to a tolerance of 0.0001 would take about",
+        ),
         (("sovle",), "no command 'sovle'; there are characteristics, demo"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience import Belief, Constant, Discounted, Greedy, InputError
 from lenience.objective.delayed import Delayed
-from lenience.plot_delay import limit_map, value_against_delay
+from lenience.plot import limit_map, value_against_delay
 from lenience.policy.pending import UNKNOWN, Blind, Capped
 from lenience.simulate.delays import DelayLaw
 from lenience.solver.delayed_evaluation import steady_count

@@ -11,6 +11,7 @@ from lenience.__about__ import __version__
 
 COMMANDS = {
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
+    "delay": "What late labels cost, and how many acceptances may be pending.",
     "demo": "Solve the paper's example, show what is proved, and draw its figure.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",

@@ -139,7 +139,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
         limit = self.limit(belief)
         cost = self.objective.cost
         seen = observed(belief)
-        out = f"{count:,} {'is' if count == 1 else 'are'} pending"
+        out = f"{count:,} {'is' if count == 1 else 'are'} pending" if count else "none is pending"
         if limit is None:
             return f"Accept: {seen}, not below the {percent(cost)} break-even, so nothing pending stands in the way."
         short = f"{seen}, short of the {percent(cost)} break-even"

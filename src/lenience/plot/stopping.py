@@ -1,39 +1,22 @@
-"""Every figure of the homogeneous problem, drawn with matplotlib and nothing on the screen.
-
-Each function returns a figure; :func:`save` writes it as PNG, SVG or PDF by the ending of the file's name.
-"""
+"""The figures of the stopping problem: values, thresholds, operating characteristics, regret."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lenience.belief import Belief
-from lenience.errors import InputError, refusal
 from lenience.objective.discounted import Discounted
+from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
 from lenience.policy.greedy import Greedy
 from lenience.solver.threshold import threshold_curve
 from lenience.study.average import Regret
 from lenience.study.characteristics import characteristics
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-FORMATS = (".png", ".svg", ".pdf")
-# Okabe and Ito's colours, which remain distinct for the colour-blind.
-INK, BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
-    "#1f2933",
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#d55e00",
-    "#cc79a7",
-    "#56b4e9",
-)
 
 
 def value_functions(
@@ -45,7 +28,7 @@ def value_functions(
     """The paper's Figure 1: V^N(n, p̂) against p̂ for several n, a panel for each discount."""
     from lenience.solver.paper import paper_values
 
-    figure, panels = _figure(len(discounts), 4.6, 4.2)
+    figure, panels = canvas(len(discounts), 4.6, 4.2)
     for axes, discount in zip(panels, discounts, strict=True):
         table = paper_values(cost, discount, [*rows, N + 1], N)
         colours = _shades(len(rows))
@@ -67,7 +50,7 @@ def value_functions(
 def thresholds(problems: Iterable[Discounted], most: float = 1000.0) -> Figure:
     """The thresholds c_n against n, with the leniency below the break-even rate shaded."""
     several = list(problems)
-    figure, (axes,) = _figure(1, 7.2, 4.4)
+    figure, (axes,) = canvas(1, 7.2, 4.4)
     n = np.geomspace(1.0, most, 300)
     for problem, colour in zip(several, (BLUE, ORANGE, GREEN, PURPLE, SKY, RED) * len(several), strict=False):
         curve = threshold_curve(problem, n)
@@ -104,7 +87,7 @@ def operating_characteristics(
     """What the optimal and the greedy policy do at each true p: shutting out, and the reward of learning."""
     grid = np.linspace(0.02, 0.98, 33) if rates is None else np.asarray(rates, dtype=np.float64)
     optimal = problem.solve(prior, rows=rows)
-    figure, panels = _figure(2, 4.8, 4.2)
+    figure, panels = canvas(2, 4.8, 4.2)
     known = np.maximum(grid - problem.cost, 0.0) / (1.0 - problem.discount)
     panels[1].plot(grid, known, color=INK, linestyle="--", linewidth=1.2, label="if p were known")
     for name, policy, colour in (("optimal", optimal, BLUE), ("greedy (p̂ > c)", Greedy(problem.cost), ORANGE)):
@@ -134,7 +117,7 @@ def operating_characteristics(
 
 def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
     """Regret against the number of individuals: which ways of exploring are right without discounting."""
-    figure, (axes,) = _figure(1, 7.2, 4.8)
+    figure, (axes,) = canvas(1, 7.2, 4.8)
     names = list(dict.fromkeys(row.policy for row in rows))
     colours = dict(zip(names, (INK, RED, PURPLE, SKY, BLUE, GREEN, ORANGE, "#999933") * 2, strict=False))
     for name in names:
@@ -155,38 +138,6 @@ def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
     axes.set_title(f"What not knowing p costs over H individuals (c = {cost:g})")
     axes.legend(frameon=False, fontsize=8, loc="upper left")
     return figure
-
-
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure to a file whose ending says the format."""
-    target = check_path(path)
-    figure.savefig(target, dpi=160)
-    return target
-
-
-def check_path(path: str | Path) -> Path:
-    """The path of a figure, or an error before anything is drawn."""
-    target = Path(path)
-    if target.suffix.lower() not in FORMATS:
-        raise refusal("output", str(path), f"a file name ending in {', '.join(FORMATS)}")
-    if not target.parent.is_dir():
-        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
-    return target
-
-
-def _figure(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise InputError("figures need matplotlib: install lenience[plot]") from error
-    figure = Figure(figsize=(width * panels, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(1, panels, position + 1) for position in range(panels)]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.grid(alpha=0.25, linewidth=0.6)
-    return figure, axes
 
 
 def _shades(count: int) -> list[tuple[float, float, float, float]]:

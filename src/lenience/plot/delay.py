@@ -1,7 +1,4 @@
-"""The figures of late labels: value against the mean delay, and the map of exposure limits.
-
-matplotlib is imported only when a figure is drawn, and nothing is shown on a screen.
-"""
+"""The figures of late labels: value against the mean delay, and the map of exposure limits."""
 
 from __future__ import annotations
 
@@ -12,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lenience.belief import Belief
-from lenience.errors import InputError, whole
+from lenience.errors import whole
+from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas
 from lenience.policy.exposure import ExposurePolicy
 from lenience.policy.pending import UNLIMITED
+from lenience.policy.words import duration
 from lenience.study.delay import BLIND, OPTIMAL, DelayValue
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which remain distinct for the colour-blind.
-COLOURS = ("#0072b2", "#d55e00", "#999999", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#1f2933")
+COLOURS = (BLUE, RED, GREY, GREEN, ORANGE, SKY, PURPLE, INK)
 MARKERS = ("o", "s", "x", "^", "v", "D", "P", "*")
 
 
@@ -33,7 +30,7 @@ def value_against_delay(
 
     ``without_delay`` is the optimum if labels came at once, drawn as a line.
     """
-    figure, axes = _figure(7.6, 4.6)
+    figure, (axes,) = canvas(1, 7.6, 4.6)
     names = list(dict.fromkeys(row.policy for row in rows))
     delays = sorted({row.label_delay for row in rows})
     for position, name in enumerate(names):
@@ -50,10 +47,10 @@ def value_against_delay(
             zorder=3 if heavy else 2,
         )
     if without_delay is not None:
-        axes.axhline(without_delay, color="#1f2933", linewidth=1, linestyle=":", label="optimum, labels at once")
-    axes.axhline(0, color="#1f2933", linewidth=0.8)
+        axes.axhline(without_delay, color=INK, linewidth=1, linestyle=":", label="optimum, labels at once")
+    axes.axhline(0, color=INK, linewidth=0.8)
     axes.set_xscale("log")
-    axes.set_xticks(delays, [_duration(delay) for delay in delays])
+    axes.set_xticks(delays, [duration(delay).replace(" ", "\n") for delay in delays])
     axes.minorticks_off()
     axes.set_xlabel("mean delay of a label")
     axes.set_ylabel("value before the first arrival\n(units of one success)")
@@ -71,7 +68,7 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    figure, axes = _figure(8.0, 4.8)
+    figure, (axes,) = canvas(1, 8.0, 4.8)
     cost = policy.objective.cost
     rows = min(whole("most", most, least=2), policy.certificate.look_ahead // 2)
     count = whole("lattices", lattices, least=1)
@@ -106,7 +103,7 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
     height = (rates[1] - rates[0]) / 2
     heights = np.concatenate((rates - height, [rates[-1] + height]))
     picture = axes.pcolormesh(edges, heights, grid, cmap=ListedColormap(colours), norm=norm, rasterized=True)
-    axes.axhline(cost, color="#d55e00", linewidth=1.2, linestyle="--")
+    axes.axhline(cost, color=RED, linewidth=1.2, linestyle="--")
     axes.annotate(
         f"break-even c = {cost:g}",
         (edges[-1], cost),
@@ -131,25 +128,3 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     return figure
-
-
-def _duration(years: float) -> str:
-    for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week"), (1 / 365, "day")):
-        count = years / size
-        if count > 0.995:
-            return f"{count:.3g}\n{unit}{'' if abs(count - 1) < 0.005 else 's'}"
-    return f"{years * 365:.2g}\ndays"
-
-
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise InputError("figures need matplotlib: install lenience[plot]") from error
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot(1, 1, 1)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, linewidth=0.6)
-    return figure, axes

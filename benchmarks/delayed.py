@@ -77,7 +77,7 @@ def main() -> None:
         ],
         ["the same to 1e-4", seconds(loose), "", "< 1e-4", ""],
     ]
-    for arrivals, tolerance in ((1000, 1e-5), (1000, 1.5e-6), (5000, 1e-3)):
+    for arrivals, tolerance in ((1000, 1e-5), (5000, 1e-3)):
         start = time.perf_counter()
         large = Delayed(0.8, arrivals, 0.1, 1).solve(PRIOR, tolerance=tolerance).certificate
         taken = time.perf_counter() - start

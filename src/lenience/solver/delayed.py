@@ -32,8 +32,8 @@ What is promised. ``lower`` and ``upper`` enclose Q, rounding included:
   by 6e-15.
 
 How it is computed. The array is [m][j], in place, with m descending: plane m reads plane m+1 of its own row
-and plane m−1 of the row before it in time, so the loop over j has no dependence and vectorises. Four rows
-are swept together, each one plane behind its predecessor, so that the planes are still in the first-level
+and plane m−1 of the row before it in time, so the loop over j has no dependence and vectorises. Eight rows
+are swept together, each one plane behind its predecessor, so that the planes are still in a near
 cache when the next row wants them.
 """
 
@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 from lenience.solver.band import put_above, strike_distance
 from lenience.solver.compiled import compiled
 
-TILE = 4  # rows swept together
+TILE = 8  # rows swept together
 
 
 class DelayedBand(NamedTuple):
@@ -483,6 +483,8 @@ def solve_delayed(
                 resumed += most_accepted[t, i] > limit
                 resumed_proved += most_proved[t, i] > least_refused[t, i]
             compared += max(middle - hopeful[t], 0)
+            if hopeful[t] == los[t] and los[t] > 0:
+                unsettled += 1  # nothing proves the states below the band hopeless in this row
 
         # Trim the band.
         k = k_next - tile + 1

@@ -88,7 +88,7 @@ def solve_problem(
 
     The gap is relative to the value, or to a thousandth of the clairvoyant's where the value is less than
     that (and never to less than 1e-10 g: double precision proves no more). With both ``pending_cap`` and
-    ``look_ahead`` given there is one solve, whatever gap it leaves.
+    ``look_ahead`` given there is one solve, whatever gap it leaves; with one of them, there are two at most.
     """
     scale = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     if pending_cap is not None and look_ahead is not None:

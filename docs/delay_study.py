@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lenience import Belief, Discounted
 from lenience.objective.delayed import Delayed
-from lenience.plot_delay import limit_map, value_against_delay
+from lenience.plot import limit_map, value_against_delay
 from lenience.simulate.delays import DelayLaw
 from lenience.study.delay import LawValues, value_by_delay, values_by_law
 

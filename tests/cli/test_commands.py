@@ -164,7 +164,7 @@ def test_demo(run: Run, tmp_path: Path) -> None:
             ("delay", "--cost", "0.8", "--arrivals", "90000", "--discount-rate", "0.1", "--label-delay", "1"),
             "arrivals a year to a tolerance of 0.0001 would take about",
         ),
-        (("sovle",), "no command 'sovle'; there are characteristics, demo"),
+        (("sovle",), "no command 'sovle'; there are characteristics, delay, demo"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

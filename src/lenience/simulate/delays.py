@@ -29,7 +29,7 @@ from lenience.objective.base import check_prior
 from lenience.objective.delayed import Delayed
 from lenience.policy.pending import UNLIMITED
 from lenience.solver.compiled import compiled
-from lenience.solver.delayed import first_above
+from lenience.solver.delayed_start import first_above
 
 REST = 1e-4
 MOST_EVENTS = 2e10  # a quarter of an hour

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lenience.solver.band import put_above, strike_distance
 from lenience.solver.compiled import compiled
-from lenience.solver.delayed import first_above
+from lenience.solver.delayed_start import first_above
 
 
 def pending_nodes(cap: int, ratio: float = 1.12) -> NDArray[np.int64]:

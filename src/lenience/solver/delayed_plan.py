@@ -96,6 +96,11 @@ def solve_problem(
         _refuse(problem, plan, tolerance, seconds)
         return _solve(problem, plan, tolerance, scale, rows)
 
+    # The least that any tolerance below a hundredth was seen to take: refuse the absurd before the first solve.
+    least = estimate_cost(problem, math.ceil(0.5 * problem.horizon), math.ceil(0.1 * problem.in_flight))
+    if least.seconds > 10.0 * seconds:
+        _refuse(problem, least, tolerance, seconds)
+
     # A coarse solve gives the size of the value and the factor of the cap's share.
     in_flight = problem.in_flight
     coarse_cap = min(pending_cap or max(3, math.ceil(in_flight / 8)), 800)

@@ -88,6 +88,13 @@ def test_the_blind_policy_s_known_values(discount_rate: float, delay: float, kno
     assert found.width < 1e-4
 
 
+def test_the_blind_policy_s_known_value_at_200_a_year() -> None:
+    problem = Delayed(0.8, 200, 0.1, 1)
+    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-3)
+    assert found.lower - 5.1e-3 <= 24.78 <= found.upper + 5.1e-3
+    assert found.width < 0.1
+
+
 def test_steady_count() -> None:
     problem = Delayed(0.8, 50, 0.1, 1).problem(PRIOR)
     assert np.all(steady_count(problem, None, 10) == 500)

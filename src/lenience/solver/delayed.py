@@ -76,6 +76,50 @@ class DelayedBand(NamedTuple):
 
 
 @compiled
+def sweep_choice(
+    value: NDArray[np.float64],
+    here: np.uint64,
+    over: np.uint64,
+    under: np.uint64,
+    begin: np.uint64,
+    end: np.uint64,
+    good: NDArray[np.float64],
+    bad: NDArray[np.float64],
+    strike: NDArray[np.float64],
+    wait: float,
+    move: float,
+    stay: float,
+    strike_rate: float,
+) -> None:
+    """One plane of one row where p̂ < c: the better of accepting and rejecting."""
+    one = np.uint64(1)  # unsigned offsets: without them the loop is not vectorised
+    for i in range(begin, end):
+        later = wait * (good[i] * value[under + i + one] + bad[i] * value[under + i])
+        accept = move * value[over + i] + stay * later
+        reject = later + strike_rate * strike[i]
+        value[here + i] = accept if accept > reject else reject
+
+
+@compiled
+def sweep_accept(
+    value: NDArray[np.float64],
+    here: np.uint64,
+    over: np.uint64,
+    under: np.uint64,
+    begin: np.uint64,
+    end: np.uint64,
+    good: NDArray[np.float64],
+    bad: NDArray[np.float64],
+    move: float,
+    stay: float,
+) -> None:
+    """One plane of one row where p̂ ≥ c: accepting."""
+    one = np.uint64(1)
+    for i in range(begin, end):
+        value[here + i] = move * value[over + i] + stay * (good[i] * value[under + i + one] + bad[i] * value[under + i])
+
+
+@compiled
 def solve_delayed(
     n0: float,
     s0: float,
@@ -309,24 +353,10 @@ def solve_delayed(
                 else:
                     under = here - np.uint64(width)
                     over = here + np.uint64(width)
-                    for i in range(begin, turn):
-                        stay_l = wl * (p[i] * low[under + i + one] + q[i] * low[under + i])
-                        go_l = al * low[over + i] + ol * stay_l
-                        stop_l = stay_l + dl * x[i]
-                        low[here + i] = go_l if go_l > stop_l else stop_l
-                    for i in range(begin, turn):
-                        stay_h = wh * (p[i] * high[under + i + one] + q[i] * high[under + i])
-                        go_h = ah * high[over + i] + oh * stay_h
-                        stop_h = stay_h + dh * x[i]
-                        high[here + i] = go_h if go_h > stop_h else stop_h
-                    ol *= wl
-                    oh *= wh
-                    for i in range(turn, end):
-                        stay_l = p[i] * low[under + i + one] + q[i] * low[under + i]
-                        low[here + i] = al * low[over + i] + ol * stay_l
-                    for i in range(turn, end):
-                        stay_h = p[i] * high[under + i + one] + q[i] * high[under + i]
-                        high[here + i] = ah * high[over + i] + oh * stay_h
+                    sweep_choice(low, here, over, under, begin, turn, p, q, x, wl, al, ol, dl)
+                    sweep_choice(high, here, over, under, begin, turn, p, q, x, wh, ah, oh, dh)
+                    sweep_accept(low, here, over, under, turn, end, p, q, al, ol * wl)
+                    sweep_accept(high, here, over, under, turn, end, p, q, ah, oh * wh)
 
                 if k < table and m == cap:
                     # Accepting needs V(m+1) > c − p̂, and V does not fall in m or s: below here nobody is accepted.

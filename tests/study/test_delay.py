@@ -90,9 +90,9 @@ def test_the_blind_policy_s_known_values(discount_rate: float, delay: float, kno
 
 def test_the_blind_policy_s_known_value_at_200_a_year() -> None:
     problem = Delayed(0.8, 200, 0.1, 1)
-    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-3)
-    assert found.lower - 5.1e-3 <= 24.78 <= found.upper + 5.1e-3
-    assert found.width < 0.1
+    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-2)
+    # Known as 24.78, cut off after the second decimal.
+    assert 24.78 <= found.lower <= found.upper < 24.79
 
 
 def test_steady_count() -> None:

@@ -22,12 +22,25 @@ if TYPE_CHECKING:
     from lenience.objective.average import AverageReward as AverageReward
     from lenience.objective.discounted import Discounted as Discounted
     from lenience.objective.horizon import FiniteHorizon as FiniteHorizon
+    from lenience.policy.bayes_ucb import BayesUCB as BayesUCB
+    from lenience.policy.check import check_policy as check_policy
     from lenience.policy.constant import Constant as Constant
+    from lenience.policy.decaying_epsilon import DecayingEpsilon as DecayingEpsilon
+    from lenience.policy.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from lenience.policy.explore_exploit import ExploreThenExploit as ExploreThenExploit
+    from lenience.policy.forgetting import Forgetting as Forgetting
+    from lenience.policy.gittins import Gittins as Gittins
     from lenience.policy.greedy import Greedy as Greedy
+    from lenience.policy.kl_ucb import KLUCB as KLUCB
+    from lenience.policy.logistic import Logistic as Logistic
     from lenience.policy.optimal import OptimalPolicy as OptimalPolicy
     from lenience.policy.persistent import Persistent as Persistent
     from lenience.policy.protocol import Policy as Policy
+    from lenience.policy.registry import policy_from_json as policy_from_json
+    from lenience.policy.registry import policy_named as policy_named
+    from lenience.policy.registry import policy_names as policy_names
+    from lenience.policy.semi_logistic import SemiLogistic as SemiLogistic
+    from lenience.policy.thompson import Thompson as Thompson
     from lenience.solver.paper import PaperTable as PaperTable
     from lenience.solver.paper import paper_values as paper_values
     from lenience.study.average import regret_table as regret_table
@@ -37,27 +50,40 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AverageReward": "objective.average",
+    "BayesUCB": "policy.bayes_ucb",
     "Belief": "belief",
     "Bounds": "bounds",
     "Certificate": "certificate",
     "Characteristics": "study.characteristics",
     "Constant": "policy.constant",
+    "DecayingEpsilon": "policy.decaying_epsilon",
     "Discounted": "objective.discounted",
+    "EpsilonGreedy": "policy.epsilon_greedy",
     "ExploreThenExploit": "policy.explore_exploit",
     "FiniteHorizon": "objective.horizon",
+    "Forgetting": "policy.forgetting",
+    "Gittins": "policy.gittins",
     "Greedy": "policy.greedy",
     "InputError": "errors",
+    "KLUCB": "policy.kl_ucb",
+    "Logistic": "policy.logistic",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
     "Policy": "policy.protocol",
+    "SemiLogistic": "policy.semi_logistic",
+    "Thompson": "policy.thompson",
     "TooLargeError": "errors",
     "characteristics": "study.characteristics",
+    "check_policy": "policy.check",
     "evaluate": "study.evaluate",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",
     "paper_values": "solver.paper",
+    "policy_from_json": "policy.registry",
+    "policy_named": "policy.registry",
+    "policy_names": "policy.registry",
     "regret_table": "study.average",
 }
 

@@ -41,6 +41,20 @@ if TYPE_CHECKING:
     from lenience.policy.registry import policy_names as policy_names
     from lenience.policy.semi_logistic import SemiLogistic as SemiLogistic
     from lenience.policy.thompson import Thompson as Thompson
+    from lenience.simulate.lag import LabelDelay as LabelDelay
+    from lenience.simulate.replay import Replay as Replay
+    from lenience.simulate.result import Estimate as Estimate
+    from lenience.simulate.result import Simulation as Simulation
+    from lenience.simulate.runner import compare_policies as compare_policies
+    from lenience.simulate.worlds import Bernoulli as Bernoulli
+    from lenience.simulate.worlds import ChangePoints as ChangePoints
+    from lenience.simulate.worlds import FromPrior as FromPrior
+    from lenience.simulate.worlds import LateLabels as LateLabels
+    from lenience.simulate.worlds import RandomWalk as RandomWalk
+    from lenience.simulate.worlds import Redrawn as Redrawn
+    from lenience.simulate.worlds import Segments as Segments
+    from lenience.simulate.worlds import world_named as world_named
+    from lenience.simulate.worlds import world_names as world_names
     from lenience.solver.paper import PaperTable as PaperTable
     from lenience.solver.paper import paper_values as paper_values
     from lenience.study.average import regret_table as regret_table
@@ -52,30 +66,42 @@ _HOME = {
     "AverageReward": "objective.average",
     "BayesUCB": "policy.bayes_ucb",
     "Belief": "belief",
+    "Bernoulli": "simulate.worlds",
     "Bounds": "bounds",
     "Certificate": "certificate",
+    "ChangePoints": "simulate.worlds",
     "Characteristics": "study.characteristics",
     "Constant": "policy.constant",
     "DecayingEpsilon": "policy.decaying_epsilon",
     "Discounted": "objective.discounted",
     "EpsilonGreedy": "policy.epsilon_greedy",
+    "Estimate": "simulate.result",
     "ExploreThenExploit": "policy.explore_exploit",
     "FiniteHorizon": "objective.horizon",
     "Forgetting": "policy.forgetting",
+    "FromPrior": "simulate.worlds",
     "Gittins": "policy.gittins",
     "Greedy": "policy.greedy",
     "InputError": "errors",
     "KLUCB": "policy.kl_ucb",
+    "LabelDelay": "simulate.lag",
+    "LateLabels": "simulate.worlds",
     "Logistic": "policy.logistic",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
     "Policy": "policy.protocol",
+    "RandomWalk": "simulate.worlds",
+    "Redrawn": "simulate.worlds",
+    "Replay": "simulate.replay",
+    "Segments": "simulate.worlds",
     "SemiLogistic": "policy.semi_logistic",
+    "Simulation": "simulate.result",
     "Thompson": "policy.thompson",
     "TooLargeError": "errors",
     "characteristics": "study.characteristics",
     "check_policy": "policy.check",
+    "compare_policies": "simulate.runner",
     "evaluate": "study.evaluate",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
@@ -85,6 +111,8 @@ _HOME = {
     "policy_named": "policy.registry",
     "policy_names": "policy.registry",
     "regret_table": "study.average",
+    "world_named": "simulate.worlds",
+    "world_names": "simulate.worlds",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -60,7 +60,14 @@ if TYPE_CHECKING:
     from lenience.study.average import regret_table as regret_table
     from lenience.study.characteristics import Characteristics as Characteristics
     from lenience.study.characteristics import characteristics as characteristics
+    from lenience.study.drift import Drift as Drift
+    from lenience.study.drift import drift_study as drift_study
     from lenience.study.evaluate import evaluate as evaluate
+    from lenience.study.sequence import ByArrival as ByArrival
+    from lenience.study.sequence import acceptance_by_arrival as acceptance_by_arrival
+    from lenience.study.sweep import Sweep as Sweep
+    from lenience.study.sweep import load_sweep as load_sweep
+    from lenience.study.sweep import run_sweep as run_sweep
 
 _HOME = {
     "AverageReward": "objective.average",
@@ -68,12 +75,14 @@ _HOME = {
     "Belief": "belief",
     "Bernoulli": "simulate.worlds",
     "Bounds": "bounds",
+    "ByArrival": "study.sequence",
     "Certificate": "certificate",
     "ChangePoints": "simulate.worlds",
     "Characteristics": "study.characteristics",
     "Constant": "policy.constant",
     "DecayingEpsilon": "policy.decaying_epsilon",
     "Discounted": "objective.discounted",
+    "Drift": "study.drift",
     "EpsilonGreedy": "policy.epsilon_greedy",
     "Estimate": "simulate.result",
     "ExploreThenExploit": "policy.explore_exploit",
@@ -97,20 +106,25 @@ _HOME = {
     "Segments": "simulate.worlds",
     "SemiLogistic": "policy.semi_logistic",
     "Simulation": "simulate.result",
+    "Sweep": "study.sweep",
     "Thompson": "policy.thompson",
     "TooLargeError": "errors",
+    "acceptance_by_arrival": "study.sequence",
     "characteristics": "study.characteristics",
     "check_policy": "policy.check",
     "compare_policies": "simulate.runner",
+    "drift_study": "study.drift",
     "evaluate": "study.evaluate",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",
+    "load_sweep": "study.sweep",
     "paper_values": "solver.paper",
     "policy_from_json": "policy.registry",
     "policy_named": "policy.registry",
     "policy_names": "policy.registry",
     "regret_table": "study.average",
+    "run_sweep": "study.sweep",
     "world_named": "simulate.worlds",
     "world_names": "simulate.worlds",
 }

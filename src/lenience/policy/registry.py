@@ -6,7 +6,7 @@ A name is the policy's tag, with hyphens or underscores; its parameters are the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -108,22 +108,33 @@ def policy_from_json(text: str | bytes) -> Policy:
         raise InputError(f"this is not the JSON of the policy {tag!r}: {error}") from error
 
 
-def label_of(policy: Policy) -> str:
-    """A short name for tables and legends: the tag and the parameters that tell policies of one kind apart.
+def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolerance")) -> str:
+    """A short name of a policy or a world for tables and legends: its tag and the parameters that tell it apart.
 
     >>> label_of(policy_named("epsilon-greedy", cost=0.8, epsilon=0.05))
     'epsilon-greedy (epsilon=0.05)'
     """
-    config = getattr(type(policy), "__struct_config__", None)
+    config = getattr(type(thing), "__struct_config__", None)
     if config is None or config.tag is None:
-        return type(policy).__name__
+        return repr(thing)
     name = str(config.tag).replace("_", "-")
-    told = [
-        f"{field}={value:g}"
-        for field in getattr(type(policy), "__struct_fields__", ())
-        if field != "cost" and isinstance(value := getattr(policy, field), int | float)
-    ]
+    told = []
+    for field in getattr(type(thing), "__struct_fields__", ()):
+        value = getattr(thing, field)
+        if field in leave_out or value is None or field == "accept_from" or field == "certificate":
+            continue
+        told.append(f"{field}={_short(value)}")
     return f"{name} ({', '.join(told)})" if told else name
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    if isinstance(value, Belief):
+        return f"Beta({value.alpha:g}, {value.beta:g})"
+    if isinstance(value, tuple):
+        return "/".join(_short(each) for each in value)
+    return label_of(value, ())
 
 
 def _maker(name: str) -> Callable[..., Policy]:

@@ -79,41 +79,78 @@ def compare_policies(
     optimum   6.95 ± 0.51   0.645 ± 0.075   0                313 ± 14   0.071 [0.057, 0.089]   0.791 ± 0.05
     greedy    5.72 ± 0.5    1.92 ± 0.24     1.27 ± 0.26      212 ± 15   0.255 [0.229, 0.283]   0.264 ± 0.015
     """
+    prepared = plan(
+        policies, world, cost, horizon, prior, discount, replications, seed, optimum=optimum, checkpoints=checkpoints
+    )
+    return prepared.finished(list(run_tasks(prepared.tasks, workers, progress)))
+
+
+class Plan(NamedTuple):
+    """All that a comparison needs to be run anywhere, and put together afterwards."""
+
+    names: list[str]  # the policy of each task
+    tasks: list[Task]
+
+    def finished(self, blocks: Sequence[Block]) -> Simulation:
+        """The comparison, from the blocks of its tasks in their order."""
+        parts: dict[str, list[Block]] = {}
+        for name, block in zip(self.names, blocks, strict=True):
+            parts.setdefault(name, []).append(block)
+        task = self.tasks[0]
+        return Simulation(
+            world=task.world,
+            cost=task.cost,
+            discount=task.discount,
+            horizon=task.horizon,
+            prior=task.prior,
+            seed=task.seed,
+            checkpoints=task.checkpoints,
+            runs={name: joined(each) for name, each in parts.items()},
+            baseline=OPTIMUM if OPTIMUM in parts else None,
+        )
+
+
+def plan(
+    policies: Mapping[str, Choice] | Iterable[Policy] | Policy,
+    world: World,
+    cost: float,
+    horizon: int,
+    prior: Belief | None,
+    discount: float,
+    replications: int,
+    seed: int,
+    *,
+    optimum: bool = True,
+    checkpoints: Iterable[int] | None = None,
+) -> Plan:
+    """Check the arguments of :func:`compare_policies` and cut the work into tasks."""
+    if not hasattr(world, "fixed_rates"):
+        raise refusal("world", world, "a world, such as Bernoulli(p=0.7)")
     goal = check_cost(cost)
     length = whole("horizon", horizon, least=1)
     factor = real("discount", discount, least=0, most=1)
     total = whole("replications", replications, least=1)
+    chance = whole("seed", seed)
     start = check_prior(prior if prior is not None else _prior_of(world))
     chosen = _named(policies, world)
     if optimum and OPTIMUM not in chosen:
         chosen = {OPTIMUM: best_policies(world, goal, factor, length, start), **chosen}
-    if total * float(length) * len(chosen) > MOST_DECISIONS:
+    if not chosen:
+        raise InputError("policies must be at least one, or optimum true")
+    decisions = total * float(length) * len(chosen)
+    if decisions > MOST_DECISIONS:
         raise TooLargeError(
-            f"{total:,} replications of {length:,} arrivals for {len(chosen)} policies are "
-            f"{total * float(length) * len(chosen):.2g} decisions; at most {MOST_DECISIONS:.0e} are allowed"
+            f"{total:,} replications of {length:,} arrivals for {len(chosen)} policies are {decisions:.2g} "
+            f"decisions; at most {MOST_DECISIONS:.0e} are allowed"
         )
     checks = default_checkpoints(length) if checkpoints is None else _check_checkpoints(checkpoints, length)
     size = block_size(world, length)
     tasks = [
-        (name, Task(each, world, start, goal, factor, length, checks, seed, first, min(size, total - first)))
+        (name, Task(each, world, start, goal, factor, length, checks, chance, first, min(size, total - first)))
         for name, each in chosen.items()
         for first in range(0, total, size)
     ]
-    blocks: dict[str, list[Block]] = {name: [] for name in chosen}
-    done = run_tasks([task for _, task in tasks], workers, progress)
-    for (name, _), block in zip(tasks, done, strict=True):
-        blocks[name].append(block)
-    return Simulation(
-        world=world,
-        cost=goal,
-        discount=factor,
-        horizon=length,
-        prior=start,
-        seed=seed,
-        checkpoints=checks,
-        runs={name: joined(parts) for name, parts in blocks.items()},
-        baseline=OPTIMUM if OPTIMUM in chosen else None,
-    )
+    return Plan([name for name, _ in tasks], [task for _, task in tasks])
 
 
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[Block]:
@@ -206,8 +243,6 @@ def _named(policies: Mapping[str, Choice] | Iterable[Policy] | Policy, world: Wo
         if not several or not all(hasattr(policy, "acceptance") for policy in several):
             raise refusal("policies", choice, "policies, each with an acceptance(n, s)")
         chosen[name] = several
-    if not chosen and not given:
-        return chosen
     segments = world.open(replication_keys(0, 0, 1), 1).segments
     for name, several in chosen.items():
         if len(several) not in (1, segments):

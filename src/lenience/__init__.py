@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from lenience.objective.average import AverageReward as AverageReward
     from lenience.objective.discounted import Discounted as Discounted
     from lenience.objective.horizon import FiniteHorizon as FiniteHorizon
+    from lenience.plot_simulate import plot_acceptance_by_arrival as plot_acceptance_by_arrival
+    from lenience.plot_simulate import plot_comparison as plot_comparison
+    from lenience.plot_simulate import plot_drift as plot_drift
+    from lenience.plot_simulate import plot_regret_over_time as plot_regret_over_time
     from lenience.policy.bayes_ucb import BayesUCB as BayesUCB
     from lenience.policy.check import check_policy as check_policy
     from lenience.policy.constant import Constant as Constant
@@ -63,6 +67,9 @@ if TYPE_CHECKING:
     from lenience.study.drift import Drift as Drift
     from lenience.study.drift import drift_study as drift_study
     from lenience.study.evaluate import evaluate as evaluate
+    from lenience.study.paper import Claim as Claim
+    from lenience.study.paper import check_paper as check_paper
+    from lenience.study.report import write_paper_report as write_paper_report
     from lenience.study.sequence import ByArrival as ByArrival
     from lenience.study.sequence import acceptance_by_arrival as acceptance_by_arrival
     from lenience.study.sweep import Sweep as Sweep
@@ -79,6 +86,7 @@ _HOME = {
     "Certificate": "certificate",
     "ChangePoints": "simulate.worlds",
     "Characteristics": "study.characteristics",
+    "Claim": "study.paper",
     "Constant": "policy.constant",
     "DecayingEpsilon": "policy.decaying_epsilon",
     "Discounted": "objective.discounted",
@@ -111,6 +119,7 @@ _HOME = {
     "TooLargeError": "errors",
     "acceptance_by_arrival": "study.sequence",
     "characteristics": "study.characteristics",
+    "check_paper": "study.paper",
     "check_policy": "policy.check",
     "compare_policies": "simulate.runner",
     "drift_study": "study.drift",
@@ -120,6 +129,10 @@ _HOME = {
     "leniency_rate": "leniency",
     "load_sweep": "study.sweep",
     "paper_values": "solver.paper",
+    "plot_acceptance_by_arrival": "plot_simulate",
+    "plot_comparison": "plot_simulate",
+    "plot_drift": "plot_simulate",
+    "plot_regret_over_time": "plot_simulate",
     "policy_from_json": "policy.registry",
     "policy_named": "policy.registry",
     "policy_names": "policy.registry",
@@ -127,6 +140,7 @@ _HOME = {
     "run_sweep": "study.sweep",
     "world_named": "simulate.worlds",
     "world_names": "simulate.worlds",
+    "write_paper_report": "study.report",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -50,7 +50,7 @@ def plot_acceptance_by_arrival(
         axes.plot(arrivals, curve.acceptance, label=label, **_line(i))
         if simulation is not None and label in simulation.policies:
             _points(axes, simulation, label, i)
-    axes.set_xscale("log")
+    _log_arrivals(axes)
     axes.set_ylim(-0.02, 1.02)
     _legend(axes)
     return _done(figure, path)
@@ -88,7 +88,7 @@ def plot_regret_over_time(simulation: Simulation, path: str | Path | None = None
         mean, lower, upper = _along(simulation.regret_over_time(name))
         axes.plot(at, mean, label=name, **_line(i))
         axes.fill_between(at, lower, upper, color=COLOURS[i % len(COLOURS)], alpha=0.15, linewidth=0)
-    axes.set_xscale("log")
+    _log_arrivals(axes)
     axes.set_ylim(bottom=0.0)
     _legend(axes)
     return _done(figure, path)
@@ -109,7 +109,7 @@ def plot_drift(rows: Sequence[Drift], path: str | Path | None = None) -> Figure:
         often = "p never changes" if hazard == 0 else f"p changes every {1 / hazard:,.0f} arrivals"
         axes.errorbar(length, [row.gained.mean for row in mine], yerr=spread, label=often, capsize=3, **_line(i))
     axes.axhline(0.0, color="#555555", linewidth=0.8)
-    axes.set_xscale("log")
+    _log_arrivals(axes)
     _legend(axes)
     return _done(figure, path)
 
@@ -139,7 +139,7 @@ def _along(found: Sequence[Any]) -> tuple[NDArray[np.float64], NDArray[np.float6
 
 
 def _line(i: int) -> dict[str, Any]:
-    return {"color": COLOURS[i % len(COLOURS)], "linestyle": STYLES[(i // 2) % len(STYLES)], "linewidth": 1.8}
+    return {"color": COLOURS[i % len(COLOURS)], "linestyle": STYLES[i % len(STYLES)], "linewidth": 1.8}
 
 
 def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
@@ -160,6 +160,13 @@ def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     panels[0].set_ylabel(y_label)
     panels[0].grid(color="#DDDDDD", linewidth=0.6)
     return figure, panels[0]
+
+
+def _log_arrivals(axes: Axes) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 def _legend(axes: Axes) -> None:

@@ -70,8 +70,8 @@ def paper_report(claims: Sequence[Claim]) -> str:
 <title>Selective labels: the paper, checked</title><style>{STYLE}</style></head><body><main>
 <h1>Optimal Policies for the Homogeneous Selective Labels Problem: every claim, checked</h1>
 <p>Dennis Wei's paper (2020) asks whom to accept when only the accepted reveal their outcome. Below is each of its
-claims with what was computed to check it, and what can be added. Accepting earns y − c, with y the outcome and c the cost;
-the belief about the success probability is Beta(s, n − s), with mean p̂ = s/n.</p>
+claims, with what was computed to check it and what can be added. Accepting earns y − c, with y the outcome and c
+the cost; the belief about the success probability is Beta(s, n − s), with mean p̂ = s/n.</p>
 <ul class="counts">{counts}</ul>
 <h2>Figures</h2><div class="figures">{figures}</div>
 <h2>Claims</h2>{cards}
@@ -171,20 +171,18 @@ def chart(series: Sequence[Series], x_label: str, y_label: str, log_x: bool = Fa
         f'<text transform="translate(14 {(height - bottom) / 2}) rotate(-90)" text-anchor="middle">'
         f"{_text(y_label)}</text>"
     )
-    falling = series[0][2][0] > series[0][2][-1]
     for i, (label, x_values, y_values) in enumerate(series):
         points = " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in zip(x_values, y_values, strict=True))
         parts.append(f'<polyline class="curve" style="stroke:var(--c{i % 8})" points="{points}"/>')
-        # The key goes where the curves are not: top right of falling ones, top left of rising ones.
-        x0, y0 = (width - right - 105 if falling else left + 12), top + 12 + 18 * i
-        if log_x and not falling:
-            x0, y0 = width - right - 105, height - bottom - 18 * (len(series) - i)
+        # The key stands below the picture, three to a line: there it hides no curve.
+        x0, y0 = left + (i % 3) * 145, height + 12 + 20 * (i // 3)
         parts.append(
             f'<line style="stroke:var(--c{i % 8});stroke-width:3" x1="{x0}" x2="{x0 + 20}" y1="{y0}" y2="{y0}"/>'
             f'<text x="{x0 + 26}" y="{y0 + 4}">{_text(label)}</text>'
         )
+    deep = height + 22 + 20 * ((len(series) - 1) // 3)
     title = f"{y_label} against {x_label}"
-    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 {width} {deep}" role="img" aria-label="{_text(title)}">{"".join(parts)}</svg>'
 
 
 def _ticks(low: float, high: float) -> list[float]:

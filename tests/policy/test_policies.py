@@ -73,15 +73,15 @@ class Broken:
         self.asked += 1
         match self.fault:
             case "range":
-                return good / size + 0.5
+                return np.asarray(good / size + 0.5)
             case "shape":
                 return np.full(np.size(n), 1.0)
             case "dtype":
-                return np.ones(size.shape, dtype=np.float32)  # type: ignore[return-value]
+                return np.ones(size.shape, dtype=np.float32)
             case "state":
                 return np.full(size.shape, 1.0 / self.asked)
             case "falling":
-                return 1.0 - 0.5 * (good > 0.5 * size)
+                return np.where(good > 0.5 * size, 0.5, 1.0)
             case "three":
                 return np.where(good > 0.9 * size, 1.0, np.where(good > 0.5 * size, 0.5, 0.25))
             case "ceiling":
@@ -104,7 +104,13 @@ def test_the_checklist_finds_faults(fault: str) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "check"),
-    [("repr", "repr"), ("falling", "monotone"), ("three", "two values"), ("ceiling", "stopping"), ("floor", "stopping")],
+    [
+        ("repr", "repr"),
+        ("falling", "monotone"),
+        ("three", "two values"),
+        ("ceiling", "stopping"),
+        ("floor", "stopping"),
+    ],
 )
 def test_each_later_check_finds_its_fault(fault: str, check: str) -> None:
     from lenience.policy.check import CHECKS, _lattice
@@ -144,7 +150,7 @@ def test_kl_ucb_compares_the_upper_bound() -> None:
 
     def bound(mean: float, n: float) -> float:
         def excess(q: float) -> float:
-            return n * (mean * np.log(mean / q) + (1 - mean) * np.log((1 - mean) / (1 - q))) - np.log(n + 1)
+            return float(n * (mean * np.log(mean / q) + (1 - mean) * np.log((1 - mean) / (1 - q))) - np.log(n + 1))
 
         return float(brentq(excess, mean, 1 - 1e-12))
 

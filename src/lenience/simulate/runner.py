@@ -133,16 +133,17 @@ def plan(
     chance = whole("seed", seed)
     start = check_prior(prior if prior is not None else _prior_of(world))
     chosen = _named(policies, world)
-    if optimum and OPTIMUM not in chosen:
-        chosen = {OPTIMUM: best_policies(world, goal, factor, length, start), **chosen}
-    if not chosen:
+    along = optimum and OPTIMUM not in chosen
+    if not chosen and not along:
         raise InputError("policies must be at least one, or optimum true")
-    decisions = total * float(length) * len(chosen)
+    decisions = total * float(length) * (len(chosen) + along)
     if decisions > MOST_DECISIONS:
         raise TooLargeError(
-            f"{total:,} replications of {length:,} arrivals for {len(chosen)} policies are {decisions:.2g} "
+            f"{total:,} replications of {length:,} arrivals for {len(chosen) + along} policies are {decisions:.2g} "
             f"decisions; at most {MOST_DECISIONS:.0e} are allowed"
         )
+    if along:
+        chosen = {OPTIMUM: best_policies(world, goal, factor, length, start), **chosen}
     checks = default_checkpoints(length) if checkpoints is None else _check_checkpoints(checkpoints, length)
     size = block_size(world, length)
     tasks = [

@@ -211,10 +211,12 @@ def _wrong(name: str, text: str, key: str, index: int | None, sentence: str) -> 
 def _field_of(sentence: str, lines: Sequence[tuple[int, str]]) -> str | None:
     """The key of a table that an error speaks of: it begins with it, or ends in "not 'it'"."""
     keys = [match[1] for _, line in lines if (match := re.match(r"\s*([A-Za-z_-]+)\s*=", line))]
+    if "name" in keys and re.match(r"(policy|world) must be one of", sentence):
+        return "name"
     for key in keys:
         if re.match(rf"{re.escape(key)}\b", sentence) or sentence.endswith(f"not '{key}'"):
             return key
-    return "name" if "name" in keys and re.match(r"(policy|world) must be one of", sentence) else None
+    return None
 
 
 def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:

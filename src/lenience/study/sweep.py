@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 from lenience.belief import Belief
 from lenience.errors import InputError
+from lenience.policy.constant import Constant
 from lenience.policy.registry import label_of, named_belief, policy_named, takes
 from lenience.simulate.result import to_frame
 from lenience.simulate.runner import plan, run_tasks
@@ -188,7 +189,10 @@ def _check(sweep: Sweep, name: str, text: str) -> None:
 def _plan_once(world: Any, given: Mapping[str, Any], replications: Any, seed: Any) -> None:
     if world is None:
         raise InputError("worlds must be at least one")
-    plan([], world, given["cost"], given["horizon"], Belief(2, 1), given["discount"], replications, seed)
+    some = Constant(1.0)
+    plan(
+        some, world, given["cost"], given["horizon"], Belief(2, 1), given["discount"], replications, seed, optimum=False
+    )
 
 
 def _try(name: str, text: str, key: str, index: int | None, make: Callable[[], Any]) -> Any:

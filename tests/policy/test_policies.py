@@ -215,6 +215,14 @@ def test_names_and_their_errors() -> None:
     assert takes("thompson", "cost")
 
 
+def test_labels_tell_policies_and_worlds_apart() -> None:
+    assert label_of(POLICIES_TRIED[6]) == "optimal (objective=discounted (cost=0.8, discount=0.99))"
+    late = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=20))
+    assert label_of(late, ()) == "late-labels (world=prior (prior=Beta(1, 1)), delay=exponential/20/1/0)"
+    assert label_of(ln.ChangePoints(rates=[0.5, 0.9], at=[100]), ()) == "change-points (rates=0.5/0.9, at=100)"
+    assert label_of(ln.Replay([0, 1])) == "Replay(rows=2, segments=1)"
+
+
 def test_json_and_its_errors() -> None:
     with pytest.raises(ln.InputError, match=r"type must be one of bayes_ucb, .*thompson, not 'magic'"):
         ln.policy_from_json('{"type": "magic"}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -14,7 +15,8 @@ from lenience.simulate.block import Block
 from lenience.simulate.chance import ONE, arrival_bits, bits_of, replication_keys, uniform
 from lenience.simulate.direct import run_direct
 from lenience.simulate.lattice import run_lattice, window
-from lenience.simulate.runner import default_checkpoints
+from lenience.simulate.runner import default_checkpoints, plan, run_task
+from lenience.study.sweep import parse_sweep
 
 FLAT = ln.Belief(2, 1)
 CHECKS = np.array([1, 7, 60, 200])
@@ -202,13 +204,18 @@ def test_a_dask_cluster_runs_it_unchanged() -> None:
     distributed = pytest.importorskip("distributed")
     world, settings = ln.FromPrior(FLAT), {"cost": 0.7, "horizon": 100, "replications": 1500, "seed": 1}
     alone = ln.compare_policies(ln.Thompson(0.7), world, **settings)  # type: ignore[arg-type]
+    grid = parse_sweep('cost = [0.4, 0.6]\nhorizon = 50\n[[worlds]]\nname = "bernoulli"\np = [0.5, 0.7]')
+    swept = ln.run_sweep(grid, backend="pyarrow")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster),
         joblib.parallel_config(backend="dask"),
     ):
         there = ln.compare_policies(ln.Thompson(0.7), world, **settings)  # type: ignore[arg-type]
+        swept_there = ln.run_sweep(grid, backend="pyarrow")
     assert _same(alone, there)
+    assert swept_there.equals(swept)
+    assert swept.num_rows == 2 * 2 * 9
 
 
 def test_memory_does_not_grow_with_the_horizon() -> None:
@@ -223,6 +230,37 @@ def test_memory_does_not_grow_with_the_horizon() -> None:
         for horizon in ("10000", "300000")
     ]
     assert peaks[1] < 1.25 * peaks[0]
+
+
+def test_tasks_travel() -> None:
+    world = ln.LateLabels(ln.Segments(shares=[1, 2], prior=FLAT), ln.LabelDelay("lognormal", mean=5))
+    policies = {repr(policy): policy for policy in POLICIES}
+    tasks = plan(policies, world, 0.8, 30, FLAT, 0.9, 20, 1).tasks
+    for task in tasks:
+        again = pickle.loads(pickle.dumps(task))
+        for a, b in zip(run_task(task), run_task(again), strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_without_joblib_one_worker_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"cost": 0.5, "horizon": 20, "replications": 30}
+    with_it = ln.compare_policies(ln.Greedy(0.5), ln.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    without = ln.compare_policies(ln.Greedy(0.5), ln.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
+    assert _same(with_it, without)
+    with pytest.raises(ln.InputError, match=r"install lenience\[simulate\]"):
+        ln.compare_policies(ln.Greedy(0.5), ln.FromPrior(FLAT), workers=2, **settings)  # type: ignore[arg-type]
+
+
+def test_no_discounting_and_nothing_but_the_present() -> None:
+    for discount in (0.0, 1.0):
+        found = ln.compare_policies([], ln.Bernoulli(0.9), cost=0.4, horizon=30, discount=discount, replications=20)
+        if discount == 0.0:
+            first = found.values("optimum", "discounted")
+            assert set(np.round(first, 9)) <= {0.6, -0.4}
+            assert np.allclose(found.values("optimum", "clairvoyant"), 0.5)
+        else:
+            assert np.allclose(found.values("optimum", "discounted"), found.values("optimum", "reward"))
 
 
 def test_progress_shows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,6 +172,8 @@ def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:
     found = run(ln.Constant(1.0), world, 40, replications=20)
     assert np.all(found.values("it", "reward") == 30 - 20)
     assert np.all(found.values("it", "regret") == 0)
+    along = ln.compare_policies([], world, cost=0.5, horizon=40, replications=10, prior=FLAT)
+    assert along.values("optimum", "accepted").min() > 0
     blind = Watched(accept=0.0)
     run(blind, world, 40, replications=5)
     assert all(np.all(s == 1.0) and np.all(n == 2.0) for n, s, _ in blind.seen)

@@ -118,23 +118,31 @@ def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolera
     if config is None or config.tag is None:
         return repr(thing)
     name = str(config.tag).replace("_", "-")
-    told = []
-    for field in getattr(type(thing), "__struct_fields__", ()):
-        value = getattr(thing, field)
-        if field in leave_out or value is None or field == "accept_from" or field == "certificate":
-            continue
-        told.append(f"{field}={_short(value)}")
+    fields = [field for field in getattr(type(thing), "__struct_fields__", ()) if field not in leave_out]
+    told = [f"{field}={text}" for field in fields if (text := _short(getattr(thing, field))) is not None]
     return f"{name} ({', '.join(told)})" if told else name
 
 
-def _short(value: object) -> str:
+def _short(value: object) -> str | None:
+    """A parameter in a few characters, or nothing if it has no short form (a table, a certificate)."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, int | float):
         return f"{value:g}"
     if isinstance(value, Belief):
         return f"Beta({value.alpha:g}, {value.beta:g})"
-    if isinstance(value, tuple):
-        return "/".join(_short(each) for each in value)
-    return label_of(value, ())
+    if isinstance(value, tuple) and 0 < len(value) <= 6:
+        return "/".join(str(_short(each)) for each in value)
+    if isinstance(value, msgspec.Struct):
+        if value.__struct_config__.tag is not None:
+            return label_of(value, ())
+        return None if hasattr(value, "proved") else label_of_fields(value)
+    return None
+
+
+def label_of_fields(value: msgspec.Struct) -> str:
+    """The fields of a small struct without a tag, such as a label delay: 'exponential/20/1/0'."""
+    return "/".join(str(_short(getattr(value, field))) for field in value.__struct_fields__)
 
 
 def _maker(name: str) -> Callable[..., Policy]:

@@ -256,7 +256,10 @@ def z_of(confidence: float) -> float:
 
 def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
     """Rows or columns as a native data frame of the backend: pandas, polars or pyarrow."""
-    import narwhals as nw
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        raise InputError("a data frame needs narwhals: install lenience[simulate]") from error
 
     if isinstance(rows, Mapping):
         columns = {name: list(values) for name, values in rows.items()}

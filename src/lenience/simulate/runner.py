@@ -156,8 +156,13 @@ def plan(
 
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[Block]:
     """The blocks of the tasks, in their order."""
-    from joblib import Parallel, delayed
-
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        if workers not in (None, 1):
+            raise InputError("more than one worker needs joblib: install lenience[simulate]") from error
+        yield from map(run_task, tasks)
+        return
     # Without a number of workers of our own, whatever joblib.parallel_config says holds.
     found = Parallel(n_jobs=workers, return_as="generator")(delayed(run_task)(task) for task in tasks)
     if not progress:
@@ -188,7 +193,7 @@ def best_policies(world: World, cost: float, discount: float, horizon: int, prio
     inner = world.world if isinstance(world, LateLabels) else world
     shares = tuple(inner.shares) if isinstance(inner, Segments) else (1.0,)
     if len(shares) == 1 and (discount == 1.0 or discount**horizon > 1e-12):
-        return (FiniteHorizon(cost, horizon, discount).solve(prior),) if discount > 0 else _myopic(cost, prior)
+        return (FiniteHorizon(cost, horizon, discount).solve(prior),)
     if discount == 1.0:
         # How many of a segment are still to come is not known; its expected number is taken.
         return tuple(FiniteHorizon(cost, max(1, round(q * horizon))).solve(prior) for q in shares)
@@ -214,10 +219,6 @@ def block_size(world: World, horizon: int) -> int:
     late = isinstance(world, LateLabels) and world.delay.kind != "none"
     each = 8.0 * horizon * segments if late else 8.0 * horizon if hasattr(world, "order") else 0.0
     return max(1, min(BLOCK, int(MOST_BYTES / each))) if each else BLOCK
-
-
-def _myopic(cost: float, prior: Belief) -> tuple[Policy, ...]:
-    return (Discounted(cost, 0.0).solve(prior),)
 
 
 def _prior_of(world: World) -> Belief:

@@ -61,9 +61,8 @@ class Claim(msgspec.Struct, frozen=True):
 def check_paper(seed: int = 2020) -> list[Claim]:
     """All claims, in the order of the paper; it takes some fifteen seconds.
 
-    >>> claims = check_paper()  # doctest: +SKIP
-    >>> all(claim.stands for claim in claims)  # doctest: +SKIP
-    True
+    >>> CHECKS[4](0).verdict
+    'holds'
     """
     return [check(seed) for check in CHECKS]
 

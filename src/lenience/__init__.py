@@ -20,24 +20,29 @@ if TYPE_CHECKING:
     from lenience.gittins import gittins_table as gittins_table
     from lenience.leniency import leniency_rate as leniency_rate
     from lenience.objective.average import AverageReward as AverageReward
+    from lenience.objective.delayed import Delayed as Delayed
     from lenience.objective.discounted import Discounted as Discounted
     from lenience.objective.horizon import FiniteHorizon as FiniteHorizon
-    from lenience.plot_simulate import plot_acceptance_by_arrival as plot_acceptance_by_arrival
-    from lenience.plot_simulate import plot_comparison as plot_comparison
-    from lenience.plot_simulate import plot_drift as plot_drift
-    from lenience.plot_simulate import plot_regret_over_time as plot_regret_over_time
+    from lenience.plot.simulate import plot_acceptance_by_arrival as plot_acceptance_by_arrival
+    from lenience.plot.simulate import plot_comparison as plot_comparison
+    from lenience.plot.simulate import plot_drift as plot_drift
+    from lenience.plot.simulate import plot_regret_over_time as plot_regret_over_time
     from lenience.policy.bayes_ucb import BayesUCB as BayesUCB
     from lenience.policy.check import check_policy as check_policy
     from lenience.policy.constant import Constant as Constant
     from lenience.policy.decaying_epsilon import DecayingEpsilon as DecayingEpsilon
     from lenience.policy.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from lenience.policy.explore_exploit import ExploreThenExploit as ExploreThenExploit
+    from lenience.policy.exposure import ExposurePolicy as ExposurePolicy
+    from lenience.policy.exposure_certificate import ExposureCertificate as ExposureCertificate
     from lenience.policy.forgetting import Forgetting as Forgetting
     from lenience.policy.gittins import Gittins as Gittins
     from lenience.policy.greedy import Greedy as Greedy
     from lenience.policy.kl_ucb import KLUCB as KLUCB
     from lenience.policy.logistic import Logistic as Logistic
     from lenience.policy.optimal import OptimalPolicy as OptimalPolicy
+    from lenience.policy.pending import Blind as Blind
+    from lenience.policy.pending import Capped as Capped
     from lenience.policy.persistent import Persistent as Persistent
     from lenience.policy.protocol import Policy as Policy
     from lenience.policy.registry import policy_from_json as policy_from_json
@@ -64,6 +69,9 @@ if TYPE_CHECKING:
     from lenience.study.average import regret_table as regret_table
     from lenience.study.characteristics import Characteristics as Characteristics
     from lenience.study.characteristics import characteristics as characteristics
+    from lenience.study.delay import evaluate_pending as evaluate_pending
+    from lenience.study.delay import value_by_delay as value_by_delay
+    from lenience.study.delay import values_by_law as values_by_law
     from lenience.study.drift import Drift as Drift
     from lenience.study.drift import drift_study as drift_study
     from lenience.study.evaluate import evaluate as evaluate
@@ -81,19 +89,24 @@ _HOME = {
     "BayesUCB": "policy.bayes_ucb",
     "Belief": "belief",
     "Bernoulli": "simulate.worlds",
+    "Blind": "policy.pending",
     "Bounds": "bounds",
     "ByArrival": "study.sequence",
+    "Capped": "policy.pending",
     "Certificate": "certificate",
     "ChangePoints": "simulate.worlds",
     "Characteristics": "study.characteristics",
     "Claim": "study.paper",
     "Constant": "policy.constant",
     "DecayingEpsilon": "policy.decaying_epsilon",
+    "Delayed": "objective.delayed",
     "Discounted": "objective.discounted",
     "Drift": "study.drift",
     "EpsilonGreedy": "policy.epsilon_greedy",
     "Estimate": "simulate.result",
     "ExploreThenExploit": "policy.explore_exploit",
+    "ExposureCertificate": "policy.exposure_certificate",
+    "ExposurePolicy": "policy.exposure",
     "FiniteHorizon": "objective.horizon",
     "Forgetting": "policy.forgetting",
     "FromPrior": "simulate.worlds",
@@ -124,20 +137,23 @@ _HOME = {
     "compare_policies": "simulate.runner",
     "drift_study": "study.drift",
     "evaluate": "study.evaluate",
+    "evaluate_pending": "study.delay",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",
     "load_sweep": "study.sweep",
     "paper_values": "solver.paper",
-    "plot_acceptance_by_arrival": "plot_simulate",
-    "plot_comparison": "plot_simulate",
-    "plot_drift": "plot_simulate",
-    "plot_regret_over_time": "plot_simulate",
+    "plot_acceptance_by_arrival": "plot.simulate",
+    "plot_comparison": "plot.simulate",
+    "plot_drift": "plot.simulate",
+    "plot_regret_over_time": "plot.simulate",
     "policy_from_json": "policy.registry",
     "policy_named": "policy.registry",
     "policy_names": "policy.registry",
     "regret_table": "study.average",
     "run_sweep": "study.sweep",
+    "value_by_delay": "study.delay",
+    "values_by_law": "study.delay",
     "world_named": "simulate.worlds",
     "world_names": "simulate.worlds",
     "write_paper_report": "study.report",

@@ -165,6 +165,16 @@ def test_late_labels_hurt_a_policy_that_is_blind_to_them() -> None:
     assert earned[1].upper < earned[0].lower
 
 
+def test_exposure_limits_are_ahead_of_the_blind_optimum_where_labels_are_late() -> None:
+    # 50 arrivals a year, money at 50 % a year, labels after a quarter: the mean delay is 12.5 arrivals.
+    limits = ln.Delayed(0.8, arrivals=50, discount_rate=0.5, label_delay=0.25).solve(FLAT)
+    world = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=12.5))
+    found = ln.compare_policies(
+        {"limits": limits}, world, cost=0.8, discount=50 / 50.5, horizon=600, replications=1000, seed=5
+    )
+    assert found.compare("limits", "optimum", confidence=0.999).lower > 0.0
+
+
 def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:
     outcomes = np.array([1] * 30 + [0] * 10)
     world = ln.Replay(outcomes, segments=["a"] * 20 + ["b"] * 20)

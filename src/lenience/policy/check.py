@@ -7,13 +7,14 @@ own lattice where it has a prior, and of Beta(1, 1) otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
 from lenience.errors import InputError
-from lenience.policy.protocol import Policy, acceptance_at, looks_at_pending
+from lenience.policy.protocol import Accepts, acceptance_at, looks_at_pending
 from lenience.policy.registry import policy_from_json
 
 
@@ -21,7 +22,7 @@ class PolicyError(AssertionError):
     """A policy that does not do what every policy must."""
 
 
-def check_policy(policy: Policy, prior: Belief | None = None, rows: int = 40) -> list[str]:
+def check_policy(policy: Accepts, prior: Belief | None = None, rows: int = 40) -> list[str]:
     """Hold a policy to the checklist over the first ``rows`` belief sizes; return what was checked.
 
     >>> from lenience.policy.greedy import Greedy
@@ -43,7 +44,7 @@ def _lattice(start: Belief, rows: int) -> tuple[NDArray[np.float64], NDArray[np.
     return start.n + k, start.s + j.astype(np.float64)
 
 
-def _ask(policy: Policy, n: object, s: object, pending: object = 0) -> NDArray[np.float64]:
+def _ask(policy: Accepts, n: object, s: object, pending: object = 0) -> NDArray[np.float64]:
     return np.asarray(acceptance_at(policy, n, s, pending))  # type: ignore[arg-type]
 
 
@@ -52,14 +53,14 @@ def _require(condition: bool, sentence: str) -> None:
         raise PolicyError(sentence)
 
 
-def _probabilities(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _probabilities(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     chance = _ask(policy, n, s)
     _require(chance.dtype == np.float64, f"acceptance must return float64, not {chance.dtype}")
     _require(bool(np.all((chance >= 0) & (chance <= 1))), "acceptance must be a probability from 0 to 1 everywhere")
     return True
 
 
-def _shapes(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _shapes(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     flat = _ask(policy, n, s)
     square = _ask(policy, n.reshape(1, -1), s.reshape(1, -1))
     _require(square.shape == (1, n.size), "acceptance must keep the shape of its arguments")
@@ -74,7 +75,7 @@ def _shapes(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> b
     return True
 
 
-def _no_state(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _no_state(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     """A rejection changes no belief: neither the arrays given nor the answer to the same question asked again."""
     sizes, successes = n.copy(), s.copy()
     first = _ask(policy, sizes, successes)
@@ -83,8 +84,9 @@ def _no_state(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) ->
     return True
 
 
-def _json(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
-    text = policy.to_json()
+def _json(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    writer: Any = policy
+    text = writer.to_json()
     try:
         again = policy_from_json(text)
     except InputError as error:
@@ -95,14 +97,14 @@ def _json(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> boo
     return True
 
 
-def _repr(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _repr(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     text = repr(policy)
     _require(text == repr(policy) and " at 0x" not in text, "repr must be the same each time and name no address")
     _require(text.startswith(type(policy).__name__), "repr must begin with the name of the class")
     return True
 
 
-def _monotone(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _monotone(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     """More successes of as many never make acceptance less likely, where the policy says so."""
     if not getattr(policy, "monotone", False):
         return False
@@ -112,7 +114,7 @@ def _monotone(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) ->
     return True
 
 
-def _two_values(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _two_values(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     if not getattr(policy, "two_valued", False):
         return False
     chance = _ask(policy, n, s)
@@ -122,20 +124,21 @@ def _two_values(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) 
     return True
 
 
-def _stopping(policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+def _stopping(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     """The rates above which, and at or below which, the policy says that it never stops, or has stopped."""
     if looks_at_pending(policy) or not hasattr(policy, "stop_ceiling"):
         return False
     chance, rate = _ask(policy, n, s), s / n
-    above = rate > policy.stop_ceiling
+    promises: Any = policy
+    above = rate > promises.stop_ceiling
     _require(bool(np.all(chance[above] > 0)), "the policy must accept above its stop_ceiling")
     for size in np.unique(n):
-        below = (n >= size) & (rate <= policy.stop_floor(float(size)))
+        below = (n >= size) & (rate <= promises.stop_floor(float(size)))
         _require(bool(np.all(chance[below] == 0)), f"the policy must have stopped at or below stop_floor({size:g})")
     return True
 
 
-CHECKS: Mapping[str, Callable[[Policy, NDArray[np.float64], NDArray[np.float64]], bool]] = {
+CHECKS: Mapping[str, Callable[[Accepts, NDArray[np.float64], NDArray[np.float64]], bool]] = {
     "probabilities": _probabilities,
     "shapes": _shapes,
     "no state": _no_state,

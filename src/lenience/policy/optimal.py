@@ -161,7 +161,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def _row_acceptance(self, k: int, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decisions of one row, without the checks that beliefs of many sizes need."""
         new = s - self.prior.s
-        result: NDArray[np.float64] = (new > self._table(k + 1)[k] - 0.5).astype(np.float64)
+        result = np.asarray(new > self._table(k + 1)[k] - 0.5, dtype=np.float64)
         odd = (np.abs(new - np.rint(new)) > LATTICE) | (new < -LATTICE) | (new > k + LATTICE)
         for position in np.argwhere(odd):
             at = tuple(position)

@@ -17,6 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.belief import Belief
 
 
+class Accepts(Protocol):
+    """The least that a policy can do: all that a simulation asks of it (``pending`` may be a third argument)."""
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """The probability of accepting the next individual at beliefs (n, s), for arrays that broadcast."""
+
+
 @runtime_checkable
 class Policy(Protocol):
     """A policy that looks at the belief alone."""
@@ -77,12 +84,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         raise NotImplementedError
 
 
-def looks_at_pending(policy: Policy) -> bool:
+def looks_at_pending(policy: Accepts) -> bool:
     """Whether a policy takes the number of labels that are still out."""
     return "pending" in inspect.signature(policy.acceptance).parameters
 
 
-def acceptance_at(policy: Policy, n: ArrayLike, s: ArrayLike, pending: ArrayLike) -> NDArray[np.float64]:
+def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike) -> NDArray[np.float64]:
     """The acceptance of any policy: of one that looks at pending labels with them, of others without."""
     if looks_at_pending(policy):
         aware: Any = policy

@@ -23,6 +23,7 @@ POLICIES: Mapping[str, tuple[str, str]] = {
     "decaying_epsilon": ("decaying_epsilon", "DecayingEpsilon"),
     "epsilon_greedy": ("epsilon_greedy", "EpsilonGreedy"),
     "explore_then_exploit": ("explore_exploit", "ExploreThenExploit"),
+    "exposure": ("exposure", "ExposurePolicy"),
     "forgetting": ("forgetting", "Forgetting"),
     "gittins": ("gittins", "Gittins"),
     "greedy": ("greedy", "Greedy"),
@@ -47,7 +48,8 @@ def policy_names() -> list[str]:
 def policy_named(name: str, **parameters: Any) -> Policy:
     """The policy of a name with its parameters; ``prior`` may be a Belief or a mapping of n and s.
 
-    ``optimal`` takes cost, discount and prior, ``finite-horizon`` cost, horizon, prior (and a discount), and solves.
+    ``optimal`` takes cost, discount and prior, ``finite-horizon`` cost, horizon, prior (and a discount), ``exposure``
+    cost, arrivals, discount_rate, label_delay and prior; these solve.
 
     >>> policy_named("bayes-ucb", cost=0.8, quantile=0.9)
     BayesUCB(cost=0.8, quantile=0.9)
@@ -149,6 +151,7 @@ def _maker(name: str) -> Callable[..., Policy]:
     tag = name.replace("-", "_") if isinstance(name, str) else name
     special: Mapping[object, Callable[..., Policy]] = {
         "always_accept": _always_accept,
+        "exposure": _exposure,
         "finite_horizon": _finite_horizon,
         "optimal": _optimal,
     }
@@ -188,6 +191,12 @@ def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
     from lenience.objective.discounted import Discounted
 
     return Discounted(cost, discount).solve(prior)
+
+
+def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:
+    from lenience.objective.delayed import Delayed
+
+    return Delayed(cost, arrivals, discount_rate, label_delay).solve(prior)
 
 
 def _finite_horizon(cost: float, horizon: int, prior: Belief, discount: float = 1.0) -> Policy:

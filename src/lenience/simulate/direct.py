@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.policy.protocol import Policy, acceptance_at
+from lenience.policy.protocol import Accepts, acceptance_at
 from lenience.simulate.block import Block, along_time
 from lenience.simulate.chance import ONE, arrival_bits, limits
 from lenience.simulate.worlds import Stream
 
 
 def run_direct(
-    policies: Sequence[Policy],
+    policies: Sequence[Accepts],
     stream: Stream,
     prior: Belief,
     cost: float,
@@ -103,7 +103,7 @@ def run_direct(
 
 
 def _limits(
-    policies: Sequence[Policy],
+    policies: Sequence[Accepts],
     n: NDArray[np.float64],
     s: NDArray[np.float64],
     pending: NDArray[np.int64],
@@ -119,7 +119,7 @@ def _limits(
 
 
 def _stopped(
-    policy: Policy, n: NDArray[np.float64], s: NDArray[np.float64], pending: NDArray[np.int64], late: bool
+    policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64], pending: NDArray[np.int64], late: bool
 ) -> NDArray[np.bool_]:
     """Whether nothing can make the policy accept again: no label is out, and nothing is forgotten."""
     if getattr(policy, "memory", 1.0) < 1.0:

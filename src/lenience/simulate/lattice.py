@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.policy.protocol import Policy
+from lenience.policy.protocol import Accepts
 from lenience.simulate.block import Block, along_time, geometric_sum
 from lenience.simulate.chance import ONE, arrival_bits, bits_of, limits
 from lenience.solver.compiled import compiled
@@ -68,7 +68,7 @@ class Runs:
 
 
 def run_lattice(
-    policy: Policy,
+    policy: Accepts,
     keys: NDArray[np.uint64],
     rates: NDArray[np.float64],
     prior: Belief,
@@ -113,7 +113,7 @@ def run_lattice(
     )
 
 
-def _remembered(policy: Policy, prior: Belief, first: int, last: int, replications: int) -> Rows | None:
+def _remembered(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> Rows | None:
     """The window, made once for all blocks that a process runs."""
     try:
         return _window_once(policy, prior, first, last, 1 << replications.bit_length())  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def _remembered(policy: Policy, prior: Belief, first: int, last: int, replicatio
         return window(policy, prior, first, last, replications)
 
 
-def window(policy: Policy, prior: Belief, first: int, last: int, replications: int) -> Rows | None:
+def window(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> Rows | None:
     """The limits of rows ``first`` to ``last`` − 1, or nothing where asking state by state is less work."""
     k = np.arange(first, last)
     n = prior.n + k
@@ -253,7 +253,7 @@ def _run(
 
 
 def _run_by_steps(
-    policy: Policy,
+    policy: Accepts,
     runs: Runs,
     prior: Belief,
     cost: float,

@@ -19,7 +19,7 @@ from lenience.errors import InputError, TooLargeError, real, refusal, whole
 from lenience.objective.base import check_cost, check_prior
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
-from lenience.policy.protocol import Policy, looks_at_pending
+from lenience.policy.protocol import Accepts, looks_at_pending
 from lenience.policy.registry import label_of
 from lenience.simulate.block import Block, joined
 from lenience.simulate.chance import replication_keys
@@ -31,13 +31,13 @@ MOST_BYTES = 256e6  # of late labels held by a task
 MOST_DECISIONS = 1e13  # about ten hours on one core
 OPTIMUM = "optimum"
 
-Choice = Policy | Sequence[Policy]
+Choice = Accepts | Sequence[Accepts]
 
 
 class Task(NamedTuple):
     """One policy (or one a segment) through one block of replications."""
 
-    policies: tuple[Policy, ...]
+    policies: tuple[Accepts, ...]
     world: World
     prior: Belief
     cost: float
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 
 
 def compare_policies(
-    policies: Mapping[str, Choice] | Iterable[Policy] | Policy,
+    policies: Mapping[str, Choice] | Iterable[Accepts] | Accepts,
     world: World,
     *,
     cost: float,
@@ -111,7 +111,7 @@ class Plan(NamedTuple):
 
 
 def plan(
-    policies: Mapping[str, Choice] | Iterable[Policy] | Policy,
+    policies: Mapping[str, Choice] | Iterable[Accepts] | Accepts,
     world: World,
     cost: float,
     horizon: int,
@@ -188,7 +188,7 @@ def run_task(task: Task) -> Block:
     return run_direct(task.policies, task.world.open(keys, task.horizon), *rest)
 
 
-def best_policies(world: World, cost: float, discount: float, horizon: int, prior: Belief) -> tuple[Policy, ...]:
+def best_policies(world: World, cost: float, discount: float, horizon: int, prior: Belief) -> tuple[Accepts, ...]:
     """The optimum for each segment, each with the discount factor of its own: γ_x = γq/(1 − γ + γq)."""
     inner = world.world if isinstance(world, LateLabels) else world
     shares = tuple(inner.shares) if isinstance(inner, Segments) else (1.0,)
@@ -227,7 +227,9 @@ def _prior_of(world: World) -> Belief:
     return found if isinstance(found, Belief) else Belief(2, 1)
 
 
-def _named(policies: Mapping[str, Choice] | Iterable[Policy] | Policy, world: World) -> dict[str, tuple[Policy, ...]]:
+def _named(
+    policies: Mapping[str, Choice] | Iterable[Accepts] | Accepts, world: World
+) -> dict[str, tuple[Accepts, ...]]:
     given: Any = policies
     if hasattr(given, "acceptance"):
         given = [given]
@@ -239,7 +241,7 @@ def _named(policies: Mapping[str, Choice] | Iterable[Policy] | Policy, world: Wo
             if name in given:
                 raise InputError(f"two policies are called {name!r}: give names with a mapping")
             given[name] = policy
-    chosen: dict[str, tuple[Policy, ...]] = {}
+    chosen: dict[str, tuple[Accepts, ...]] = {}
     for name, choice in given.items():
         several = (choice,) if hasattr(choice, "acceptance") else tuple(choice)
         if not several or not all(hasattr(policy, "acceptance") for policy in several):

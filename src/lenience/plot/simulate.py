@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.errors import refusal
+from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lenience.study.drift import Drift
     from lenience.study.sequence import ByArrival
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#7F7F7F")
+COLOURS = (BLUE, RED, GREEN, PURPLE, SKY, ORANGE, INK, GREY)
 STYLES = ("-", "--", "-.", ":")
 TITLES = {
     "discounted": "discounted reward",
@@ -74,8 +75,8 @@ def plot_comparison(
             axes.errorbar(found.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
         axes.set_xlabel(f"{TITLES[metric]} (95 % interval)")
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
-        axes.axvline(0.0, color="#999999", linewidth=0.8, zorder=0)
-        axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
+        axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+        axes.grid(visible=False, axis="y")
         axes.margins(y=0.08)
     return _done(figure, path)
 
@@ -108,7 +109,7 @@ def plot_drift(rows: Sequence[Drift], path: str | Path | None = None) -> Figure:
         ]
         often = "p never changes" if hazard == 0 else f"p changes every {1 / hazard:,.0f} arrivals"
         axes.errorbar(length, [row.gained.mean for row in mine], yerr=spread, label=often, capsize=3, **_line(i))
-    axes.axhline(0.0, color="#555555", linewidth=0.8)
+    axes.axhline(0.0, color=INK, linewidth=0.8)
     _log_arrivals(axes)
     _legend(axes)
     return _done(figure, path)
@@ -143,22 +144,13 @@ def _line(i: int) -> dict[str, Any]:
 
 
 def _panels(count: int, height: float) -> tuple[Figure, list[Axes]]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.2 + 3.4 * count, height + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = list(np.atleast_1d(figure.subplots(1, count)))
-    for axes in panels:
-        axes.spines[["top", "right"]].set_visible(False)
-    return figure, panels
+    return canvas(count, 7.6 if count == 1 else 5.5, height + 0.6)
 
 
 def _canvas(x_label: str, y_label: str) -> tuple[Figure, Axes]:
     figure, panels = _panels(1, 4.0)
     panels[0].set_xlabel(x_label)
     panels[0].set_ylabel(y_label)
-    panels[0].grid(color="#DDDDDD", linewidth=0.6)
     return figure, panels[0]
 
 
@@ -175,5 +167,5 @@ def _legend(axes: Axes) -> None:
 
 def _done(figure: Figure, path: str | Path | None) -> Figure:
     if path is not None:
-        figure.savefig(path, dpi=150)
+        save(figure, path)
     return figure

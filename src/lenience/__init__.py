@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from lenience.study.evaluate import evaluate as evaluate
     from lenience.study.paper import Claim as Claim
     from lenience.study.paper import check_paper as check_paper
-    from lenience.study.report import write_paper_report as write_paper_report
+    from lenience.study.paper_report import write_paper_report as write_paper_report
     from lenience.study.sequence import ByArrival as ByArrival
     from lenience.study.sequence import acceptance_by_arrival as acceptance_by_arrival
     from lenience.study.sweep import Sweep as Sweep
@@ -156,7 +156,7 @@ _HOME = {
     "values_by_law": "study.delay",
     "world_named": "simulate.worlds",
     "world_names": "simulate.worlds",
-    "write_paper_report": "study.report",
+    "write_paper_report": "study.paper_report",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -90,16 +90,14 @@ def test_lemma_1_chords_of_a_convex_function_rise(lines: list[tuple[float, float
 
 @settings(max_examples=15)
 @given(st.integers(2, 40), costs)
-def test_theorem_4_never_stopping_is_worth_at_least_nothing(n: int, cost: float) -> None:
-    # The undiscounted recursion of Section 3.2 from V(∞, p̂) = (p̂ − c)⁺: accepting never loses, and V stays convex.
-    value = np.maximum(np.arange(n + 2) / (n + 1) - cost, 0.0)
-    for size in range(n, 0, -1):
+def test_theorem_4_never_stopping_is_worth_what_knowing_is(n: int, cost: float) -> None:
+    # The recursion of Section 3.2 from the value of knowing p leads to that value at every earlier belief.
+    value = np.array([AverageReward(cost).value(Belief(n, s)).midpoint for s in range(n + 1)])
+    for size in range(n - 1, 0, -1):
         p = np.arange(size + 1) / size
-        known = np.interp(p, np.arange(size + 2) / (size + 1), value)
         value = p * value[1:] + (1 - p) * value[:-1]
-        assert np.all(value >= -1e-15)
-        assert np.all(value >= np.maximum(p - cost, 0.0) - 1e-12)
-        assert np.all(value <= known + 1.0)
+        known = [AverageReward(cost).value(Belief(size, s)).midpoint for s in range(size + 1)]
+        assert value == pytest.approx(known, abs=1e-10)
         assert np.all(np.diff(value, 2) >= -1e-12)
 
 

@@ -48,6 +48,8 @@ class Belief(msgspec.Struct, frozen=True):
         bad = real("failures", failures, least=0)
         if prior is None:
             return cls(n=good + bad, s=good)
+        if not isinstance(prior, Belief):
+            raise refusal("prior", prior, "a Belief")
         return cls(n=prior.n + good + bad, s=prior.s + good)
 
     @classmethod

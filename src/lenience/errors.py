@@ -24,11 +24,10 @@ def number(field: str, value: object, allowed: str) -> float:
         ...
     lenience.errors.InputError: cost must be a number strictly between 0 and 1, not 'much'
     """
-    if isinstance(value, Real) and not isinstance(value, bool):
-        result = float(value)
-        if math.isfinite(result):
-            return result
-    raise refusal(field, value, f"a number {allowed}")
+    result = _float(value)
+    if not math.isfinite(result):
+        raise refusal(field, value, f"a number {allowed}")
+    return result
 
 
 def real(
@@ -63,18 +62,26 @@ def whole(field: str, value: object, *, least: int = 0, most: int | None = None)
     lenience.errors.InputError: horizon must be a whole number of at least 1, not 0
     """
     allowed = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    if isinstance(value, Real) and not isinstance(value, bool):
-        result = float(value)
-        if math.isfinite(result) and result == int(result):
-            integer = int(result)
-            if integer >= least and (most is None or integer <= most):
-                return integer
-    raise refusal(field, value, allowed)
+    result = _float(value)
+    if not math.isfinite(result) or result != int(result) or result < least or (most is not None and result > most):
+        raise refusal(field, value, allowed)
+    return int(result)
+
+
+def _float(value: object) -> float:
+    """A number as a float, and NaN for what is none (or too large to be one)."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def refusal(field: str, value: object, allowed: str) -> InputError:
     """The error for a field whose value is not one of those allowed."""
-    return InputError(f"{field} must be {allowed}, not {value!r}")
+    shown = repr(value)
+    return InputError(f"{field} must be {allowed}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
 
 
 def _interval(above: float, below: float, least: float, most: float) -> str:

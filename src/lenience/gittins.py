@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, real
-from lenience.objective.base import check_prior, check_tolerance
+from lenience.errors import InputError, TooLargeError
+from lenience.objective.base import check_discount, check_prior, check_tolerance
+
+MOST_WORK = 1e10  # indices × (1 − γ)^−1.5: about an hour on two cores
 
 
 def gittins_index(belief: Belief, discount: float, tolerance: float = 1e-9) -> Bounds:
@@ -20,7 +22,7 @@ def gittins_index(belief: Belief, discount: float, tolerance: float = 1e-9) -> B
     from lenience.solver.gittins import enclose_index
 
     check_prior(belief, "belief")
-    return enclose_index(belief.n, belief.s, _discount(discount), check_tolerance(tolerance))
+    return enclose_index(belief.n, belief.s, check_discount(discount), check_tolerance(tolerance))
 
 
 def gittins_table(
@@ -39,12 +41,17 @@ def gittins_table(
     a, b = np.broadcast_arrays(np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64))
     if not (np.all(np.isfinite(a) & np.isfinite(b)) and np.all((a >= 0) & (b >= 0) & (a + b > 0))):
         raise InputError("alpha and beta must be finite numbers of at least 0 that are not both 0")
+    check_work(a.size, check_discount(discount))
     pairs = [(float(x + y), float(x)) for x, y in zip(a.flat, b.flat, strict=True)]
-    found = enclose_indices(pairs, _discount(discount), check_tolerance(tolerance))
+    found = enclose_indices(pairs, check_discount(discount), check_tolerance(tolerance))
     lower = np.array([bounds.lower for bounds in found]).reshape(a.shape)
     upper = np.array([bounds.upper for bounds in found]).reshape(a.shape)
     return lower, upper
 
 
-def _discount(discount: float) -> float:
-    return real("discount", discount, least=0, below=1)
+def check_work(count: int, discount: float) -> None:
+    """Refuse more indices than can be computed in reasonable time."""
+    if count * (1.0 - discount) ** -1.5 > MOST_WORK:
+        raise TooLargeError(
+            f"{count:,} indices at discount {discount!r} would take hours; {MOST_WORK:.0e} (1 − γ)^1.5 are allowed"
+        )

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lenience.errors import TooLargeError, real
-from lenience.objective.base import check_cost
+from lenience.errors import TooLargeError
+from lenience.objective.base import check_cost, check_discount
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ def leniency_rate(cost: float, discount: float) -> float:
     import numpy as np
 
     c = check_cost(cost)
-    gamma = real("discount", discount, least=0, below=1)
+    gamma = check_discount(discount)
     if gamma == 0:
         return 0.0
     # The k-th term is below γ^k √(c(1−c)/k)/2: beyond these terms the rest is below 1e-13.

@@ -26,6 +26,8 @@ def test_rates_give_the_discount_of_poisson_arrivals() -> None:
         (lambda: Discounted(0.8, math.inf), "discount must be a number from 0 to below 1, not inf"),
         (lambda: Discounted.from_rates(0.8, 0, 0.1), "arrivals must be a number above 0, not 0"),
         (lambda: Discounted.from_rates(0.8, 10, -1), "discount_rate must be a number above 0, not -1"),
+        (lambda: FiniteHorizon(0.8, 10**400), "horizon must be a whole number of at least 1, not 1000000000"),
+        (lambda: Belief(10**400, 1), "n must be a number above 0, not 1000000000"),
         (lambda: FiniteHorizon(0.8, 0), "horizon must be a whole number of at least 1, not 0"),
         (lambda: FiniteHorizon(0.8, 2.5), "horizon must be a whole number of at least 1, not 2.5"),  # type: ignore[arg-type]
         (lambda: FiniteHorizon(0.8, 10, 1.1), "discount must be a number above 0 and at most 1, not 1.1"),
@@ -67,3 +69,6 @@ def test_average_reward_is_what_knowing_is_worth() -> None:
     for cost in (0.1, 0.5, 0.9):
         assert (1 - cost) ** 2 / 2 in AverageReward(cost).value(Belief(2, 1))
     assert AverageReward(0.5).value(Belief(4, 4)).midpoint == pytest.approx(0.5)
+    # For many observations it is the normal loss, whatever digits the special function loses.
+    for n in (1e10, 1e14, 1e16):
+        assert math.sqrt(0.16 / n / (2 * math.pi)) in AverageReward(0.8).value(Belief(n, 0.8 * n))

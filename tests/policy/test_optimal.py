@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,6 +72,25 @@ def test_explanations(belief: Belief, start: str) -> None:
     assert POLICY.explain(belief).startswith(start)
 
 
+def test_rates_that_are_nearly_equal_are_told_apart() -> None:
+    text = POLICY.explain(Belief(10_000, 7998))
+    assert text.startswith(
+        "Accept: 7,998 of 10,000 succeeded (79.98 %), short of the 80 % break-even, but above the 79.97"
+    )
+
+
+@pytest.mark.parametrize("ask", [POLICY.value, POLICY.accepts, POLICY.explain, POLICY.continuation])
+def test_what_is_no_belief_is_named(ask: Callable[[object], object]) -> None:
+    with pytest.raises(InputError, match="belief must be a Belief"):
+        ask((10, 7))
+
+
+@pytest.mark.parametrize("n", [float("nan"), float("inf")])
+def test_acceptance_of_what_is_no_number(n: float) -> None:
+    with pytest.raises(InputError, match="finite"):
+        POLICY.acceptance(n, 1.0)
+
+
 def test_finite_horizons_end() -> None:
     policy = FiniteHorizon(0.8, 100).solve(Belief(2, 1))
     assert policy.accepts(Belief(10, 7))
@@ -91,6 +112,8 @@ def test_json_round_trip(policy: OptimalPolicy) -> None:
     assert repr(again) == repr(policy)
     assert np.array_equal(again.accept_from, policy.accept_from)
     assert again.certificate == policy.certificate
+    with pytest.raises(InputError, match="accept_from must have one entry for each"):
+        OptimalPolicy.from_json(policy.to_json().replace('"accept_from":[', '"accept_from":[0,'))
     with pytest.raises(InputError, match="not the JSON of an optimal policy"):
         OptimalPolicy.from_json('{"type": "optimal"}')
 

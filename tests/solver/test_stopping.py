@@ -9,7 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lenience import Belief, Discounted, FiniteHorizon, TooLargeError, gittins_index, gittins_table, leniency_rate
+from lenience import (
+    Belief,
+    Discounted,
+    FiniteHorizon,
+    InputError,
+    TooLargeError,
+    gittins_index,
+    gittins_table,
+    leniency_rate,
+)
 from lenience.solver.band import put_above, strike_distance
 from lenience.solver.stopping import solve_discounted, solve_horizon
 from oracles import continuation, horizon_value, precise_continuation, triangle
@@ -222,6 +231,29 @@ def test_a_given_look_ahead_is_kept_and_leaves_states_undecided() -> None:
     assert proved.certificate.proved
     # What was proved with little look-ahead is what is true.
     assert np.all(policy.accept_from >= proved.accept_from)
+
+
+def test_the_certificate_is_wide_where_states_are_undecided() -> None:
+    for rows in (1, 3):
+        policy = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=rows, look_ahead=0)
+        assert policy.certificate.undecided > 0
+        assert policy.certificate.width >= policy.value(Belief(2, 1)).lower
+
+
+def test_finite_horizons_stay_in_a_band() -> None:
+    # Without discounting the band is about as wide as the belief's mean can still move: its work grows like H^1.5.
+    small, large = (solve_horizon(2.0, 1.0, 0.8, 1.0, h, 1, 1e-9).states for h in (2_000, 32_000))
+    assert large / small < 16**1.7
+
+
+def test_discount_zero_with_a_tolerance_below_rounding() -> None:
+    assert solve_discounted(2.0, 1.0, 0.8, 0.0, 5, 1e-16).undecided == 0
+
+
+def test_sizes_that_are_no_numbers_of_their_own_are_refused() -> None:
+    for n in (1e301, 1e16, 1e-310):
+        with pytest.raises(InputError, match="n must be a number from 1e-100 to 1e"):
+            Discounted(0.8, 0.9).solve(Belief(n, n / 2))
 
 
 def test_ties_at_discount_zero_are_exact() -> None:

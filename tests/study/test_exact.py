@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from lenience import (
     Belief,
@@ -24,6 +25,7 @@ from lenience import (
     evaluate,
     regret_table,
 )
+from lenience.policy.protocol import Rule
 
 PRIOR = Belief(2, 1)
 
@@ -128,16 +130,64 @@ def test_characteristics_averaged_over_the_belief_are_the_average() -> None:
 
 
 def test_what_happens_after_the_last_row_is_in_the_bounds() -> None:
-    policy = Discounted(0.8, 0.95).solve(PRIOR)
+    policy = Discounted(0.8, 0.99).solve(PRIOR)
+    assert policy.accepts(PRIOR)
     for p in (0.7, 0.85, 0.95, None):
         short, long = characteristics(policy, p, rows=60), characteristics(policy, p, rows=3000)
-        for field in ("stops", "accepted", "reward"):
+        for field in ("stops", "accepted", "reward", "shut_out"):
+            if p is not None and p <= 0.8 and field == "shut_out":
+                continue
             few, many = getattr(short, field), getattr(long, field)
             assert few.lower <= many.upper, (p, field)
             assert few.upper >= many.lower, (p, field)
-            assert many.width <= few.width or few.width == many.width == float("inf"), (p, field)
+            # Rounding is counted by the row, so it alone may widen the longer walk's bounds.
+            assert many.width <= few.width + 1e-8 or few.width == many.width == float("inf"), (p, field)
     assert characteristics(policy, 0.7, rows=3000).stops.lower > 1 - 1e-9
     assert characteristics(policy, 0.95, rows=3000).stops.width < 1e-9
+
+
+class UnknownCeiling(Rule, frozen=True, tag="unknown_ceiling"):
+    """Greedy at 0.8 that does not tell above which rate it never stops."""
+
+    def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+        return (s > 0.8 * n).astype(np.float64)
+
+
+@pytest.mark.parametrize("policy", [UnknownCeiling(), Greedy(0.9)])
+def test_later_stops_are_bounded_where_the_policy_may_stop_above_the_cost(policy: Policy) -> None:
+    problem, start = Discounted(0.8, 0.9), Belief(20, 19)
+    few, many = (characteristics(policy, None, problem, start, rows).shut_out for rows in (5, 2000))
+    assert few is not None
+    assert many is not None
+    assert few.lower <= many.lower <= many.upper <= few.upper + 1e-9
+
+
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.3])
+def test_rounding_of_a_long_walk_is_counted(p: float) -> None:
+    found = characteristics(Constant(1.0), p, FiniteHorizon(0.5, 20_000), PRIOR)
+    assert 20_000 in found.accepted
+    assert 20_000 * (p - 0.5) in found.reward
+
+
+def test_what_was_set_aside_may_go_on_for_ever() -> None:
+    start = Belief(1000, 100)
+    found = characteristics(ExploreThenExploit(0.5, 900, start), 0.51, Discounted(0.5, 0.9), start, rows=1500)
+    assert found.accepted.upper == float("inf")
+
+
+def test_policies_are_checked_before_they_are_believed() -> None:
+    class Twice(UnknownCeiling, frozen=True, tag="twice"):
+        def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.full(n.shape, 2.0)
+
+    class LateDice(UnknownCeiling, frozen=True, tag="late_dice"):
+        def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.where(n < 100, 1.0, 0.5)
+
+    with pytest.raises(InputError, match=r"probabilities are from 0 to 1, not 2\.0"):
+        evaluate(Twice(), Discounted(0.5, 0.5), PRIOR)
+    with pytest.raises(InputError, match="probability 0 or 1"):
+        characteristics(LateDice(), 0.5, FiniteHorizon(0.4, 200), PRIOR)
 
 
 def test_rules_that_never_stop() -> None:

@@ -73,3 +73,6 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:
+        click.echo(f"lenience: {error}", err=True)
+        sys.exit(2)

@@ -83,5 +83,5 @@ def _entry(one: Characteristics) -> dict[str, object]:
         "accepted": as_dict(one.accepted),
         "reward": as_dict(one.reward),
         "shut_out": None if one.shut_out is None else as_dict(one.shut_out),
-        "stops_at": one.stops_at[: min(last, 1000)].tolist(),
+        "stops_at": one.stops_at[:last].tolist(),
     }

@@ -7,6 +7,7 @@ import click
 from lenience.belief import Belief
 from lenience.cli.options import as_dict, console, json_option, print_json, prior_option, tolerance_option
 from lenience.cli.options import table as new_table
+from lenience.cli.progress import each
 from lenience.errors import whole
 
 
@@ -41,10 +42,18 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
 
 
 def _print_table(discount: float, largest: int, tolerance: float, as_json: bool) -> None:
-    from lenience.gittins import gittins_table
+    import numpy as np
 
+    from lenience.gittins import check_work, gittins_table
+    from lenience.objective.base import check_discount
+
+    check_work(largest * (largest - 1) // 2, check_discount(discount))
     pairs = [(a, n - a) for n in range(2, largest + 1) for a in range(1, n)]
-    lower, upper = gittins_table([a for a, _ in pairs], [b for _, b in pairs], discount, tolerance)
+    found = [
+        gittins_table(np.arange(1, n), n - np.arange(1, n), discount, tolerance)
+        for n in each("indices", range(2, largest + 1))
+    ]
+    lower, upper = (np.concatenate(part) for part in zip(*found, strict=True))
     if as_json:
         rows = [
             {"alpha": a, "beta": b, "index": {"lower": float(low), "upper": float(high)}}

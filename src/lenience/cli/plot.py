@@ -17,7 +17,7 @@ FIGURES = ("values", "thresholds", "characteristics", "regret")
 @click.option("--cost", type=float, default=0.8, show_default=True, help="The break-even success rate.")
 @click.option("--discount", "discounts", type=float, multiple=True, help="Discounts γ; may be repeated.")
 @prior_option
-@click.option("--most", type=float, default=1000.0, show_default=True, help="The largest n, or horizon, shown.")
+@click.option("--most", type=float, help="The largest n (thresholds, 1000) or horizon (regret, 1000) shown.")
 @click.option("--json", "as_json", is_flag=True, help="Print the file's name as a JSON object.")
 def plot(
     figure: str,
@@ -25,7 +25,7 @@ def plot(
     cost: float,
     discounts: tuple[float, ...],
     prior: Belief,
-    most: float,
+    most: float | None,
     as_json: bool,
 ) -> None:
     """Draw FIGURE: the paper's value functions, thresholds against n, operating characteristics, or regret.
@@ -38,21 +38,28 @@ def plot(
     from lenience import plot as draw
     from lenience.cli.options import print_json
     from lenience.cli.progress import solving
-    from lenience.errors import real
+    from lenience.errors import InputError, real
 
-    real("most", most, above=1)
+    if most is not None and figure not in ("thresholds", "regret"):
+        raise InputError(f"--most goes with thresholds and regret, not with {figure}")
+    if len(discounts) > 1 and figure == "characteristics":
+        raise InputError("characteristics are drawn for one --discount, not for several")
+    if discounts and figure == "regret":
+        raise InputError("regret is not discounted: --discount goes with the other figures")
+    limit = 1000.0 if most is None else real("most", most, above=1)
     draw.check_path(output)
     problems = [Discounted(cost, discount) for discount in discounts or (0.99,)]
     if figure == "values":
         drawn = solving("drawing", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
     elif figure == "thresholds":
-        drawn = solving("drawing", lambda: draw.thresholds(problems, most))
+        drawn = solving("drawing", lambda: draw.thresholds(problems, limit))
     elif figure == "characteristics":
         drawn = solving("drawing", lambda: draw.operating_characteristics(problems[0], prior))
     else:
         from lenience.study.average import regret_table
 
-        horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000) if h <= most]
+        real("most", limit, least=30, most=30_000)
+        horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000, 30_000) if h <= limit]
         drawn = solving("drawing", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost))
     path = draw.save(drawn, output)
     if as_json:

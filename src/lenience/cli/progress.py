@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -17,23 +18,33 @@ PATIENCE = 0.5  # seconds before the bar appears
 
 
 def solving(label: str, work: Callable[[], Result]) -> Result:
-    """Do the work in another thread, and show how many rows the solver has done."""
+    """Do the work in another thread, and show how many rows the solver has done.
+
+    The thread does not keep the process alive, so that an interruption is obeyed at once.
+    """
     from lenience.solver.stopping import progress
 
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(work)
+    future: Future[Result] = Future()
+
+    def run() -> None:
         try:
-            return future.result(PATIENCE)
-        except NotYet:
-            pass
-        with _bar() as bar:
-            task = bar.add_task(label, total=None)
-            while True:
-                bar.update(task, completed=int(progress[0]), total=int(progress[1]) or None)
-                try:
-                    return future.result(0.1)
-                except NotYet:
-                    continue
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return future.result(PATIENCE)
+    except NotYet:
+        pass
+    with _bar() as bar:
+        task = bar.add_task(label, total=None)
+        while True:
+            bar.update(task, completed=int(progress[0]), total=int(progress[1]) or None)
+            try:
+                return future.result(0.1)
+            except NotYet:
+                continue
 
 
 def each(label: str, items: Iterable[Item]) -> Iterator[Item]:

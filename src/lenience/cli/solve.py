@@ -21,6 +21,7 @@ from lenience.cli.options import (
     tolerance_option,
 )
 from lenience.cli.progress import solving
+from lenience.errors import InputError
 
 if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy
@@ -54,6 +55,8 @@ def solve(
       lenience solve --cost 0.8 --horizon 1000 --json
     """
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
+    if horizon is not None and look_ahead is not None:
+        raise InputError("--look-ahead goes with an infinite horizon: over --horizon individuals nothing is cut off")
 
     def work() -> OptimalPolicy:
         if horizon is not None:

@@ -41,10 +41,12 @@ def threshold(
     """
     from lenience.errors import real
     from lenience.leniency import leniency_rate
+    from lenience.objective.base import check_tolerance
     from lenience.solver.threshold import enclose_threshold
 
     if horizon is not None:
         raise InputError("--horizon has thresholds that depend on the individuals left: use 'lenience solve --horizon'")
+    check_tolerance(tolerance)
     problem = discounted(cost, discount, arrivals, discount_rate)
     wanted = [real("n", n, above=0) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
     found = [(n, enclose_threshold(problem, n, tolerance)) for n in each("thresholds", wanted)]

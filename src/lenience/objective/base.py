@@ -31,6 +31,11 @@ def check_cost(cost: object) -> float:
     return real("cost", cost, above=0, below=1)
 
 
+def check_discount(discount: object) -> float:
+    """The discount factor as a float, or an error."""
+    return real("discount", discount, least=0, below=1)
+
+
 def check_tolerance(tolerance: object) -> float:
     """The tolerance as a float, or an error."""
     return real("tolerance", tolerance, above=0, most=1)

@@ -10,7 +10,7 @@ from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.certificate import Certificate
 from lenience.errors import real, whole
-from lenience.objective.base import check_cost, check_prior, check_tolerance
+from lenience.objective.base import check_cost, check_discount, check_prior, check_tolerance
 
 if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy
@@ -32,7 +32,7 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))
-        msgspec.structs.force_setattr(self, "discount", real("discount", self.discount, least=0, below=1))
+        msgspec.structs.force_setattr(self, "discount", check_discount(self.discount))
 
     @classmethod
     def from_rates(cls, cost: float, arrivals: float, discount_rate: float) -> Discounted:

@@ -17,6 +17,7 @@ from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.certificate import Certificate
 from lenience.errors import InputError, real, refusal
+from lenience.objective.base import check_prior, check_tolerance
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.words import describe_stopping
@@ -66,10 +67,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
     def accepts(self, belief: Belief) -> bool:
         """Whether the next individual is accepted."""
+        check_prior(belief, "belief")
         return bool(self.acceptance(belief.n, belief.s)[()])
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """The probability of acceptance (0 or 1) at many beliefs at once."""
+        if not (np.all(np.isfinite(n)) and np.all(np.isfinite(s))):
+            raise InputError("n and s must be finite numbers")
         if np.ndim(n) == 0:
             row = self._row(float(n))  # type: ignore[arg-type]
             if 0 <= row < self._last_row():
@@ -88,12 +92,17 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return result
 
     def value(self, belief: Belief) -> Bounds:
-        """What the policy earns from this belief on."""
+        """V: what the optimum earns from this belief on, by a solve of its own to the policy's tolerance.
+
+        The policy earns as much, less at most the certificate's ``width`` at each state that is undecided.
+        """
+        check_prior(belief, "belief")
         left = self._left(belief.n)
         return _enclose(left, belief, self.certificate.tolerance)[0] if left else Bounds(0.0, 0.0)
 
     def continuation(self, belief: Belief) -> Bounds:
         """Ṽ: what accepting the next individual earns, with the optimal policy afterwards."""
+        check_prior(belief, "belief")
         left = self._left(belief.n)
         if left is None:
             raise InputError(
@@ -109,7 +118,9 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         left = self._left(size)
         if left is None:
             raise InputError(f"n must be below {self.prior.n + self._horizon():g}, where the horizon ends, not {n!r}")
-        return enclose_threshold(left, size, self.certificate.tolerance if tolerance is None else tolerance)
+        return enclose_threshold(
+            left, size, self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
+        )
 
     def explain(self, belief: Belief) -> str:
         """The decision at a belief and its reason, in words.
@@ -119,11 +130,12 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         observations: what an acceptance teaches is worth more than its expected loss of 0.1. Accepting is worth 0.563
         in all.
         """
+        check_prior(belief, "belief")
         left = self._left(belief.n)
         if left is None:
             return f"Reject: the horizon of {self._horizon():,} individuals is over."
         continuation = _enclose(left, belief, self.certificate.tolerance)[1]
-        threshold = self.threshold(belief.n, tolerance=1e-4).midpoint
+        threshold = self.threshold(belief.n, tolerance=1e-6).midpoint
         return describe_stopping(belief, left.cost, self.accepts(belief), continuation.midpoint, threshold)
 
     @property
@@ -147,9 +159,12 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def from_json(cls, text: str | bytes) -> OptimalPolicy:
         """The policy that :meth:`to_json` wrote."""
         try:
-            return msgspec.json.decode(text, type=cls, dec_hook=_decode)
-        except msgspec.MsgspecError as error:
+            policy = msgspec.json.decode(text, type=cls, dec_hook=_decode)
+        except (msgspec.MsgspecError, ValueError) as error:
             raise InputError(f"this is not the JSON of an optimal policy: {error}") from error
+        if policy.accept_from.shape != (policy.rows,):
+            raise InputError(f"accept_from must have one entry for each of the {policy.rows} rows")
+        return policy
 
     def __repr__(self) -> str:
         return f"OptimalPolicy({self.objective!r}, prior={self.prior!r}, rows={self.rows})"

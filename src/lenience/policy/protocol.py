@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
+from lenience.errors import InputError, refusal
 
 
 class Accepts(Protocol):
@@ -82,6 +83,20 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError
+
+
+def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a policy says of one row of beliefs, checked: one probability for each."""
+    found = np.asarray(policy.acceptance(n, s), dtype=np.float64)
+    if found.shape != s.shape:
+        raise InputError(
+            f"policy must give one probability for each of {s.size} beliefs, not an array of {found.shape}"
+        )
+    if not np.all((found >= 0.0) & (found <= 1.0)):
+        raise refusal(
+            "policy", float(found[~((found >= 0.0) & (found <= 1.0))][0]), "one whose probabilities are from 0 to 1"
+        )
+    return found
 
 
 def looks_at_pending(policy: Accepts) -> bool:

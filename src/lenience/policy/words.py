@@ -5,14 +5,36 @@ from __future__ import annotations
 from lenience.belief import Belief
 
 
-def percent(rate: float) -> str:
-    """A rate as a percentage with at most one decimal.
+def percent(rate: float, decimals: int = 1) -> str:
+    """A rate as a percentage with at most so many decimals.
 
     >>> percent(0.8), percent(0.6544)
     ('80 %', '65.4 %')
     """
-    text = f"{100 * rate:.1f}"
-    return f"{text.removesuffix('.0')} %"
+    text = f"{100 * rate:.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def percents(*rates: float) -> list[str]:
+    """Rates as percentages, with as many decimals as it takes to tell different ones apart.
+
+    >>> percents(0.7998, 0.8, 0.79974)
+    ['79.98 %', '80 %', '79.97 %']
+    """
+    for decimals in range(1, 8):
+        texts = [percent(rate, decimals) for rate in rates]
+        if len(set(texts)) == len(set(rates)):
+            break
+    return texts
+
+
+def amount(number: float) -> str:
+    """A count, which need not be whole.
+
+    >>> amount(10000.0), amount(0.5)
+    ('10,000', '0.5')
+    """
+    return f"{round(number, 6):,.10g}"
 
 
 def duration(years: float) -> str:
@@ -28,27 +50,27 @@ def duration(years: float) -> str:
     return f"{years * 365:.2g} days"
 
 
-def observed(belief: Belief) -> str:
+def observed(belief: Belief, rate: str | None = None) -> str:
     """What was observed: '7 of 10 succeeded (70 %)'."""
-    return f"{belief.s:.4g} of {belief.n:.4g} succeeded ({percent(belief.mean)})"
+    return f"{amount(belief.s)} of {amount(belief.n)} succeeded ({rate or percent(belief.mean)})"
 
 
 def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float) -> str:
     """Why a belief is accepted, or stopped at for good."""
-    seen = observed(belief)
-    enough = percent(threshold)
-    size = f"{belief.n:.4g} observation{'' if belief.n == 1 else 's'}"
+    mean, even, enough = percents(belief.mean, cost, threshold)
+    seen = observed(belief, mean)
+    size = f"{amount(belief.n)} observation{'' if belief.n == 1 else 's'}"
     if accepted and belief.mean > cost:
-        return f"Accept: {seen}, above the {percent(cost)} break-even. Accepting is worth {continuation:.3g} in all."
+        return f"Accept: {seen}, above the {even} break-even. Accepting is worth {continuation:.3g} in all."
     if accepted:
-        short = "not above" if percent(belief.mean) == percent(cost) else "short of"
+        short = "not above" if mean == even else "short of"
         return (
-            f"Accept: {seen}, {short} the {percent(cost)} break-even, but above the {enough} that is enough after "
+            f"Accept: {seen}, {short} the {even} break-even, but above the {enough} that is enough after "
             f"{size}: what an acceptance teaches is worth more than its expected loss of {cost - belief.mean:.2g}. "
             f"Accepting is worth {continuation:.3g} in all."
         )
     return (
-        f"Reject: {seen}, not above the {enough} that is asked after {size} (break-even {percent(cost)}): even "
+        f"Reject: {seen}, not above the {enough} that is asked after {size} (break-even {even}): even "
         f"counting what could be learnt, accepting is expected to lose {-continuation:.3g}. The rejection is final, "
         "for nothing more is learnt without acceptances."
     )

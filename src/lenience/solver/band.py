@@ -16,8 +16,8 @@ What is promised. ``lower`` and ``upper`` enclose Q at every state, rounding inc
 
 - The last row starts from (c − p̂)⁺ ≤ Q ≤ E(c − p)⁺, the value of knowing nothing more and of knowing p
   (Proposition 3 and the clairvoyant). The recursion is monotone, so it carries both bounds along.
-- Every term is positive, so a row costs a relative error of at most 7 roundings (of 2⁻⁵³): weights 4,
-  product, sum, and γ itself. The lower recursion runs with γ(1 − 10⁻¹⁵), the upper with γ(1 + 10⁻¹⁵),
+- Every term is positive, so a row costs a relative error of at most 8 roundings (of 2⁻⁵³): n − s, f, n,
+  γ/n, two products, the sum, and γ itself. The lower recursion runs with γ(1 − 10⁻¹⁵), the upper with γ(1 + 10⁻¹⁵),
   which is more than that.
 - A state both of whose successors are proved stops is a stop (c > p̂ there), so the lower edge of the
   band falls by at most one state a row. Above a state where accepting is proved, accepting is optimal
@@ -35,17 +35,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.solver.compiled import compiled
+from lenience.solver.compiled import compiled, exactly_compiled
 
-ROUNDING = 1e-15  # a relative margin a row, above the 7 × 1.2e-16 of the analysis in the module's text
+ROUNDING = 1e-15  # a relative margin a row, above the 8 × 1.11e-16 of the analysis in the module's text
 
 
 class Band(NamedTuple):
     """What the kernel returns; the rows are those of ``accept_from``.
 
     ``lower``, ``upper`` enclose Q at the prior; ``continue_lower``, ``continue_upper`` the put value
-    γ E Q of accepting there; ``edge_width`` is the widest enclosure of γ E Q at the first accepted
-    state of any row; ``states`` counts the states computed.
+    γ E Q of accepting there; ``edge_width`` is the widest enclosure of γ E Q at the undecided states and
+    the first accepted state of any row; ``states`` counts the states computed.
     """
 
     lower: float
@@ -70,7 +70,7 @@ def put_above(mean_above: float, n: float, variance: float) -> float:
     return min(scarf, tail) * (1.0 + 1e-12)
 
 
-@compiled
+@exactly_compiled
 def strike_distance(c: float, n0: float, s0: float, k: int, j: int) -> float:
     """c n − s at the state (n₀ + k, s₀ + j), to nearly full relative precision (double-double)."""
     kf = float(k)
@@ -98,7 +98,7 @@ def remaining_weight(gamma: float, remaining: int) -> float:
     """a_m = 1 + γ + … + γ^(m−1)."""
     if gamma == 1.0:
         return float(remaining)
-    return -math.expm1(remaining * math.log(gamma)) / (1.0 - gamma) if gamma > 0.0 else min(1.0, remaining)
+    return -math.expm1(remaining * math.log(gamma)) / (1.0 - gamma)
 
 
 @compiled
@@ -122,8 +122,8 @@ def solve_band(
     states j ≥ ``accept_from[k]`` are proved accepted and the states j < ``stop_below[k]`` proved stops.
     ``progress[0]`` counts the rows done. Returns the fields of :class:`Band`.
     """
-    gamma_low = gamma * (1.0 - 1e-15)
-    gamma_high = gamma * (1.0 + 1e-15)
+    gamma_low = gamma * (1.0 - ROUNDING)
+    gamma_high = gamma * (1.0 + ROUNDING)
     one = np.uint64(1)  # unsigned offsets: without them the inner loop is not vectorised
     table = accept_from.size
     undecided = 0
@@ -252,6 +252,8 @@ def solve_band(
             if go_low > stop_high:
                 accepted = j
                 break
+            if k < table:
+                edge_width = max(edge_width, (go_high - go_low) / n)
             low[i] = max(go_low, stop_low) / n * (1.0 - 4e-16)
             high[i] = max(go_high, stop_high) / n * (1.0 + 4e-16)
             if k == 0:
@@ -285,6 +287,13 @@ def solve_band(
             i = accepted - base
             if k < table:
                 edge_width = max(edge_width, high[i] - low[i])
+            if horizon:
+                # With γ = 1 nothing else makes the top of the band fall: above the cost, bound it by one who knows p.
+                above = -strike_distance(c, n0, s0, k, top) / n
+                if above > 0.0:
+                    mean = min((s0 + top) / n, 1.0)
+                    known = weight * put_above(above, n, mean * (1.0 - mean) / (n + 1.0))
+                    high[top - base] = min(high[top - base], known * (1.0 + 1e-14))
             while top > accepted + 2 and high[top - base] < drop:
                 above_band = high[top - base]
                 top -= 1

@@ -9,8 +9,8 @@ knows p, and loses at most what one would who knows p and accepts exactly where 
 
     −E(c − p)⁺/(1−γ) ≤ V^π ≤ E(p − c)⁺/(1−γ),
 
-so the recursion from both ends encloses V^π. Rounding is absolute here: at most 8 roundings a row of numbers
-below 1/(1−γ), hence 8·2⁻⁵³/(1−γ)² in all, and with m individuals to come 8·2⁻⁵³·m².
+so the recursion from both ends encloses V^π. Rounding is absolute here: at most 12 roundings a row of numbers
+below 1/(1−γ), counted as 16·2⁻⁵³/(1−γ)² in all, and with m individuals to come as 16·2⁻⁵³·m².
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from lenience.bounds import Bounds
 from lenience.errors import TooLargeError
-from lenience.policy.protocol import Policy
+from lenience.policy.protocol import Policy, acceptance_of
 from lenience.solver.clairvoyant import gain_of_knowing
 from lenience.solver.compiled import compiled
 
@@ -33,7 +33,7 @@ UNIT = 2.0**-53
 def evaluate_discounted(policy: Policy, n: float, s: float, cost: float, discount: float, tolerance: float) -> Bounds:
     """Bounds of the policy's discounted value from the belief (n, s) on."""
     scale = 1.0 / (1.0 - discount)
-    rounding = 8.0 * UNIT * scale * scale
+    rounding = 16.0 * UNIT * scale * scale
     target = max(tolerance, 4.0 * rounding)
     rows = 1 if discount == 0.0 else math.ceil(math.log(max(scale / target, 2.0)) / -math.log(discount)) + 1
     _refuse_absurd(rows * (rows / 2.0), f"{rows:,} rows at discount {discount!r}")
@@ -42,7 +42,7 @@ def evaluate_discounted(policy: Policy, n: float, s: float, cost: float, discoun
     upper = gain * scale * (1.0 + 1e-12) + 1e-14
     lower = (np.minimum(good / (n + rows), 1.0) - cost) * scale - upper
     for k in range(rows - 1, -1, -1):
-        probability = policy.acceptance(n + k, good[: k + 1])
+        probability = acceptance_of(policy, n + k, good[: k + 1])
         _step_back(lower, probability, n + k, s, n - s + k, cost, discount)
         _step_back(upper, probability, n + k, s, n - s + k, cost, discount)
     return Bounds(float(lower[0]) - rounding, float(upper[0]) + rounding)
@@ -54,13 +54,13 @@ def evaluate_horizon(policy: Policy, n: float, s: float, cost: float, discount: 
     A policy that is nowhere undetermined (acceptance 0 or 1) moves on at every individual or stops for good:
     a triangle. Otherwise the time and the number accepted differ: a pyramid.
     """
-    rounding = 8.0 * UNIT * float(horizon) ** 2
+    rounding = 16.0 * UNIT * float(horizon) ** 2
     _refuse_absurd(horizon * (horizon / 2.0), f"a horizon of {horizon:,}")
     good = s + np.arange(horizon + 1, dtype=np.float64)
     value = np.zeros(horizon + 1)
     mixed = False
     for k in range(horizon - 1, -1, -1):
-        probability = policy.acceptance(n + k, good[: k + 1])
+        probability = acceptance_of(policy, n + k, good[: k + 1])
         mixed = mixed or bool(np.any((probability > 0.0) & (probability < 1.0)))
         if mixed:
             break
@@ -69,7 +69,7 @@ def evaluate_horizon(policy: Policy, n: float, s: float, cost: float, discount: 
         _refuse_absurd(horizon**3 / 6.0, f"a stochastic policy over a horizon of {horizon:,}")
         table = np.zeros((horizon, horizon))
         for k in range(horizon):
-            table[k, : k + 1] = policy.acceptance(n + k, good[: k + 1])
+            table[k, : k + 1] = acceptance_of(policy, n + k, good[: k + 1])
         value = _evaluate_pyramid(table, n, s, n - s, cost, discount)
     return Bounds(float(value[0]) - rounding, float(value[0]) + rounding)
 

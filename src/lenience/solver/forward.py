@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.policy.protocol import Policy
+from lenience.errors import InputError
+from lenience.policy.protocol import Policy, acceptance_of
 from lenience.solver.compiled import compiled
 
 CELLS = 64  # cells of p for averages over the belief
@@ -35,8 +36,10 @@ class Walk(NamedTuple):
     aside: float  # the probability set aside
 
 
-def walk(policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None) -> Walk:
-    """Walk ``rows`` acceptances forward from the belief (n, s)."""
+def walk(
+    policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool = False
+) -> Walk:
+    """Walk ``rows`` acceptances forward from the belief (n, s); ``certain`` refuses a policy that throws dice."""
     stopped = np.zeros(rows)
     deserving = np.zeros(rows)
     moving = np.zeros(rows)
@@ -48,7 +51,12 @@ def walk(policy: Policy, n: float, s: float, cost: float, discount: float, rows:
     aside = 0.0
     for k in range(rows):
         good = s + (first + np.arange(mass.size, dtype=np.float64))
-        probability = policy.acceptance(n + k, good)
+        probability = acceptance_of(policy, n + k, good)
+        if certain and np.any((probability > 0.0) & (probability < 1.0)):
+            raise InputError(
+                "policy must accept with probability 0 or 1 for characteristics over a finite horizon; use a "
+                "Discounted objective, or simulate"
+            )
         stops = probability <= 0.0
         if stops.any():
             lost = np.where(stops, mass, 0.0)
@@ -104,7 +112,9 @@ def later_stops(policy: Policy, found: Walk, n: float, s: float, cost: float, ro
     for i in range(CELLS):
         chance = ruin_bound(above, float(ends[i]), ceiling) if i else np.ones(good.size)
         ever += chance * (exceeding[i] - exceeding[i + 1])
-    deserving = float(found.left @ np.minimum(ever, _exceeds(size, good, cost))) + found.aside
+    above_cost = _exceeds(size, good, cost)
+    between = np.maximum(above_cost - exceeding[0], 0.0)  # p above the cost, but not where the policy never stops
+    deserving = float(found.left @ np.minimum(ever + between, above_cost)) + found.aside
     undeserving = 1.0 - exceeding[0]
     lower = float(found.left @ (1.0 - _exceeds(size, good, floor))) if floor > 0.0 else 0.0
     return Later(lower, float(found.left @ (undeserving + ever)) + found.aside, deserving)
@@ -117,7 +127,7 @@ def later_acceptances(policy: Policy, found: Walk, n: float, s: float, rows: int
     """
     size = n + rows
     floor = policy.stop_floor(size)
-    if found.left.size == 0:
+    if found.left.size == 0 and found.aside == 0.0:
         return 0.0
     if p is None or p >= floor:
         return math.inf

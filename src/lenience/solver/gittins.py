@@ -20,8 +20,11 @@ from lenience.solver.stopping import solve_discounted
 def enclose_index(n: float, s: float, discount: float, tolerance: float, guess: float | None = None) -> Bounds:
     """Bounds of the Gittins index of Beta(s, n − s)."""
     mean = s / n
-    if mean in (0.0, 1.0) or discount == 0.0:
+    if mean in (0.0, 1.0):
         return Bounds(mean, mean)
+    least, most = math.nextafter(mean, 0.0), math.nextafter(mean, 1.0)  # s/n is rounded
+    if discount == 0.0:
+        return Bounds(least, most)
 
     def loss(cost: float) -> Bounds:
         if cost >= 1.0:
@@ -29,7 +32,7 @@ def enclose_index(n: float, s: float, discount: float, tolerance: float, guess: 
         found = solve_discounted(n, s, cost, discount, 1, tolerance / 4).continuation
         return Bounds(-found.upper, -found.lower)
 
-    return enclose_root(loss, mean, 1.0, _guess(n, mean, discount) if guess is None else guess, tolerance)
+    return enclose_root(loss, least, 1.0, _guess(n, mean, discount) if guess is None else guess, tolerance)
 
 
 def enclose_indices(beliefs: Iterable[tuple[float, float]], discount: float, tolerance: float) -> list[Bounds]:

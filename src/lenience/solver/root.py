@@ -7,6 +7,7 @@ c) are such roots. The slope makes one evaluation a proof: if the value at x lie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from lenience.bounds import Bounds
@@ -28,12 +29,12 @@ def enclose_root(
     for _ in range(ATTEMPTS):
         found = function(x)
         if found.upper <= 0.0:
-            lower, upper = max(lower, x), min(upper, x - found.lower)
+            lower, upper = max(lower, x), min(upper, _up(x - found.lower))
         elif found.lower >= 0.0:
-            lower, upper = max(lower, x - found.upper), min(upper, x)
+            lower, upper = max(lower, _down(x - found.upper)), min(upper, x)
         else:
             # The root is within the function's own uncertainty: no better x is to be had.
-            return Bounds(max(lower, x - found.upper), min(upper, x - found.lower))
+            return Bounds(max(lower, _down(x - found.upper)), min(upper, _up(x - found.lower)))
         if upper - lower <= tolerance:
             break
         y = found.midpoint
@@ -45,3 +46,11 @@ def enclose_root(
         if not lower < x < upper:
             x = 0.5 * (lower + upper)
     return Bounds(lower, upper)
+
+
+def _up(number: float) -> float:
+    return math.nextafter(number, math.inf)
+
+
+def _down(number: float) -> float:
+    return math.nextafter(number, -math.inf)

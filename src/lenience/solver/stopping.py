@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.bounds import Bounds
-from lenience.errors import TooLargeError
-from lenience.solver.band import Band, solve_band
+from lenience.errors import TooLargeError, real
+from lenience.solver.band import ROUNDING, Band, solve_band
 
-ROUNDING = 1e-15  # the margin a row of solver/band.py
 MOST_STATES = 4e11  # about five minutes on one core
 MOST_ROWS = 50_000_000  # 16 bytes each are kept
 ATTEMPTS = 4
@@ -52,6 +51,7 @@ def solve_discounted(
     look_ahead: int | None = None,
 ) -> Solution:
     """Solve from the prior (n, s) for its first ``rows`` rows; a given ``look_ahead`` is used as it is."""
+    _check_size(n)
     scale = 1.0 / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
     ahead = _guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead
@@ -64,7 +64,7 @@ def solve_discounted(
         _refuse_absurd(rows, last, _band_width(n + last, cost, discount, drop))
         band = Band(*solve_band(n, s, n - s, cost, discount, last, False, drop, accept_from, stop_below, progress))
         width = max(band.edge_width, band.upper - band.lower) * scale
-        if width <= target or look_ahead is not None or attempt == ATTEMPTS - 1:
+        if width <= target or look_ahead is not None or attempt == ATTEMPTS - 1 or discount == 0.0:
             break
         ahead += math.ceil((math.log(width / target) + 1.0) / -math.log(discount))
         drop /= 64.0
@@ -85,9 +85,8 @@ def solve_horizon(
     n: float, s: float, cost: float, discount: float, horizon: int, rows: int, tolerance: float
 ) -> Solution:
     """Solve for ``horizon`` individuals in all, from the prior (n, s), for its first ``rows`` rows."""
-    scale = (
-        float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(max(discount, 1e-300))) / (1.0 - discount)
-    )
+    _check_size(n)
+    scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
     _refuse_absurd(rows, horizon, 8.0 * math.sqrt(n + horizon))
     progress[:] = 0, horizon
@@ -107,6 +106,11 @@ def solve_horizon(
         width=band.edge_width,
         states=band.states,
     )
+
+
+def _check_size(n: float) -> None:
+    """Beyond this one observation more is not a number of its own, and below it 1/n is none."""
+    real("n", n, least=1e-100, most=1e15)
 
 
 def _reward(lower: float, upper: float, mean: float, cost: float, scale: float) -> Bounds:

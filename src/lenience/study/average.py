@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import refusal, whole
+from lenience.errors import real, refusal, whole
 from lenience.objective.average import AverageReward
 from lenience.objective.base import check_prior
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.explore_exploit import ExploreThenExploit
 from lenience.study.evaluate import evaluate
 
+MOST_INDIVIDUALS = 80_000  # the exact evaluation of a schedule visits H²/2 states
 SCHEDULES: Mapping[str, Callable[[int], float]] = {
     "log H": lambda horizon: math.log(horizon),
     "log²H": lambda horizon: math.log(horizon) ** 2,
@@ -64,15 +65,17 @@ def regret_table(
         if name not in SCHEDULES:
             raise refusal("schedules", name, f"names among {', '.join(SCHEDULES)}")
     rows: list[Regret] = []
-    for horizon in horizons:
-        problem = FiniteHorizon(cost, whole("horizons", horizon, least=1))
+    share = real("constant", constant, least=0, most=1)
+    lengths = [whole("horizons", horizon, least=1, most=MOST_INDIVIDUALS) for horizon in horizons]
+    for horizon in lengths:
+        problem = FiniteHorizon(cost, horizon)
         best = problem.enclose(prior, 1e-9)[0].midpoint
         # The belief's mean is a martingale, so accepting without regard to it earns p̂ − c each time.
         mean = horizon * (prior.mean - cost)
         earned: list[tuple[str, int | None, float]] = [
             ("optimal", None, best),
             ("always accept", None, mean),
-            (f"accept with probability {constant:g}", None, constant * mean),
+            (f"accept with probability {share:g}", None, share * mean),
         ]
         for name in names:
             explore = min(horizon, math.ceil(SCHEDULES[name](horizon)))

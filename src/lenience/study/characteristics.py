@@ -15,7 +15,8 @@ from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.protocol import Policy
 
-ROUNDING = 1e-12  # sums of up to 10⁵ probabilities, each carried through as many products
+ROUNDING = 8 * 2.0**-53  # a row: 1 − p, two products and the sum, of the mass and of what is added up from it
+MOST_ROWS = 100_000
 
 
 class Characteristics(msgspec.Struct, frozen=True, eq=False):
@@ -66,12 +67,11 @@ def characteristics(
     if not isinstance(goal, Discounted | FiniteHorizon):
         raise refusal("objective", goal, "a Discounted or a FiniteHorizon objective")
     truth = None if p is None else real("p", p, least=0, most=1)
-    rows = whole("rows", rows, least=1, most=100_000)
+    rows = whole("rows", rows, least=1, most=MOST_ROWS)
     cost, discount = goal.cost, goal.discount
     if isinstance(goal, FiniteHorizon):
-        _refuse_mixed(policy, start, goal.horizon)
-        rows = goal.horizon
-    found = walk(policy, start.n, start.s, cost, discount, rows, truth)
+        rows = whole("horizon", goal.horizon, least=1, most=MOST_ROWS)
+    found = walk(policy, start.n, start.s, cost, discount, rows, truth, certain=isinstance(goal, FiniteHorizon))
 
     stopped, deserving = float(found.stopped.sum()), float(found.stopped_deserving.sum())
     accepted, earned = float(found.moving.sum()), float(found.earned.sum())
@@ -80,22 +80,23 @@ def characteristics(
         later = later_stops(policy, found, start.n, start.s, cost, rows, truth)
         more = later_acceptances(policy, found, start.n, start.s, rows, truth)
         tail = (float(found.left_weight.sum()) + found.aside) / (1.0 - discount)
-    slack = ROUNDING * (1.0 + accepted)
+    rounding = ROUNDING * (rows + 1)
+    slack = rounding * (1.0 + accepted)
     return Characteristics(
         p=truth,
         cost=cost,
-        stops=_probability(stopped + later.stop_lower, stopped + later.stop_upper),
+        stops=_probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding),
         stops_at=found.stopped,
         accepted=Bounds(accepted - slack, accepted + more + slack),
         reward=Bounds(earned - tail - slack, earned + tail + slack),
         shut_out=None
         if truth is not None and truth <= cost
-        else _probability(deserving, deserving + later.deserving_upper),
+        else _probability(deserving, deserving + later.deserving_upper, rounding),
     )
 
 
-def _probability(lower: float, upper: float) -> Bounds:
-    return Bounds(max(lower - ROUNDING, 0.0), min(upper + ROUNDING, 1.0))
+def _probability(lower: float, upper: float, rounding: float) -> Bounds:
+    return Bounds(max(lower - rounding, 0.0), min(upper + rounding, 1.0))
 
 
 def _own(policy: Policy, name: str, given: object) -> object:
@@ -103,14 +104,3 @@ def _own(policy: Policy, name: str, given: object) -> object:
     if value is None:
         raise InputError(f"{'belief' if name == 'prior' else name} must be given: this policy has none of its own")
     return value
-
-
-def _refuse_mixed(policy: Policy, start: Belief, horizon: int) -> None:
-    """Over a finite horizon the walk by acceptances is the walk in time only if every decision is certain."""
-    for k in range(min(horizon, 64)):
-        probability = policy.acceptance(start.n + k, start.s + np.arange(k + 1))
-        if np.any((probability > 0.0) & (probability < 1.0)):
-            raise InputError(
-                "policy must accept with probability 0 or 1 for characteristics over a finite horizon; use a "
-                "Discounted objective, or simulate"
-            )

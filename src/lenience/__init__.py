@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy as OptimalPolicy
     from lenience.policy.persistent import Persistent as Persistent
     from lenience.policy.protocol import Policy as Policy
+    from lenience.segments.arrivals import ArrivalCounts as ArrivalCounts
+    from lenience.segments.moved import loss_of_keeping as loss_of_keeping
+    from lenience.segments.segment import Segment as Segment
+    from lenience.segments.segment import Segments as Segments
+    from lenience.segments.solved import SegmentPolicies as SegmentPolicies
+    from lenience.segments.starting import shut_out_at_outset as shut_out_at_outset
+    from lenience.segments.starting import starting_volume as starting_volume
+    from lenience.segments.starting import starts as starts
     from lenience.solver.paper import PaperTable as PaperTable
     from lenience.solver.paper import paper_values as paper_values
     from lenience.study.average import regret_table as regret_table
@@ -36,6 +44,7 @@ if TYPE_CHECKING:
     from lenience.study.evaluate import evaluate as evaluate
 
 _HOME = {
+    "ArrivalCounts": "segments.arrivals",
     "AverageReward": "objective.average",
     "Belief": "belief",
     "Bounds": "bounds",
@@ -51,14 +60,21 @@ _HOME = {
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
     "Policy": "policy.protocol",
+    "Segment": "segments.segment",
+    "SegmentPolicies": "segments.solved",
+    "Segments": "segments.segment",
     "TooLargeError": "errors",
     "characteristics": "study.characteristics",
     "evaluate": "study.evaluate",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",
+    "loss_of_keeping": "segments.moved",
     "paper_values": "solver.paper",
     "regret_table": "study.average",
+    "shut_out_at_outset": "segments.starting",
+    "starting_volume": "segments.starting",
+    "starts": "segments.starting",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -14,11 +14,22 @@ if TYPE_CHECKING:
     from lenience.belief import Belief as Belief
     from lenience.bounds import Bounds as Bounds
     from lenience.certificate import Certificate as Certificate
+    from lenience.data.fico import load_fico as load_fico
+    from lenience.data.german import load_german_credit as load_german_credit
     from lenience.errors import InputError as InputError
     from lenience.errors import TooLargeError as TooLargeError
     from lenience.gittins import gittins_index as gittins_index
     from lenience.gittins import gittins_table as gittins_table
     from lenience.leniency import leniency_rate as leniency_rate
+    from lenience.model.curve import Curve as Curve
+    from lenience.model.independent import Independent as Independent
+    from lenience.model.independent import skeptical as skeptical
+    from lenience.model.past import FromHistory as FromHistory
+    from lenience.model.past import SelectiveLabelsWarning as SelectiveLabelsWarning
+    from lenience.model.protocol import Model as Model
+    from lenience.model.protocol import beliefs as beliefs
+    from lenience.model.protocol import shrinkage as shrinkage
+    from lenience.model.shared import Shared as Shared
     from lenience.objective.average import AverageReward as AverageReward
     from lenience.objective.discounted import Discounted as Discounted
     from lenience.objective.horizon import FiniteHorizon as FiniteHorizon
@@ -36,6 +47,7 @@ if TYPE_CHECKING:
     from lenience.segments.starting import shut_out_at_outset as shut_out_at_outset
     from lenience.segments.starting import starting_volume as starting_volume
     from lenience.segments.starting import starts as starts
+    from lenience.segments.thresholds import Thresholds as Thresholds
     from lenience.solver.paper import PaperTable as PaperTable
     from lenience.solver.paper import paper_values as paper_values
     from lenience.study.average import regret_table as regret_table
@@ -51,11 +63,15 @@ _HOME = {
     "Certificate": "certificate",
     "Characteristics": "study.characteristics",
     "Constant": "policy.constant",
+    "Curve": "model.curve",
     "Discounted": "objective.discounted",
     "ExploreThenExploit": "policy.explore_exploit",
     "FiniteHorizon": "objective.horizon",
+    "FromHistory": "model.past",
     "Greedy": "policy.greedy",
+    "Independent": "model.independent",
     "InputError": "errors",
+    "Model": "model.protocol",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
@@ -63,16 +79,24 @@ _HOME = {
     "Segment": "segments.segment",
     "SegmentPolicies": "segments.solved",
     "Segments": "segments.segment",
+    "SelectiveLabelsWarning": "model.past",
+    "Shared": "model.shared",
+    "Thresholds": "segments.thresholds",
     "TooLargeError": "errors",
+    "beliefs": "model.protocol",
     "characteristics": "study.characteristics",
     "evaluate": "study.evaluate",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",
+    "load_fico": "data.fico",
+    "load_german_credit": "data.german",
     "loss_of_keeping": "segments.moved",
     "paper_values": "solver.paper",
     "regret_table": "study.average",
+    "shrinkage": "model.protocol",
     "shut_out_at_outset": "segments.starting",
+    "skeptical": "model.independent",
     "starting_volume": "segments.starting",
     "starts": "segments.starting",
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lenience.errors import TooLargeError as TooLargeError
     from lenience.gittins import gittins_index as gittins_index
     from lenience.gittins import gittins_table as gittins_table
+    from lenience.history import History as History
+    from lenience.history import fit_history as fit_history
     from lenience.leniency import leniency_rate as leniency_rate
     from lenience.model.curve import Curve as Curve
     from lenience.model.independent import Independent as Independent
@@ -69,6 +71,7 @@ _HOME = {
     "FiniteHorizon": "objective.horizon",
     "FromHistory": "model.past",
     "Greedy": "policy.greedy",
+    "History": "history",
     "Independent": "model.independent",
     "InputError": "errors",
     "Model": "model.protocol",
@@ -86,6 +89,7 @@ _HOME = {
     "beliefs": "model.protocol",
     "characteristics": "study.characteristics",
     "evaluate": "study.evaluate",
+    "fit_history": "history",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
     "leniency_rate": "leniency",

@@ -7,7 +7,7 @@ that is accepted. Beliefs off the lattice, or beyond the table, are decided by a
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -20,6 +20,9 @@ from lenience.errors import InputError, real, refusal
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.words import describe_stopping
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
 LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
@@ -136,6 +139,12 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         least = int(self._table(k + 1)[k])
         return (self.prior.s + least - 1) / n if least > 0 else -1.0
 
+    def expression(self, table: ir.Table, n: str = "n", s: str = "s") -> ir.BooleanColumn:
+        """The decisions for a whole table of beliefs as an Ibis expression, computed in the engine that holds it."""
+        from lenience.history_decisions import decision_expression
+
+        return decision_expression(self, table, n, s)
+
     def to_json(self) -> str:
         """The policy as JSON text; :meth:`from_json` reads it without solving anything."""
         return msgspec.json.encode(self, enc_hook=_encode).decode()
@@ -158,7 +167,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def _row_acceptance(self, k: int, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decisions of one row, without the checks that beliefs of many sizes need."""
         new = s - self.prior.s
-        result: NDArray[np.float64] = (new > self._table(k + 1)[k] - 0.5).astype(np.float64)
+        result = np.asarray(new > self._table(k + 1)[k] - 0.5, dtype=np.float64)
         odd = (np.abs(new - np.rint(new)) > LATTICE) | (new < -LATTICE) | (new > k + LATTICE)
         for position in np.argwhere(odd):
             at = tuple(position)

@@ -1,0 +1,234 @@
+"""Past decisions in: the same counts from every kind of source, every row accounted for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lenience import Belief, Discounted, InputError
+from lenience.history import History, fit_history
+
+pa = pytest.importorskip("pyarrow")
+ibis = pytest.importorskip("ibis")
+
+DAY = dt.date(2024, 1, 1)
+
+
+def past(rows: int = 600, seed: int = 0) -> dict[str, list[Any]]:
+    """Decisions of three segments over a year; a tenth of the accepted are pending."""
+    generator = np.random.default_rng(seed)
+    region = generator.choice(["north", "south", "west"], rows).tolist()
+    product = generator.choice(["car", "home"], rows).tolist()
+    accepted = (generator.random(rows) < 0.6).tolist()
+    good = (generator.random(rows) < 0.8).tolist()
+    known = (generator.random(rows) < 0.9).tolist()
+    outcome = [int(y) if a and k else None for a, y, k in zip(accepted, good, known, strict=True)]
+    day = [DAY + dt.timedelta(days=int(d)) for d in generator.integers(0, 365, rows)]
+    return {"region": region, "product": product, "accepted": accepted, "outcome": outcome, "day": day}
+
+
+def by_hand(
+    data: dict[str, list[Any]], maturity: int | None = None, half_life: float | None = None
+) -> dict[str, list[float]]:
+    """Arrivals, accepted, labels, successes, pending, n, s by region, one row at a time."""
+    last = max(data["day"])
+    result: dict[str, list[float]] = {}
+    for region, accepted, outcome, day in zip(
+        data["region"], data["accepted"], data["outcome"], data["day"], strict=True
+    ):
+        row = result.setdefault(region, [0, 0, 0, 0, 0, 0.0, 0.0])
+        row[0] += 1
+        if not accepted:
+            continue
+        row[1] += 1
+        age = (last - day).days
+        if outcome is None or (maturity is not None and age < maturity):
+            row[4] += 1
+            continue
+        weight = 1.0 if half_life is None else 0.5 ** (age / half_life)
+        row[2] += 1
+        row[3] += outcome
+        row[5] += weight
+        row[6] += weight * outcome
+    return result
+
+
+def agree(history: History, expected: dict[str, list[float]]) -> None:
+    assert [row.segment for row in history.segments] == sorted(expected)
+    for row in history.segments:
+        found = [row.arrivals, row.accepted, row.labels, row.successes, row.pending]
+        assert found == expected[row.segment][:5]
+        assert [row.n, row.s] == pytest.approx(expected[row.segment][5:])
+
+
+def sources(folder: Path) -> dict[str, object]:
+    import pandas as pd
+    import polars as pl
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    table = pa.table(past())
+    pyarrow.csv.write_csv(table, folder / "past.csv")
+    pyarrow.parquet.write_table(table, folder / "past.parquet")
+    half = table.num_rows // 2
+    pyarrow.parquet.write_table(table.slice(0, half), folder / "part-1.parquet")
+    pyarrow.parquet.write_table(table.slice(half), folder / "part-2.parquet")
+    return {
+        "dict": past(),
+        "arrow": table,
+        "pandas": pd.DataFrame(past()),
+        "polars": pl.DataFrame(past()),
+        "csv": folder / "past.csv",
+        "parquet": str(folder / "past.parquet"),
+        "several files": str(folder / "part-*.parquet"),
+        "ibis": ibis.memtable(table),
+    }
+
+
+def test_every_source_gives_the_same_counts(tmp_path: Path) -> None:
+    expected = by_hand(past())
+    for name, source in sources(tmp_path).items():
+        history = fit_history(source, "region", "accepted", "outcome", "day")
+        agree(history, expected)
+        assert history.rows == 600, name
+        assert history.bad_rows == 0, name
+
+
+@pytest.mark.parametrize("kind", ["dict", "csv", "parquet"])
+def test_maturity_and_age(tmp_path: Path, kind: str) -> None:
+    source = sources(tmp_path)[kind]
+    history = fit_history(source, "region", "accepted", "outcome", "day", maturity=90, half_life=dt.timedelta(days=200))
+    agree(history, by_hand(past(), maturity=90, half_life=200.0))
+    assert history.as_of is not None
+    young = sum(row.pending for row in history.segments) - sum(row[4] for row in by_hand(past()).values())
+    assert young > 50  # labels there are, but too young to count
+    n = history.segments[0].n
+    assert n != round(n)
+
+
+def test_several_columns_make_a_segment() -> None:
+    history = fit_history(past(), ["region", "product"], "accepted", "outcome")
+    assert len(history.segments) == 6
+    assert history.segments[0].segment == "north / car"
+    assert sum(row.arrivals for row in history.segments) == 600
+
+
+BAD: dict[str, list[object]] = {
+    "segment": ["a", None, "a", "a", "a", "a", "a", "a", "b", "b"],
+    "accepted": ["1", "1", None, "perhaps", "1", "0", "1", "no", "Accepted", "1"],
+    "outcome": ["1", "1", "1", "1", "later", "1", "0", None, "repaid", ""],
+    "day": [
+        "2024-01-01",
+        "2024-01-01",
+        "2024-01-01",
+        "2024-01-01",
+        "2024-01-01",
+        "2024-01-01",
+        "soon",
+        "2024-01-01",
+        "2024-01-02",
+        "2024-01-02",
+    ],
+}
+
+
+def test_bad_rows_are_counted_shown_and_not_used(tmp_path: Path) -> None:
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(pa.table(BAD), tmp_path / "bad.csv")
+    for source in (BAD, tmp_path / "bad.csv"):
+        history = fit_history(source, "segment", "accepted", "outcome", "day")
+        assert history.bad == {"segment": 1, "accepted": 2, "outcome": 1, "rejected": 1, "time": 1}
+        assert history.rows == 10
+        assert (history["a"].arrivals, history["a"].labels, history["a"].successes) == (2, 1, 1)
+        assert (history["b"].labels, history["b"].pending) == (1, 1)
+        text = history.describe()
+        assert "10 rows read, 4 used" in text
+        for words in ("1 row not used: no segment", "2 rows not used: neither", "no date", "an outcome on a rejection"):
+            assert words in text
+        with pytest.raises(InputError, match="no bad rows where strict"):
+            fit_history(source, "segment", "accepted", "outcome", "day", strict=True)
+    fit_history(past(), "region", "accepted", "outcome", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "bad", "labels"),
+    [
+        ([1, 0, 7, -1, None], "int64", 2, 2),
+        ([1, 0, 3, -1, None], "int8", 2, 2),
+        ([1.0, 0.0, 0.5, float("nan"), None], "float64", 1, 2),
+        ([True, False, None, None, True], "bool", 0, 3),
+    ],
+)
+def test_types_of_outcomes(values: list[object], kind: str, bad: int, labels: int) -> None:
+    table = pa.table(
+        {
+            "g": ["x"] * 5,
+            "a": [True] * 5,
+            "y": pa.array(values, type=getattr(pa, kind)() if kind != "bool" else pa.bool_()),
+        }
+    )
+    history = fit_history(table, "g", "a", "y")
+    assert history.bad["outcome"] == bad
+    assert history["x"].labels == labels
+    assert history["x"].pending == 5 - bad - labels
+
+
+def test_own_words_for_success_and_failure() -> None:
+    data = {"g": ["x"] * 4, "a": [1, 1, 1, 0], "y": ["settled", "written off", "unclear", None]}
+    history = fit_history(data, "g", "a", "y", success=["settled"], failure=["written off"])
+    assert (history["x"].labels, history["x"].successes, history.bad["outcome"]) == (2, 1, 1)
+    with pytest.raises(InputError, match="must both be given"):
+        fit_history(data, "g", "a", "y", success=["settled"])
+
+
+def test_as_of_leaves_out_what_came_later() -> None:
+    history = fit_history(past(), "region", "accepted", "outcome", "day", as_of="2024-06-30")
+    data = past()
+    assert history.later == sum(day > dt.date(2024, 6, 30) for day in data["day"])
+    assert history.later + sum(row.arrivals for row in history.segments) == 600
+    assert "decided after 2024-06-30" in history.describe()
+
+
+def test_history_becomes_beliefs_and_segments() -> None:
+    history = fit_history(past(), "region", "accepted", "outcome")
+    beliefs = history.beliefs(Belief(1, 0.5))
+    assert beliefs["north"].n == history["north"].labels + 1
+    cells = history.divide(Discounted(0.7, 0.99))
+    assert sum(cell.share for cell in cells) == pytest.approx(1.0)
+    assert cells.solve().accepts("north")
+
+
+def test_errors() -> None:
+    with pytest.raises(InputError, match="column must be one of"):
+        fit_history(past(), "county", "accepted", "outcome")
+    with pytest.raises(InputError, match="time must be named"):
+        fit_history(past(), "region", "accepted", "outcome", maturity=30)
+    with pytest.raises(InputError, match="cannot be read"):
+        fit_history("nowhere.csv", "region", "accepted", "outcome")
+    with pytest.raises(InputError, match="source must be"):
+        fit_history(42, "region", "accepted", "outcome")
+    with pytest.raises(InputError, match="as_of must be"):
+        fit_history(past(), "region", "accepted", "outcome", "day", as_of="soon")
+    with pytest.raises(InputError, match="dates or timestamps"):
+        fit_history(past(), "region", "accepted", "outcome", "accepted", maturity=3)
+
+
+def test_only_one_row_a_segment_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ibis.backends.duckdb import Backend
+
+    sizes: list[int] = []
+    original = Backend.to_pyarrow
+
+    def counting(self: Any, *args: Any, **options: Any) -> Any:
+        found = original(self, *args, **options)
+        sizes.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(Backend, "to_pyarrow", counting)
+    fit_history(past(), "region", "accepted", "outcome", "day", maturity=30)
+    assert sizes == [1, 3]  # the last date, then one row a segment

@@ -172,6 +172,13 @@ def fit_history(
     5 rows read, 4 used: 2 labels and 1 pending in 2 segments.
     1 row not used: an outcome on a rejection.
     """
+    if _is_parquet(source) and connection is None and time is None and success is None and failure is None:
+        from lenience.history_parquet import clean_counts
+
+        names = [segment] if isinstance(segment, str) else list(segment)
+        clean = clean_counts(_parquet(os.fspath(source)), names, accepted, outcome)  # type: ignore[call-overload]
+        if clean is not None:
+            return _history(clean, names, None, strict)
     with quietly():
         table, backend = open_source(source, connection)
         try:
@@ -210,7 +217,7 @@ def _count(
         if time and (window is not None or decay is not None or as_of is not None)
         else None
     )
-    counted = _counted(table, names, accepted, outcome, when, until, window, decay, success, failure)
+    counted = _counted(backend, table, names, accepted, outcome, when, until, window, decay, success, failure)
     rows = backend.to_pyarrow(counted).to_pylist()
     return _history(rows, names, until, strict)
 
@@ -235,14 +242,21 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         try:
-            if ".parquet" in path or os.path.isdir(path):
-                where = os.path.join(path, "**/*.parquet") if os.path.isdir(path) else path
-                return backend.read_parquet(where), backend
+            if _is_parquet(path):
+                return backend.read_parquet(_parquet(path)), backend
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
         except Exception as error:
             raise InputError(f"source {path!r} cannot be read: {error}") from error
     return ibis.memtable(_arrow(source)), backend
+
+
+def _is_parquet(source: object) -> bool:
+    return isinstance(source, str | os.PathLike) and (".parquet" in os.fspath(source) or os.path.isdir(source))
+
+
+def _parquet(path: str) -> str:
+    return os.path.join(path, "**/*.parquet") if os.path.isdir(path) else path
 
 
 @contextmanager
@@ -349,6 +363,7 @@ def _meaning(value: Any) -> Any:
 
 
 def _counted(
+    backend: Any,
     table: Any,
     names: list[str],
     accepted: str,
@@ -364,7 +379,7 @@ def _counted(
     import ibis
 
     keys = {f"g{i}": table[name] for i, name in enumerate(names)}
-    keys |= {"a": _code(table[accepted]), "o": _code(table[outcome], success, failure)}
+    keys["o"] = _code(table[outcome], success, failure)
     if when is not None:
         # 0 mature, 1 young, 2 later than as_of, 3 no date.
         cutoff = None if until is None or window is None else until - dt.timedelta(days=window)
@@ -374,39 +389,66 @@ def _counted(
         if cutoff is not None:
             cases.append((when > ibis.literal(cutoff), 1))
         keys["w"] = ibis.cases(*cases, else_=0)
-    sums: dict[str, Any] = {}
-    inner = table.mutate(**keys)
+    inner = table.mutate(**keys, a=_truth(_code(table[accepted])))
+    sums = {"rows": inner.count(), "known": inner.a.count(), "taken": _count_true(backend, inner.a)}
     if decay is not None and until is not None:
         age = (until.replace(tzinfo=dt.UTC).timestamp() - when.epoch_seconds().cast("float64")) / DAY
-        inner = inner.mutate(weight=(ibis.greatest(age, 0.0) * (-math.log(2.0) / decay)).exp())
-        sums["weight"] = inner.weight.sum()
-    groups = inner.group_by(list(keys)).agg(count=inner.count(), **sums)
+        sums["weight"] = (ibis.greatest(age, 0.0) * (-math.log(2.0) / decay)).exp().sum(where=inner.a)
+    groups = inner.group_by(list(keys)).agg(**sums)
 
-    a, o = _meaning(groups.a), _meaning(groups.o)
-    young = groups.w == 1 if when is not None else ibis.literal(False)
-    groups = groups.mutate(
-        kind=ibis.cases(
-            (ibis.or_(*[groups[f"g{i}"].isnull() for i in range(len(names))]), "segment"),
-            ((a == MISSING) | (a == BAD), "accepted"),
-            (o == BAD, "outcome"),
-            ((a == FALSE) & (o != MISSING), "rejected"),
-            *([(groups.w == 3, "time"), (groups.w == 2, "later")] if when is not None else []),
-            (a == FALSE, "turned_down"),
-            ((o == MISSING) | young, "pending"),
-            (o == TRUE, "success"),
-            else_="failure",
-        )
-    )
-    weight = groups.weight if decay is not None else groups["count"].cast("float64")
-    label = groups.kind.isin(["success", "failure"])
+    # What a group's rows are: by its outcome, its date, and whether they were accepted.
+    outcome_is = _meaning(groups.o)
+    nameless = ibis.or_(*[groups[f"g{i}"].isnull() for i in range(len(names))])
+    dated = ibis.literal(True) if when is None else groups.w < 2
+    young = ibis.literal(False) if when is None else groups.w == 1
+    plain = ~nameless & (outcome_is != BAD)
+    given = plain & (outcome_is != MISSING)
+    label = given & dated & ~young
+    waiting = plain & dated & ((outcome_is == MISSING) | young)
+    refused = groups.known - groups.taken
+    weight = groups.weight if decay is not None else groups.taken.cast("float64")
+    unused = plain & ~dated
+    misplaced = [] if when is None else [groups.w == 3, groups.w == 2]
+    kinds = {
+        "segment": groups["rows"].sum(where=nameless),
+        "accepted": (groups["rows"] - groups.known).sum(where=~nameless),
+        "outcome": groups.known.sum(where=~nameless & (outcome_is == BAD)),
+        "rejected": refused.sum(where=given),
+    }
+    for name, where in zip(("time", "later"), misplaced or (ibis.literal(False),) * 2, strict=True):
+        # An outcome on a rejection is bad already, whatever its date.
+        kinds[name] = (groups.taken + ibis.ifelse(given, 0, refused)).sum(where=unused & where)
     return groups.group_by([f"g{i}" for i in range(len(names))]).agg(
-        **{
-            kind: groups["count"].sum(where=groups.kind == kind)
-            for kind in (*BAD_ROWS, "later", "turned_down", "pending", "success", "failure")
-        },
+        **kinds,
+        turned_down=refused.sum(where=plain & ~given & dated),
+        pending=groups.taken.sum(where=waiting),
+        success=groups.taken.sum(where=label & (outcome_is == TRUE)),
+        failure=groups.taken.sum(where=label & (outcome_is == FALSE)),
         n=weight.sum(where=label),
-        s=weight.sum(where=groups.kind == "success"),
+        s=weight.sum(where=label & (outcome_is == TRUE)),
     )
+
+
+def _truth(code: Any) -> Any:
+    """Accepted or rejected as a truth value; missing where it is neither."""
+    import ibis
+
+    if code.type().is_boolean():
+        return code
+    return ibis.cases((code == 1, True), (code == 0, False), else_=ibis.null("boolean"))
+
+
+def _count_true(backend: Any, column: Any) -> Any:
+    """How many are true, by DuckDB's own quicker function where it is the engine."""
+    import ibis
+
+    if backend.name != "duckdb":
+        return column.sum().fill_null(0)
+
+    @ibis.udf.agg.builtin  # type: ignore[untyped-decorator]
+    def count_if(flag: bool) -> int: ...  # type: ignore[empty-body]
+
+    return count_if(column)
 
 
 def _history(rows: list[dict[str, Any]], names: list[str], until: dt.datetime | None, strict: bool) -> History:
@@ -415,7 +457,7 @@ def _history(rows: list[dict[str, Any]], names: list[str], until: dt.datetime | 
     found = []
     for row in rows:
         count = {
-            key: int(row[key] or 0) for key in (*BAD_ROWS, "later", "turned_down", "pending", "success", "failure")
+            key: int(row.get(key) or 0) for key in (*BAD_ROWS, "later", "turned_down", "pending", "success", "failure")
         }
         total += sum(count.values())
         later += count["later"]

@@ -232,3 +232,44 @@ def test_only_one_row_a_segment_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Backend, "to_pyarrow", counting)
     fit_history(past(), "region", "accepted", "outcome", "day", maturity=30)
     assert sizes == [1, 3]  # the last date, then one row a segment
+
+
+def test_parquet_files_that_are_clean_are_counted_by_the_quicker_query_and_others_are_not(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from lenience.history_parquet import clean_counts
+
+    def write(name: str, **changes: object) -> str:
+        data = past() | changes
+        pq.write_table(pa.table(data), tmp_path / name, row_group_size=100)
+        return str(tmp_path / name)
+
+    def quick(path: str) -> object:
+        return clean_counts(path, ["region"], "accepted", "outcome")
+
+    clean = write("clean.parquet")
+    assert quick(clean) is not None
+    agree(fit_history(clean, "region", "accepted", "outcome"), by_hand(past()))
+    rejected = past()["accepted"].index(False)
+    accepted = past()["accepted"].index(True)
+
+    def changed(column: str, row: int, value: object) -> str:
+        values = list(past()[column])
+        values[row] = value
+        return write("changed.parquet", **{column: values})
+
+    for column, row, value, kind in (
+        ("outcome", rejected, 1, "rejected"),
+        ("outcome", accepted, 5, "outcome"),
+        ("outcome", accepted, -1, "outcome"),
+        ("accepted", accepted, None, "accepted"),
+        ("region", 17, None, "segment"),
+    ):
+        path = changed(column, row, value)
+        assert quick(path) is None
+        history = fit_history(path, "region", "accepted", "outcome")
+        assert history.bad[kind] == 1, kind
+        assert history.rows == 600
+    pq.write_table(pa.table(past()), tmp_path / "silent.parquet", write_statistics=False)
+    assert quick(str(tmp_path / "silent.parquet")) is None
+    agree(fit_history(str(tmp_path / "silent.parquet"), "region", "accepted", "outcome"), by_hand(past()))

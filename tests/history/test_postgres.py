@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +20,11 @@ psycopg = pytest.importorskip("psycopg")
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = pgserver.get_server(str(tmp_path_factory.mktemp("postgres")), cleanup_mode="stop")
+def address() -> Iterator[str]:
+    # Not pytest's own folder: run by root, the server is another user's process and must be let in.
+    folder = tempfile.mkdtemp(prefix="lenience-postgres-")
+    os.chmod(folder, 0o755)
+    server = pgserver.get_server(folder, cleanup_mode="stop")
     uri: str = server.get_uri()
     data = past()
     with psycopg.connect(uri, autocommit=True) as connection:
@@ -37,6 +43,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )
     yield uri
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_counts(address: str) -> None:

@@ -10,7 +10,7 @@ from lenience.model.curve import Curve
 from lenience.model.independent import JEFFREYS, UNIFORM, Independent, skeptical
 from lenience.model.past import FromHistory, SelectiveLabelsWarning
 from lenience.model.protocol import Model, beliefs, shrinkage
-from lenience.model.shared import Shared, digamma_pair
+from lenience.model.shared import Shared, digamma_pair, fit_beta
 
 SCORES = np.linspace(5, 95, 12)
 GROUPS = ["a", "b", "c"] * 4
@@ -99,10 +99,10 @@ def test_digamma() -> None:
         assert found[1] == pytest.approx(float(polygamma(1, x)), rel=1e-9)
 
 
-def test_shared_without_labels_is_uniform() -> None:
+def test_shared_without_labels_is_about_uniform() -> None:
     n0, s0 = Shared(5).priors(np.zeros(5), np.zeros(5))
-    assert n0[0] == pytest.approx(2.0)
-    assert s0[0] == pytest.approx(1.0)
+    assert n0[0] == pytest.approx(2.0, abs=0.2)
+    assert s0[0] / n0[0] == pytest.approx(0.5)
 
 
 def test_shared_finds_the_maximum() -> None:
@@ -117,12 +117,27 @@ def test_shared_finds_the_maximum() -> None:
         def loss(z: np.ndarray[tuple[int], np.dtype[np.float64]], n: object = n, s: object = s) -> float:
             size, m = np.exp(z[1]), expit(z[0])
             likelihood = betaln(size * m + s, size * (1 - m) + n - s) - betaln(size * m, size * (1 - m))
-            return float(-likelihood.sum() + 0.5 * z[0] ** 2 / 1.8**2 + 0.5 * (z[1] - np.log(2)) ** 2)
+            return float(-likelihood.sum() + 0.5 * z[0] ** 2 / 1.1**2 + 0.5 * (z[1] - np.log(5)) ** 2)
 
         best = minimize(loss, np.array([0.0, 0.7]), method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
+        found = np.array([0.0, np.log(5)])
+        spread = fit_beta(n, s, found)
+        assert found == pytest.approx(best.x, abs=1e-4)
+        # The spread is that of the marginal curvature at the maximum.
+        step = 1e-3
+        bent = [
+            minimize(
+                lambda v, u=u: loss(np.array([u, v[0]])),
+                [found[1]],
+                method="Nelder-Mead",
+                options={"xatol": 1e-7, "fatol": 1e-11},
+            ).fun
+            for u in (found[0] - step, found[0], found[0] + step)
+        ]
+        assert 1 / spread == pytest.approx((bent[0] - 2 * bent[1] + bent[2]) / step**2, rel=1e-2)
         n0, s0 = Shared(40).priors(n, s)
-        assert n0[0] == pytest.approx(np.exp(best.x[1]), rel=1e-4)
-        assert s0[0] / n0[0] == pytest.approx(expit(best.x[0]), rel=1e-4)
+        assert n0[0] < np.exp(found[1])  # less sure than the maximum pretends
+        assert s0[0] / n0[0] == pytest.approx(expit(found[0]), abs=0.01)
 
 
 def test_shared_recovers_the_population_of_cells() -> None:

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, real
 from lenience.model.protocol import checked_counts
+from lenience.model.quadrature import quadrature
 from lenience.solver.compiled import compiled
 
 CAP = 20.0
@@ -32,7 +33,6 @@ VARIANCE = 1.65
 GROUP_VARIANCE = 0.5
 SLOPE = 1.0  # of a rising feature, per standard deviation, a priori
 LEAST = 0.05  # the least size that is transferred
-NODES = 24
 STEPS = 50
 
 
@@ -96,12 +96,6 @@ class Curve:
 
     def __repr__(self) -> str:
         return f"Curve({self.cells} cells, {self.design.shape[1]} coefficients, cap={self.cap:g})"
-
-
-def quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for means under a standard normal."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    return nodes, weights / math.sqrt(2.0 * math.pi)
 
 
 @compiled

@@ -6,9 +6,13 @@ the beta-binomial one,
 
     L(α, β) = Σ_x [ log B(α + s_x, β + n_x − s_x) − log B(α, β) ],
 
-and (α, β) = (n₀m, n₀(1 − m)) maximises it together with a weak belief about the population of cells, logit m ~ N(0,
-1.8²) and log n₀ ~ N(log 2, 1), which without labels is Beta(1, 1). So cells that have been tried say what to expect of
-one that has not. The maximum is found by Newton steps in (logit m, log n₀), damped so that each step climbs.
+and (α, β) = (n₀m, n₀(1 − m)) maximises it together with a weak belief about the population of cells, logit m ~
+N(0, 1.1²) and log n₀ ~ N(log 5, 1). So cells that have been tried say what to expect of one that has not.
+
+What a cell is given. After a few labels m itself is hardly known, and a prior that pretended it were would shut all
+cells after the first few failures. So the spread of m around its maximum (Laplace: normal in logit m) counts too: the
+cell is given the Beta with mean E m and variance E m(1 − m)/(n₀ + 1) + var m. Without labels that is Beta(1.0, 1.0) to
+a few per cent. The maximum is found by Newton steps in (logit m, log n₀), halved until they climb.
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import real, whole
 from lenience.model.protocol import checked_counts
+from lenience.model.quadrature import quadrature
 from lenience.solver.compiled import compiled
 
 STEPS = 60
-LOGIT_VARIANCE = 1.8**2
+LOGIT_VARIANCE = 1.1**2
+SIZE_CENTRE = math.log(5.0)
 SIZE_VARIANCE = 1.0
 
 
@@ -32,7 +38,7 @@ class Shared:
 
     >>> n0, s0 = Shared(4).priors([50, 50, 50, 0], [45, 40, 42, 0])
     >>> round(float(n0[3]), 1), round(float(s0[3] / n0[3]), 2)  # the fourth cell has no labels of its own
-    (6.2, 0.79)
+    (8.1, 0.78)
     """
 
     def __init__(self, cells: int, strongest: float = 100.0) -> None:
@@ -47,11 +53,9 @@ class Shared:
     def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The fitted Beta, the same for all cells; its size is at most ``strongest``."""
         n, s = checked_counts(self._cells, labels, successes)
-        found = np.array([0.0, math.log(2.0)])
-        fit_beta(n, s, found)
-        size = min(math.exp(found[1]), self.strongest)
-        mean = 1.0 / (1.0 + math.exp(-found[0]))
-        return np.full(self._cells, size), np.full(self._cells, size * mean)
+        nodes, weights = quadrature()
+        size, good = given_beta(n, s, np.array([0.0, SIZE_CENTRE]), self.strongest, nodes, weights)
+        return np.full(self._cells, size), np.full(self._cells, good)
 
     def __repr__(self) -> str:
         return f"Shared({self._cells}, strongest={self.strongest:g})"
@@ -78,7 +82,7 @@ def beta_likelihood(n: NDArray[np.float64], s: NDArray[np.float64], u: float, v:
     size = math.exp(v)
     a = size / (1.0 + math.exp(-u))
     b = size - a
-    centre = v - math.log(2.0)
+    centre = v - SIZE_CENTRE
     total = -0.5 * u * u / LOGIT_VARIANCE - 0.5 * centre * centre / SIZE_VARIANCE
     base = math.lgamma(size) - math.lgamma(a) - math.lgamma(b)
     for i in range(n.size):
@@ -88,11 +92,12 @@ def beta_likelihood(n: NDArray[np.float64], s: NDArray[np.float64], u: float, v:
 
 
 @compiled
-def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.float64]) -> None:
-    """Climb from ``found`` = (logit m, log n₀) to the maximum of the penalised likelihood, in place."""
+def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.float64]) -> float:
+    """Climb from ``found`` = (logit m, log n₀) to the maximum, in place; returns the variance of logit m there."""
     u = found[0]
     v = found[1]
     height = beta_likelihood(n, s, u, v)
+    spread = LOGIT_VARIANCE
     for _ in range(STEPS):
         size = math.exp(v)
         m = 1.0 / (1.0 + math.exp(-u))
@@ -121,12 +126,13 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.f
         # To u and v: ∂α/∂u = n₀m(1−m) = −∂β/∂u, ∂α/∂v = α, ∂β/∂v = β.
         w = size * m * (1.0 - m)
         gu = w * (ga - gb) - u / LOGIT_VARIANCE
-        gv = a * ga + b * gb - (v - math.log(2.0)) / SIZE_VARIANCE
+        gv = a * ga + b * gb - (v - SIZE_CENTRE) / SIZE_VARIANCE
         huu = w * w * (haa - 2.0 * hab + hbb) + w * (1.0 - 2.0 * m) * (ga - gb) - 1.0 / LOGIT_VARIANCE
         hvv = a * a * haa + 2.0 * a * b * hab + b * b * hbb + a * ga + b * gb - 1.0 / SIZE_VARIANCE
         huv = w * (a * haa + (b - a) * hab - b * hbb) + w * (ga - gb)
         determinant = huu * hvv - huv * huv
         if huu < 0.0 and determinant > 0.0:
+            spread = -hvv / determinant
             du = -(hvv * gu - huv * gv) / determinant
             dv = -(huu * gv - huv * gu) / determinant
         else:
@@ -155,3 +161,26 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.f
             break
     found[0] = u
     found[1] = v
+    return spread
+
+
+@compiled
+def given_beta(
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    found: NDArray[np.float64],
+    strongest: float,
+    nodes: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Fit from ``found`` on (in place); the size and the successes of the Beta that every cell is given."""
+    root = math.sqrt(fit_beta(n, s, found))
+    first = 0.0
+    second = 0.0
+    for q in range(nodes.size):
+        m = 1.0 / (1.0 + math.exp(-(found[0] + root * nodes[q])))
+        first += weights[q] * m
+        second += weights[q] * m * m
+    variance = (first - second) / (math.exp(found[1]) + 1.0) + second - first * first
+    size = min(max(first * (1.0 - first) / variance - 1.0, 0.05), strongest)
+    return size, size * first

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.model.curve import Curve, quadrature, transfer
+from lenience.model.curve import Curve, transfer
 from lenience.model.protocol import Model
-from lenience.model.shared import Shared, fit_beta
+from lenience.model.quadrature import quadrature
+from lenience.model.shared import SIZE_CENTRE, Shared, given_beta
 from lenience.solver.compiled import compiled
 
 GRID = np.linspace(math.log(0.05), math.log(1e6), 600)  # log n, where thresholds are tabled
@@ -146,7 +147,7 @@ def _simulate(
         s0 = prior_s[run].copy()
         n = np.zeros(cells)
         s = np.zeros(cells)
-        shared = np.array([0.0, math.log(2.0)])
+        shared = np.array([0.0, SIZE_CENTRE])
         b = mean.copy()
         chance = np.zeros(cells)
         since = np.zeros(cells, dtype=np.int64)  # when the decision in force was made
@@ -195,11 +196,10 @@ def _simulate(
                 if kind != 0 and labels >= refit_at:
                     refit_at = labels + 1 if labels < 20 else int(labels * 1.05) + 1
                     if kind == 1:
-                        fit_beta(n, s, shared)
-                        size = min(math.exp(shared[1]), cap)
+                        size, good = given_beta(n, s, shared, cap, nodes, weights)
                         for y in range(cells):
                             n0[y] = size
-                            s0[y] = size / (1.0 + math.exp(-shared[0]))
+                            s0[y] = good
                     else:
                         transfer(design, n, s, mean, precision, cap, nodes, weights, b, n0, s0)
                     first = 0

@@ -118,14 +118,16 @@ def make_rule(name: str, cost: float, discount: float, shares: NDArray[np.float6
     if kind == "ε-greedy":
         return Rule(name, flat, explore=float(number))
     if kind == "Bayes-UCB":
-        return Rule(name, np.broadcast_to(ucb_threshold(cost, float(number), sizes), flat.shape))
+        return Rule(name, np.broadcast_to(ucb_threshold(cost, float(number)), flat.shape))
     raise refusal("rule", name, f"one of {', '.join(RULES)}")
 
 
-def ucb_threshold(cost: float, quantile: float, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean at which the belief's quantile is the cost: Bayes-UCB accepts above it."""
+@lru_cache(maxsize=64)
+def ucb_threshold(cost: float, quantile: float) -> NDArray[np.float64]:
+    """The mean at which the belief's quantile is the cost, by size: Bayes-UCB accepts above it."""
     from scipy.special import betaincc
 
+    sizes = np.exp(GRID)
     low, high = np.zeros_like(sizes), np.ones_like(sizes)
     for _ in range(60):
         middle = 0.5 * (low + high)

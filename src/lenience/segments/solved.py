@@ -84,7 +84,8 @@ class SegmentPolicies(Mapping[str, Any]):
     def segment_value(self, name: str) -> Bounds:
         """What a segment adds to the value of the whole, from its prior on."""
         cell = self.segments[name]
-        return _own_value(cell, self._by_name[name]).scaled(cell.weight)
+        own = _own_value(cell, self._by_name[name])
+        return own.scaled(cell.weight) if own.upper > 0.0 else own
 
     def value(self) -> Bounds:
         """The value of the whole before anyone arrives, from the priors on: the segments' values add up."""

@@ -53,7 +53,7 @@ def segments_report(
         text = "<br>".join(escape(line) for line in history.describe().splitlines())
         parts.append(f'<h2>What was read</h2><p class="note">{text}</p>')
     body = "\n".join(parts)
-    style = files("lenience.study").joinpath("report.css").read_text(encoding="utf-8")
+    style = files("lenience.study").joinpath("segment_report.css").read_text(encoding="utf-8")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -12,7 +12,7 @@ from lenience import Belief, Discounted, Segments, fit_history
 from lenience.model.independent import Independent
 from lenience.model.protocol import shrinkage
 from lenience.segments.solved import SegmentPolicies
-from lenience.study.report import segments_report, write_report
+from lenience.study.segment_report import segments_report, write_report
 
 VOID = {"meta", "br", "line", "circle"}
 

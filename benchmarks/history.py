@@ -56,13 +56,12 @@ def least(functions: dict[str, Callable[[], object]]) -> dict[str, float]:
     return best
 
 
-def main() -> None:
+def main(rows: int = ROWS) -> None:
     """Print the table."""
     import duckdb
 
     from lenience.history import fit_history
 
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "past.parquet"
         write(path, rows)
@@ -97,4 +96,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*(int(given) for given in sys.argv[1:2]))

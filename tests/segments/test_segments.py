@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lenience import ArrivalCounts, Belief, Bounds, Discounted, InputError, Segment, Segments
+from lenience import ArrivalCounts, Belief, Bounds, Delayed, Discounted, InputError, Segment, Segments, starts
 
 
 def test_the_whole_is_the_weighted_sum() -> None:
@@ -134,3 +134,20 @@ def test_arrivals_count_the_rejected_and_learn_the_shares() -> None:
     assert 0.3 in counts.interval("b", 0.999)
     with pytest.raises(InputError, match="none of them"):
         counts.observe(["d"])
+
+
+def test_late_labels_join_by_their_share() -> None:
+    whole = Delayed(0.8, arrivals=60, discount_rate=0.2, label_delay=0.5)
+    cells = Segments.of({"a": 0.75, "b": 0.25}, whole, Belief(2, 1))
+    policies = cells.solve()
+    alone = Delayed(0.8, arrivals=45, discount_rate=0.2, label_delay=0.5).solve(Belief(2, 1))
+    assert policies.segment_value("a").midpoint == pytest.approx(alone.value(Belief(2, 1)).midpoint, rel=1e-5)
+    assert cells["b"].volume == pytest.approx(75.0)
+    late = {row.name: row for row in starts(cells)}
+    assert late["a"].starts
+    assert late["a"].needed == pytest.approx(32.14, abs=0.01)
+    # As labels come ever sooner the value is that of immediate labels, times γ for the wait for the first arrival.
+    soon = Segments.of({"a": 0.75, "b": 0.25}, Delayed(0.8, 60, 0.2, label_delay=1e-4), Belief(2, 1)).solve()
+    at_once = Segments.of({"a": 0.75, "b": 0.25}, Discounted.from_rates(0.8, 60, 0.2), Belief(2, 1)).solve()
+    gamma = 60 / 60.2
+    assert soon.value().midpoint == pytest.approx(gamma * at_once.value().midpoint, rel=1e-2)

@@ -12,6 +12,9 @@ from lenience.errors import real, refusal
 class StoppingObjective(Protocol):
     """An objective whose optimum is to accept until, at some belief, one stops for good."""
 
+    def __hash__(self) -> int:
+        """Objectives are values: answers about them are kept for the next time they are asked."""
+
     @property
     def cost(self) -> float:
         """The break-even success rate."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ class Constant(Rule, frozen=True, tag="constant"):
     >>> Constant(0.25).acceptance([2, 100], [1, 3])
     array([0.25, 0.25])
     """
+
+    two_valued: ClassVar[bool] = True
 
     probability: float = 1.0
 

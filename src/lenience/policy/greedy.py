@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ class Greedy(Rule, frozen=True, tag="greedy"):
     >>> Greedy(cost=0.8).acceptance([10, 10], [8, 9])
     array([0., 1.])
     """
+
+    two_valued: ClassVar[bool] = True
 
     cost: float
 

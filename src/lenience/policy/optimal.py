@@ -7,7 +7,7 @@ that is accepted. Beliefs off the lattice, or beyond the table, are decided by a
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -41,6 +41,9 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     >>> policy
     OptimalPolicy(Discounted(cost=0.8, discount=0.99), prior=Belief(n=2.0, s=1.0), rows=1000)
     """
+
+    monotone: ClassVar[bool] = True
+    two_valued: ClassVar[bool] = True
 
     objective: Discounted | FiniteHorizon
     prior: Belief

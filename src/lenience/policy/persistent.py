@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ class Persistent(Rule, frozen=True, tag="persistent"):
     >>> Persistent(cost=0.8).acceptance([10, 10], [5, 9])
     array([0.1, 1. ])
     """
+
+    two_valued: ClassVar[bool] = True
 
     cost: float
     exponent: float = 1.0

@@ -1,14 +1,27 @@
-"""The one thing every policy can do: say with what probability it accepts at a belief."""
+"""What every policy can do: say with what probability it accepts at a belief, and be written down as JSON.
+
+A policy that also looks at the acceptances whose label is still out takes them as a third argument, ``pending``;
+:func:`acceptance_at` calls both kinds. A policy sees no clock: what is to change with time (a fading ε) changes with
+the belief's size n, which a rejection leaves as it is. Whoever forgets is the exception: see ``memory``.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+import inspect
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
+
+
+class Accepts(Protocol):
+    """The least that a policy can do: all that a simulation asks of it (``pending`` may be a third argument)."""
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """The probability of accepting the next individual at beliefs (n, s), for arrays that broadcast."""
 
 
 @runtime_checkable
@@ -25,9 +38,25 @@ class Policy(Protocol):
     def stop_floor(self, n: float) -> float:
         """A success rate at or below which the policy has stopped, at size n and every larger one (−1 if none)."""
 
+    def to_json(self) -> str:
+        """The policy as JSON text; :func:`lenience.policy_from_json` reads it."""
+
 
 class Rule(msgspec.Struct, frozen=True, tag_field="type"):
-    """A policy that is a formula: what the formulas have in common."""
+    """A policy that is a formula: what the formulas have in common.
+
+    ``monotone``: at each n, acceptance does not fall with s. ``two_valued``: at each n it takes at most two values, one
+    below a number of successes and one from there on; a simulation then needs one number a row.
+    ``memory`` is the weight that a past observation keeps from one arrival to the next.
+    """
+
+    monotone: ClassVar[bool] = True
+    two_valued: ClassVar[bool] = False
+
+    @property
+    def memory(self) -> float:
+        """1: nothing is forgotten, and a rejection leaves the belief as it is."""
+        return 1.0
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """The probability of accepting the next individual at beliefs (n, s), for arrays that broadcast."""
@@ -48,8 +77,22 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         return -1.0
 
     def to_json(self) -> str:
-        """The policy as JSON text."""
+        """The policy as JSON text; :func:`lenience.policy_from_json` reads it."""
         return msgspec.json.encode(self).decode()
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError
+
+
+def looks_at_pending(policy: Accepts) -> bool:
+    """Whether a policy takes the number of labels that are still out."""
+    return "pending" in inspect.signature(policy.acceptance).parameters
+
+
+def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike) -> NDArray[np.float64]:
+    """The acceptance of any policy: of one that looks at pending labels with them, of others without."""
+    if looks_at_pending(policy):
+        aware: Any = policy
+        result: NDArray[np.float64] = aware.acceptance(n, s, pending)
+        return result
+    return policy.acceptance(n, s)

@@ -15,6 +15,19 @@ def percent(rate: float) -> str:
     return f"{text.removesuffix('.0')} %"
 
 
+def duration(years: float) -> str:
+    """A time in the largest unit that it fills.
+
+    >>> duration(1), duration(0.25), duration(1 / 52)
+    ('1 year', '3 months', '1 week')
+    """
+    for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week")):
+        count = years / size
+        if count > 0.995:
+            return f"{count:.3g} {unit}{'' if abs(count - 1) < 0.005 else 's'}"
+    return f"{years * 365:.2g} days"
+
+
 def observed(belief: Belief) -> str:
     """What was observed: '7 of 10 succeeded (70 %)'."""
     return f"{belief.s:.4g} of {belief.n:.4g} succeeded ({percent(belief.mean)})"
@@ -28,8 +41,9 @@ def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation:
     if accepted and belief.mean > cost:
         return f"Accept: {seen}, above the {percent(cost)} break-even. Accepting is worth {continuation:.3g} in all."
     if accepted:
+        short = "not above" if percent(belief.mean) == percent(cost) else "short of"
         return (
-            f"Accept: {seen}, short of the {percent(cost)} break-even, but above the {enough} that is enough after "
+            f"Accept: {seen}, {short} the {percent(cost)} break-even, but above the {enough} that is enough after "
             f"{size}: what an acceptance teaches is worth more than its expected loss of {cost - belief.mean:.2g}. "
             f"Accepting is worth {continuation:.3g} in all."
         )

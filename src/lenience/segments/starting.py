@@ -19,6 +19,7 @@ from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.errors import real
 from lenience.objective.base import check_cost, check_prior
+from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.segments.segment import Segment, Segments
 
@@ -76,7 +77,10 @@ def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Whether a segment starts: its discounted volume, and the volume at which it would."""
+    """Whether a segment starts: its discounted volume, and the volume at which it would.
+
+    Where labels come late ``needed`` is the volume at which it would if they came at once: no less is enough.
+    """
 
     name: str
     group: str
@@ -128,7 +132,10 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     for cell in segments:
         cost, volume = cell.objective.cost, cell.volume
         needed = starting_volume(cell.prior, cost)
-        if needed.lower <= volume <= needed.upper and needed.width > 0.0:
+        if isinstance(cell.objective, Delayed):
+            # Late labels are worth less, so the volume needed is at least that of labels that come at once.
+            begins = cell.own.enclose(cell.prior)[1] != 0
+        elif needed.lower <= volume <= needed.upper and needed.width > 0.0:
             begins = Discounted(cost, volume / (1.0 + volume)).enclose(cell.prior, 1e-12)[1].lower > 0.0
         else:
             begins = volume > needed.lower or cell.prior.mean > cost

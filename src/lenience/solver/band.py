@@ -113,13 +113,14 @@ def solve_band(
     drop: float,
     accept_from: NDArray[np.int64],
     stop_below: NDArray[np.int64],
+    progress: NDArray[np.int64],
 ) -> tuple[float, float, float, float, int, float, int]:
     """Run the recursion from row ``last`` to row 0 and write the decisions of the first rows.
 
     ``f0`` is n₀ − s₀. With ``horizon``, ``last`` individuals arrive in all and the last row is exact;
     otherwise it is enclosed. States whose Q is below ``drop`` are dropped from the top of the band. In row k the
-    states j ≥ ``accept_from[k]`` are proved accepted and the states j < ``stop_below[k]`` proved stops. Returns the
-    fields of :class:`Band`.
+    states j ≥ ``accept_from[k]`` are proved accepted and the states j < ``stop_below[k]`` proved stops.
+    ``progress[0]`` counts the rows done. Returns the fields of :class:`Band`.
     """
     gamma_low = gamma * (1.0 - 1e-15)
     gamma_high = gamma * (1.0 + 1e-15)
@@ -263,6 +264,7 @@ def solve_band(
                 i = -base
                 continue_low = gamma_low * (s0 * low[i + 1] + f0 * low[i]) / n
                 continue_high = gamma_high * (s0 * high[i + 1] + f0 * high[i]) / n
+        progress[0] = last - k
         if k < table:
             accept_from[k] = accepted
             stop_below[k] = edge

@@ -26,6 +26,8 @@ MOST_STATES = 4e11  # about five minutes on one core
 MOST_ROWS = 50_000_000  # 16 bytes each are kept
 ATTEMPTS = 4
 
+progress = np.zeros(2, dtype=np.int64)  # rows done and rows to do of the newest solve, for a progress bar to read
+
 
 class Solution(NamedTuple):
     """The decisions of the first rows and the enclosures at the prior, in units of reward."""
@@ -58,8 +60,9 @@ def solve_discounted(
     stop_below = np.empty(rows, dtype=np.int64)
     for attempt in range(ATTEMPTS):
         last = rows + ahead
+        progress[:] = 0, last
         _refuse_absurd(rows, last, _band_width(n + last, cost, discount, drop))
-        band = Band(*solve_band(n, s, n - s, cost, discount, last, False, drop, accept_from, stop_below))
+        band = Band(*solve_band(n, s, n - s, cost, discount, last, False, drop, accept_from, stop_below, progress))
         width = max(band.edge_width, band.upper - band.lower) * scale
         if width <= target or look_ahead is not None or attempt == ATTEMPTS - 1:
             break
@@ -87,9 +90,12 @@ def solve_horizon(
     )
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
     _refuse_absurd(rows, horizon, 8.0 * math.sqrt(n + horizon))
+    progress[:] = 0, horizon
     accept_from = np.empty(rows, dtype=np.int64)
     stop_below = np.empty(rows, dtype=np.int64)
-    band = Band(*solve_band(n, s, n - s, cost, discount, horizon, True, target / 8.0, accept_from, stop_below))
+    band = Band(
+        *solve_band(n, s, n - s, cost, discount, horizon, True, target / 8.0, accept_from, stop_below, progress)
+    )
     mean = s / n
     return Solution(
         accept_from,

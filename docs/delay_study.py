@@ -1,0 +1,77 @@
+"""The figures and the numbers of docs/delay.md: `python docs/delay_study.py [exact] [laws] [rates] [figures]`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from lenience.plot_delay import limit_map, value_against_delay
+
+from lenience import Belief, Discounted
+from lenience.objective.delayed import Delayed
+from lenience.plot import limit_map, value_against_delay
+from lenience.simulate.delays import DelayLaw
+from lenience.study.delay import LawValues, value_by_delay, values_by_law
+
+PRIOR = Belief(2, 1)
+FIGURES = Path(__file__).parent / "figures"
+LAWS = (
+    DelayLaw("exponential", 1),
+    DelayLaw("fixed", 1),
+    DelayLaw("lognormal", 1, spread=1),
+    DelayLaw("exponential", 1, never=0.1),
+)
+
+
+def show(title: str, found: LawValues) -> None:
+    """Print what each policy earned, and by how much it differs from the exposure limit."""
+    print(f"\n{title}: {found.law}" + ("" if found.rate is None else f", p = {found.rate:g}"))
+    for one in found.values:
+        print(
+            f"  {one.policy:22} {one.mean:9.3f} ± {one.error:.3f}   difference {one.difference:8.3f} ± "
+            f"{one.difference_error:.3f}   accepted {one.accepted:7.1f}",
+            flush=True,
+        )
+
+
+def exact() -> None:
+    """Value against the mean delay, exactly."""
+    for row in value_by_delay(0.8, 50, 0.1, PRIOR, delays=(1 / 52, 1 / 12, 1 / 4, 1 / 2, 1, 2)):
+        print(f"{row.label_delay:8.4f} years  {row.policy:22} {row.value}", flush=True)
+
+
+def laws() -> None:
+    """Other delay laws, by simulation."""
+    for cost, replications in ((0.8, 10_000), (0.5, 4_000)):
+        problem = Delayed(cost, arrivals=50, discount_rate=0.1, label_delay=1)
+        for law in LAWS:
+            for found in values_by_law(problem, PRIOR, [law], replications=replications):
+                show(f"c = {cost:g}, {replications:,} replications", found)
+
+
+def rates() -> None:
+    """Fixed success probabilities, by simulation."""
+    problem = Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+    for found in values_by_law(problem, PRIOR, [LAWS[0]], rates=(0.3, 0.6, 0.75, 0.85, 0.95), replications=2_000):
+        show("c = 0.8, 2,000 replications", found)
+
+
+def figures() -> None:
+    """The two pictures."""
+    paper = Discounted.from_rates(0.8, arrivals=50, discount_rate=0.1)
+    at_once = paper.solve(PRIOR).value(PRIOR).midpoint * paper.discount
+    rows = value_by_delay(0.8, 50, 0.1, PRIOR)
+    title = "50 arrivals a year, money at 10 % a year, break-even 80 %, prior Beta(1, 1)"
+    value_against_delay(rows, at_once, title).savefig(FIGURES / "delay-values.png", dpi=160)
+    policy = Delayed(0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(PRIOR)
+    title = "Exposure limits: 200 arrivals a year, labels after a year, money at 10 %"
+    limit_map(policy, title=title).savefig(FIGURES / "delay-limits.png", dpi=160)
+
+
+if __name__ == "__main__":
+    parts = {"exact": exact, "laws": laws, "rates": rates, "figures": figures}
+    for name in sys.argv[1:] or parts:
+        start = time.perf_counter()
+        parts[name]()
+        print(f"[{name}: {time.perf_counter() - start:.0f} s]")

@@ -1,0 +1,5 @@
+"""`python -m lenience` is the command line."""
+
+from lenience.cli import main
+
+main()

@@ -1,0 +1,72 @@
+"""The command line: one file a command, each loaded only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from lenience.__about__ import __version__
+
+COMMANDS = {
+    "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
+    "delay": "What late labels cost, and how many acceptances may be pending.",
+    "demo": "Solve the paper's example, show what is proved, and draw its figure.",
+    "gittins": "For which costs is a population worth accepting? (Gittins index)",
+    "plot": "Draw value functions, thresholds, operating characteristics or regret.",
+    "regret": "Compare ways of exploring when rewards are not discounted.",
+    "solve": "The optimal acceptance policy, proved.",
+    "threshold": "The success rate above which one accepts after n observations.",
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command's file only when the command is called, so that --help is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, sorted."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            ctx.fail(f"no command {cmd_name!r}; there are {', '.join(sorted(COMMANDS))}")
+        command = getattr(import_module(f"lenience.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lenience")
+def cli() -> None:
+    """Accept or reject, when only the accepted reveal their outcome.
+
+    Optimal policies for the selective-labels problem: lenient while little is known, strict as one learns.
+    """
+
+
+def main() -> None:
+    """Run the command line; bad input is one line on stderr and exit code 2."""
+    try:
+        sys.exit(cli.main(standalone_mode=False) or 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        where = f" {error.ctx.command_path}" if isinstance(error, click.UsageError) and error.ctx else " lenience"
+        click.echo(f"{where.strip()}: {' '.join(error.format_message().split())}", err=True)
+        sys.exit(2)
+    except click.Abort:
+        click.echo("lenience: stopped", err=True)
+        sys.exit(130)
+    except ValueError as error:  # InputError, and whatever a library says of a value
+        click.echo(f"lenience: {' '.join(str(error).split())}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.exit(1)

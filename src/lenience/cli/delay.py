@@ -1,0 +1,176 @@
+"""lenience delay: what late labels cost, and how many may be pending."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from lenience.belief import Belief
+from lenience.cli.options import as_dict, console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.progress import each
+from lenience.objective.delayed import Delayed
+from lenience.policy.words import duration
+
+if TYPE_CHECKING:
+    from lenience.policy.exposure import ExposurePolicy
+    from lenience.study.delay import DelayValue
+
+DELAYS = (1 / 12, 0.25, 0.5, 1.0)
+SIZES = (0, 1, 3, 8, 18, 48, 98)  # labels since the prior at which limits are printed
+
+
+@click.command(short_help="What late labels cost, and how many acceptances may be pending.")
+@cost_option
+@click.option("--arrivals", type=float, required=True, help="Individuals a year.")
+@click.option("--discount-rate", type=float, required=True, help="The yearly interest rate, such as 0.1.")
+@click.option(
+    "--label-delay",
+    "delays",
+    type=float,
+    multiple=True,
+    help="The mean delay of an outcome in years; may be repeated. Limits are shown for the last.",
+)
+@prior_option
+@click.option("--cap", "caps", type=int, multiple=True, default=(1, 3, 10), help="Fixed caps to compare with.")
+@click.option("--tolerance", type=float, default=1e-4, show_default=True, help="The relative gap of values.")
+@click.option("--pending", type=int, default=0, show_default=True, help="How many are pending now.")
+@click.option("--applicants", type=int, help="How many of this many applicants to accept now, at the prior.")
+@click.option("--figure", help="Draw value against mean delay to this file (PNG, SVG or PDF).")
+@click.option("--limits-figure", help="Draw the map of exposure limits to this file (PNG, SVG or PDF).")
+@json_option
+def delay(
+    cost: float,
+    arrivals: float,
+    discount_rate: float,
+    delays: tuple[float, ...],
+    prior: Belief,
+    caps: tuple[int, ...],
+    tolerance: float,
+    pending: int,
+    applicants: int | None,
+    figure: str | None,
+    limits_figure: str | None,
+    as_json: bool,
+) -> None:
+    """Labels that come late: the optimal exposure limits, and what policies that ignore what is pending lose.
+
+    \b
+    Example:
+      lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 0.25 --label-delay 1
+      lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --applicants 12
+    """
+    from lenience.study.delay import value_by_delay
+
+    for path in (figure, limits_figure):
+        if path is not None:
+            from lenience.plot.style import check_path
+
+            check_path(path)
+    problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
+    policy = problems[-1].solve(prior, tolerance=min(tolerance, 1e-4))
+    values = [
+        value
+        for problem in each("evaluating", problems)
+        for value in value_by_delay(cost, arrivals, discount_rate, prior, [problem.label_delay], caps, tolerance)
+    ]
+    accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
+    files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
+    if as_json:
+        print_json(
+            {
+                "objective": msgspec.to_builtins(policy.objective),
+                "prior": msgspec.to_builtins(prior),
+                "pending": pending,
+                "limit": policy.limit(prior),
+                "accept": policy.accepts(prior, pending),
+                "accept_now": accept_now,
+                "explanation": policy.explain(prior, pending),
+                "value": as_dict(policy.value(prior, pending)),
+                "write_off_after": policy.write_off_after,
+                "certificate": {**msgspec.to_builtins(policy.certificate), "statement": policy.certificate.statement},
+                "values": [
+                    {"policy": row.policy, "label_delay": row.label_delay, "value": as_dict(row.value)}
+                    for row in values
+                ],
+                "figures": files,
+            }
+        )
+        return
+    _print(policy, prior, pending, applicants, accept_now, values)
+    for name in files:
+        click.echo(f"Wrote {name}")
+
+
+def _print(
+    policy: ExposurePolicy,
+    prior: Belief,
+    pending: int,
+    applicants: int | None,
+    accept_now: int | None,
+    values: list[DelayValue],
+) -> None:
+    out = console()
+    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
+    out.print(policy.explain(prior, pending))
+    if accept_now is not None:
+        out.print(f"Of {applicants:,} applicants now, accept [bold]{accept_now:,}[/bold].")
+    out.print(f"Value before the next arrival: [bold]{policy.value(prior, pending)}[/bold]")
+    out.print(f"Write a label off that has not come after {duration(policy.write_off_after)}.\n")
+
+    grid = table("Value before the first arrival, by mean delay")
+    grid.add_column("policy")
+    delays = list(dict.fromkeys(row.label_delay for row in values))
+    for years in delays:
+        grid.add_column(duration(years), justify="right")
+    for name in dict.fromkeys(row.policy for row in values):
+        grid.add_row(name, *(f"{row.value.midpoint:.4f}" for row in values if row.policy == name))
+    out.print(grid)
+
+    limits = table(f"Accept while fewer than this many are pending (mean delay {duration(delays[-1])})")
+    limits.add_column("labels n", justify="right")
+    limits.add_column("successes s → limit")
+    for k in SIZES:
+        if k < policy.rows:
+            limits.add_row(f"{prior.n + k:g}", _limits(policy, k))
+    out.print(limits)
+    out.print(policy.certificate.statement)
+
+
+def _limits(policy: ExposurePolicy, k: int) -> str:
+    """The limits of one row that are neither 0 nor without end."""
+    from lenience.study.delay import limit_points
+
+    points = limit_points(policy, [k])
+    some = [f"{point.s:g} → {point.limit:,}" for point in points if point.limit]
+    free = next((point.s for point in points if point.limit is None), None)
+    if free is not None:
+        some.append(f"{free:g} or more → no limit")
+    return ",  ".join(some) or "none is accepted"
+
+
+def _draw(
+    problem: Delayed,
+    prior: Belief,
+    policy: ExposurePolicy,
+    values: list[DelayValue],
+    figure: str | None,
+    limits_figure: str | None,
+) -> list[str]:
+    """Draw what was asked for; the names of the files written."""
+    if figure is None and limits_figure is None:
+        return []
+    from lenience import plot
+    from lenience.objective.discounted import Discounted
+
+    files = []
+    if figure is not None:
+        at_once = Discounted.from_rates(problem.cost, problem.arrivals, problem.discount_rate)
+        best = at_once.discount * at_once.solve(prior, rows=1).value(prior).midpoint
+        title = f"{problem.arrivals:g} a year, money at {100 * problem.discount_rate:g} %, c = {problem.cost:g}"
+        files.append(str(plot.save(plot.value_against_delay(values, best, title), figure)))
+    if limits_figure is not None:
+        title = f"{problem.arrivals:g} a year, labels after {duration(problem.label_delay)} on average"
+        files.append(str(plot.save(plot.limit_map(policy, title=title), limits_figure)))
+    return files

@@ -1,0 +1,65 @@
+"""lenience gittins: for which costs a population is worth accepting."""
+
+from __future__ import annotations
+
+import click
+
+from lenience.belief import Belief
+from lenience.cli.options import as_dict, console, json_option, print_json, prior_option, tolerance_option
+from lenience.cli.options import table as new_table
+from lenience.errors import whole
+
+
+@click.command(short_help="For which costs is a population worth accepting? (Gittins index)")
+@click.option(
+    "--discount", type=float, required=True, help="The discount γ from one individual to the next, in [0, 1)."
+)
+@prior_option
+@tolerance_option
+@click.option("--table", type=int, help="Instead: all Beta(α, β) with whole α + β up to this.")
+@json_option
+def gittins(discount: float, prior: Belief, tolerance: float, table: int | None, as_json: bool) -> None:
+    """The Gittins index of a belief: accept exactly if it exceeds the cost.
+
+    \b
+    Example:
+      lenience gittins --discount 0.99 --prior 2,1
+      lenience gittins --discount 0.9 --table 8 --tolerance 1e-6
+    """
+    if table is not None:
+        _print_table(discount, whole("table", table, least=2, most=1000), tolerance, as_json)
+        return
+    from lenience.gittins import gittins_index
+
+    index = gittins_index(prior, discount, tolerance)
+    if as_json:
+        print_json({"discount": discount, "prior": {"n": prior.n, "s": prior.s}, "index": as_dict(index)})
+        return
+    out = console()
+    out.print(f"Gittins index of Beta({prior.alpha:g}, {prior.beta:g}) at γ = {discount:g}: [bold]{index}[/bold]")
+    out.print("Accept wherever the cost (the break-even success rate) is below it.")
+
+
+def _print_table(discount: float, largest: int, tolerance: float, as_json: bool) -> None:
+    from lenience.gittins import gittins_table
+
+    pairs = [(a, n - a) for n in range(2, largest + 1) for a in range(1, n)]
+    lower, upper = gittins_table([a for a, _ in pairs], [b for _, b in pairs], discount, tolerance)
+    if as_json:
+        rows = [
+            {"alpha": a, "beta": b, "index": {"lower": float(low), "upper": float(high)}}
+            for (a, b), low, high in zip(pairs, lower, upper, strict=True)
+        ]
+        print_json({"discount": discount, "indices": rows})
+        return
+    shown = min(largest, 12)
+    grid = new_table(f"Gittins index of Beta(α, β), γ = {discount:g}, to within {(upper - lower).max():.1g}")
+    grid.add_column("α ╲ β", justify="right")
+    for b in range(1, shown):
+        grid.add_column(str(b), justify="right")
+    middle = {pair: (low + high) / 2 for pair, low, high in zip(pairs, lower, upper, strict=True)}
+    for a in range(1, shown):
+        grid.add_row(str(a), *(f"{middle[a, b]:.4f}" if (a, b) in middle else "" for b in range(1, shown)))
+    console().print(grid)
+    if largest > shown:
+        click.echo(f"The first of {largest - 1} rows; --json prints all {len(pairs):,}.", err=True)

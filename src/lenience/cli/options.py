@@ -1,0 +1,130 @@
+"""Options and output that commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from lenience.belief import Belief
+from lenience.bounds import Bounds
+from lenience.errors import InputError
+from lenience.objective.discounted import Discounted
+from lenience.objective.horizon import FiniteHorizon
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class PriorType(click.ParamType[Belief]):
+    """A belief written as n,s."""
+
+    name = "n,s"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Belief:
+        """Read 'n,s'."""
+        if isinstance(value, Belief):
+            return value
+        try:
+            n, s = (float(part) for part in str(value).split(","))
+        except ValueError:
+            raise InputError(f"prior must be n,s (observations, successes), such as 2,1, not {value!r}") from None
+        return Belief(n, s)
+
+
+cost_option = click.option("--cost", type=float, required=True, help="The break-even success rate, between 0 and 1.")
+prior_option = click.option(
+    "--prior",
+    type=PriorType(),
+    default=Belief(2, 1),
+    show_default="2,1, which is Beta(1, 1)",
+    help="The belief at the start: n,s, observations and successes, virtual ones included.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+tolerance_option = click.option(
+    "--tolerance", type=float, default=1e-9, show_default=True, help="How closely values are to be known."
+)
+rows_option = click.option(
+    "--rows", type=int, default=1000, show_default=True, help="How many belief sizes n to decide."
+)
+
+
+def objective_options(command: Command) -> Command:
+    """The options that say what is to be maximised; :func:`objective` reads them."""
+    for option in (
+        click.option("--horizon", type=int, help="Individuals in all, instead of an infinite number."),
+        click.option("--discount-rate", type=float, help="The yearly interest rate, such as 0.1, with --arrivals."),
+        click.option("--arrivals", type=float, help="Individuals a year; with --discount-rate, instead of --discount."),
+        click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
+        cost_option,
+    ):
+        command = option(command)
+    return command
+
+
+def objective(
+    cost: float, discount: float | None, arrivals: float | None, discount_rate: float | None, horizon: int | None
+) -> Discounted | FiniteHorizon:
+    """The objective that the options describe."""
+    if horizon is not None:
+        if arrivals is not None or discount_rate is not None:
+            raise InputError("--horizon goes with --discount or alone, not with --arrivals or --discount-rate")
+        return FiniteHorizon(cost, horizon, 1.0 if discount is None else discount)
+    if discount is not None:
+        if arrivals is not None or discount_rate is not None:
+            raise InputError("give either --discount or --arrivals with --discount-rate, not both")
+        return Discounted(cost, discount)
+    if arrivals is None or discount_rate is None:
+        raise InputError("give --discount, or --arrivals with --discount-rate, or --horizon")
+    return Discounted.from_rates(cost, arrivals, discount_rate)
+
+
+def discounted(cost: float, discount: float | None, arrivals: float | None, discount_rate: float | None) -> Discounted:
+    """The discounted objective that the options describe."""
+    found = objective(cost, discount, arrivals, discount_rate, None)
+    assert isinstance(found, Discounted)
+    return found
+
+
+def as_dict(bounds: Bounds) -> dict[str, float | None]:
+    """Bounds for JSON, which knows no infinity."""
+    return {"lower": _finite(bounds.lower), "upper": _finite(bounds.upper)}
+
+
+def print_json(answer: object) -> None:
+    """Print one JSON object."""
+    click.echo(json.dumps(answer, indent=2, allow_nan=False))
+
+
+def console() -> Console:
+    """Where tables go."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def table(title: str | None = None) -> Table:
+    """An empty table in the house's style."""
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+
+
+def show(bounds: Bounds, digits: int = 6) -> str:
+    """Bounds as one number where they agree to so many digits, else both."""
+    if bounds.upper == float("inf"):
+        return f"≥ {bounds.lower:.{digits}g}"
+    lower, upper = f"{bounds.lower:.{digits}g}", f"{bounds.upper:.{digits}g}"
+    if lower == upper or bounds.width <= 10.0**-digits:
+        return f"{bounds.midpoint:.{digits}g}"
+    return f"{lower} … {upper}"
+
+
+def _finite(number: float) -> float | None:
+    return number if abs(number) < float("inf") else None

@@ -1,0 +1,61 @@
+"""lenience plot: figures."""
+
+from __future__ import annotations
+
+import click
+
+from lenience.belief import Belief
+from lenience.cli.options import prior_option
+from lenience.objective.discounted import Discounted
+
+FIGURES = ("values", "thresholds", "characteristics", "regret")
+
+
+@click.command(short_help="Draw value functions, thresholds, operating characteristics or regret.")
+@click.argument("figure", type=click.Choice(FIGURES))
+@click.option("--output", "-o", required=True, help="The file to write; its ending says PNG, SVG or PDF.")
+@click.option("--cost", type=float, default=0.8, show_default=True, help="The break-even success rate.")
+@click.option("--discount", "discounts", type=float, multiple=True, help="Discounts γ; may be repeated.")
+@prior_option
+@click.option("--most", type=float, default=1000.0, show_default=True, help="The largest n, or horizon, shown.")
+@click.option("--json", "as_json", is_flag=True, help="Print the file's name as a JSON object.")
+def plot(
+    figure: str,
+    output: str,
+    cost: float,
+    discounts: tuple[float, ...],
+    prior: Belief,
+    most: float,
+    as_json: bool,
+) -> None:
+    """Draw FIGURE: the paper's value functions, thresholds against n, operating characteristics, or regret.
+
+    \b
+    Example:
+      lenience plot values --output figure1.png
+      lenience plot thresholds --cost 0.8 --discount 0.99 --output thresholds.svg
+    """
+    from lenience import plot as draw
+    from lenience.cli.options import print_json
+    from lenience.cli.progress import solving
+    from lenience.errors import real
+
+    real("most", most, above=1)
+    draw.check_path(output)
+    problems = [Discounted(cost, discount) for discount in discounts or (0.99,)]
+    if figure == "values":
+        drawn = solving("drawing", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
+    elif figure == "thresholds":
+        drawn = solving("drawing", lambda: draw.thresholds(problems, most))
+    elif figure == "characteristics":
+        drawn = solving("drawing", lambda: draw.operating_characteristics(problems[0], prior))
+    else:
+        from lenience.study.average import regret_table
+
+        horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000) if h <= most]
+        drawn = solving("drawing", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost))
+    path = draw.save(drawn, output)
+    if as_json:
+        print_json({"figure": figure, "file": str(path)})
+    else:
+        click.echo(f"Wrote {path}")

@@ -1,0 +1,40 @@
+"""lenience regret: ways of exploring when rewards are not discounted."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from lenience.belief import Belief
+from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.progress import each
+
+HORIZONS = (10, 100, 1000, 10_000)
+
+
+@click.command(short_help="Compare ways of exploring when rewards are not discounted.")
+@cost_option
+@prior_option
+@click.option("--horizon", "horizons", type=int, multiple=True, help="Numbers of individuals; may be repeated.")
+@json_option
+def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool) -> None:
+    """The exact regret of always accepting, of exploring then exploiting, and of the optimum, by horizon.
+
+    \b
+    Example:
+      lenience regret --cost 0.5 --horizon 100 --horizon 1000
+    """
+    from lenience.study.average import regret_table
+
+    wanted = horizons or HORIZONS
+    rows = [row for horizon in each("evaluating", wanted) for row in regret_table(cost, prior, [horizon])]
+    if as_json:
+        print_json({"cost": cost, "prior": {"n": prior.n, "s": prior.s}, "rows": msgspec.to_builtins(rows)})
+        return
+    grid = table(f"Regret against knowing p (c = {cost:g}, prior n = {prior.n:g}, s = {prior.s:g})")
+    grid.add_column("policy")
+    for horizon in wanted:
+        grid.add_column(f"H = {horizon:,}", justify="right")
+    for name in dict.fromkeys(row.policy for row in rows):
+        grid.add_row(name, *(f"{row.regret:,.2f}" for row in rows if row.policy == name))
+    console().print(grid)

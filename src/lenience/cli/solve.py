@@ -1,0 +1,120 @@
+"""lenience solve: the optimal acceptance policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from lenience.belief import Belief
+from lenience.cli.options import (
+    as_dict,
+    console,
+    json_option,
+    objective,
+    objective_options,
+    print_json,
+    prior_option,
+    rows_option,
+    table,
+    tolerance_option,
+)
+from lenience.cli.progress import solving
+
+if TYPE_CHECKING:
+    from lenience.policy.optimal import OptimalPolicy
+
+
+@click.command(short_help="The optimal acceptance policy, proved.")
+@objective_options
+@prior_option
+@rows_option
+@tolerance_option
+@click.option("--look-ahead", type=int, help="Rows beyond the last one decided, instead of as many as needed.")
+@json_option
+def solve(
+    cost: float,
+    discount: float | None,
+    arrivals: float | None,
+    discount_rate: float | None,
+    horizon: int | None,
+    prior: Belief,
+    rows: int,
+    tolerance: float,
+    look_ahead: int | None,
+    as_json: bool,
+) -> None:
+    """The optimal acceptance policy: for each number of observations n, how many successes are enough.
+
+    \b
+    Example:
+      lenience solve --cost 0.8 --discount 0.99 --prior 2,1
+      lenience solve --cost 0.8 --arrivals 50 --discount-rate 0.1
+      lenience solve --cost 0.8 --horizon 1000 --json
+    """
+    problem = objective(cost, discount, arrivals, discount_rate, horizon)
+
+    def work() -> OptimalPolicy:
+        if horizon is not None:
+            return problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
+        return problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)  # type: ignore[call-arg]
+
+    policy = solving("solving", work)
+    if as_json:
+        print_json(answer(policy))
+    else:
+        print_policy(policy)
+
+
+def answer(policy: OptimalPolicy) -> dict[str, object]:
+    """The policy as one JSON object."""
+    prior = policy.prior
+    sizes = [prior.n + k for k in range(policy.rows)]
+    return {
+        "objective": msgspec.to_builtins(policy.objective),
+        "prior": msgspec.to_builtins(prior),
+        "accept": policy.accepts(prior),
+        "value": as_dict(policy.value(prior)),
+        "continuation": as_dict(policy.continuation(prior)),
+        "explanation": policy.explain(prior),
+        "certificate": {
+            **msgspec.to_builtins(policy.certificate),
+            "proved": policy.certificate.proved,
+            "statement": policy.certificate.statement,
+        },
+        "thresholds": [{"n": n, "accept_from": policy.least_accepted(n)} for n in sizes],
+    }
+
+
+def print_policy(policy: OptimalPolicy) -> None:
+    """The policy as a table of thresholds, with its value and what is proved."""
+    out = console()
+    prior, cost = policy.prior, policy.objective.cost
+    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
+    out.print(policy.explain(prior))
+    out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]\n")
+    grid = table()
+    for heading in ("n", "accept from s", "which is p̂", "threshold cₙ", "leniency c − cₙ"):
+        grid.add_column(heading, justify="right")
+    for k in _some(policy.rows):
+        n = prior.n + k
+        least = policy.least_accepted(n)
+        threshold = policy.threshold(n, 1e-6)
+        grid.add_row(
+            f"{n:g}",
+            "none" if least is None else f"{least:g}",
+            "" if least is None else f"{least / n:.4f}",
+            f"{threshold.midpoint:.4f}",
+            f"{cost - threshold.midpoint:.4f}",
+        )
+    out.print(grid)
+    out.print(policy.certificate.statement)
+
+
+def _some(rows: int) -> list[int]:
+    """Rows 0, 1, 2, 3, then ever further apart, and the last."""
+    chosen = {0, 1, 2, 3, rows - 1}
+    for power in range(8):
+        chosen |= {step * 10**power - 2 for step in (1, 2, 5)}
+    return sorted(k for k in chosen if 0 <= k < rows)

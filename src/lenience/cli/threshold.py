@@ -1,0 +1,70 @@
+"""lenience threshold: the success rate above which one accepts."""
+
+from __future__ import annotations
+
+import click
+
+from lenience.cli.options import (
+    as_dict,
+    console,
+    discounted,
+    json_option,
+    objective_options,
+    print_json,
+    table,
+    tolerance_option,
+)
+from lenience.cli.progress import each
+from lenience.errors import InputError
+
+
+@click.command(short_help="The success rate above which one accepts after n observations.")
+@objective_options
+@click.option("-n", "--observations", "sizes", type=float, multiple=True, help="Belief sizes n; may be repeated.")
+@tolerance_option
+@json_option
+def threshold(
+    cost: float,
+    discount: float | None,
+    arrivals: float | None,
+    discount_rate: float | None,
+    horizon: int | None,
+    sizes: tuple[float, ...],
+    tolerance: float,
+    as_json: bool,
+) -> None:
+    """The threshold c_n: after n observations (any number above 0), accept if the success rate is above it.
+
+    \b
+    Example:
+      lenience threshold --cost 0.8 --discount 0.99 -n 1 -n 10 -n 100
+    """
+    from lenience.errors import real
+    from lenience.leniency import leniency_rate
+    from lenience.solver.threshold import enclose_threshold
+
+    if horizon is not None:
+        raise InputError("--horizon has thresholds that depend on the individuals left: use 'lenience solve --horizon'")
+    problem = discounted(cost, discount, arrivals, discount_rate)
+    wanted = [real("n", n, above=0) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
+    found = [(n, enclose_threshold(problem, n, tolerance)) for n in each("thresholds", wanted)]
+    rate = leniency_rate(problem.cost, problem.discount)
+    if as_json:
+        print_json(
+            {
+                "cost": problem.cost,
+                "discount": problem.discount,
+                "thresholds": [{"n": n, "threshold": as_dict(bounds)} for n, bounds in found],
+                "leniency_rate": rate,
+            }
+        )
+        return
+    grid = table(f"c = {problem.cost:g}, γ = {problem.discount:g}")
+    for heading in ("n", "threshold cₙ", "leniency c − cₙ", "n (c − cₙ)"):
+        grid.add_column(heading, justify="right")
+    for n, bounds in found:
+        leniency = problem.cost - bounds.midpoint
+        grid.add_row(f"{n:g}", str(bounds), f"{leniency:.6f}", f"{n * leniency:.4f}")
+    out = console()
+    out.print(grid)
+    out.print(f"Leniency fades like {rate:.6g}/n.")

@@ -1,0 +1,70 @@
+"""What a block of replications brought: one row a replication, and sums over the block along time.
+
+With arrivals i = 0, 1, …, acceptance t_i, outcome y_i, success probability p_i and discount γ:
+
+- ``reward`` Σ t_i (y_i − c), ``discounted`` Σ γ^i t_i (y_i − c);
+- ``expected`` Σ γ^i t_i (p_i − c): of the same mean as ``discounted`` without the noise of the outcomes;
+- ``clairvoyant`` Σ γ^i max(p_i − c, 0): what one earns who knows p; ``regret`` is that less ``expected``;
+- ``learning_cost``: how far the running account Σ_{i<k} γ^i t_i (y_i − c) ever is below zero, at worst: what had to
+  be paid in before anything came back; ``red_until``: the number of arrivals after which it is never below zero again
+  (the horizon if it ends there; 0 if it never is);
+- ``stopped``: acceptance is 0 at the final belief and no arrival can change that; ``shut_out``: the share of the
+  arrivals whose segment is stopped though its p exceeds c.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[np.float64]
+
+
+class Block(NamedTuple):
+    """Columns by replication; then, by checkpoint, sums and sums of squares over the replications."""
+
+    p: Column
+    accepted: Column
+    reward: Column
+    discounted: Column
+    expected: Column
+    clairvoyant: Column
+    learning_cost: Column
+    red_until: Column
+    stopped: Column
+    shut_out: Column
+    acceptance: Column  # the share accepted since the last checkpoint
+    acceptance_squares: Column
+    regret: Column  # undiscounted, from the first arrival to the checkpoint
+    regret_squares: Column
+
+
+COLUMNS = Block._fields[:10]
+
+
+def along_time(
+    accepted_by: NDArray[np.int64], regret_by: Column, checkpoints: NDArray[np.int64]
+) -> tuple[Column, Column, Column, Column]:
+    """The four sums by checkpoint of a block."""
+    share = np.diff(accepted_by, axis=1, prepend=0) / np.diff(checkpoints, prepend=0)
+    return share.sum(axis=0), (share**2).sum(axis=0), regret_by.sum(axis=0), (regret_by**2).sum(axis=0)
+
+
+def joined(blocks: list[Block]) -> Block:
+    """Blocks one after the other: columns are strung together, sums are added."""
+    columns = [np.concatenate([block[i] for block in blocks]) for i in range(len(COLUMNS))]
+    sums = [np.sum([block[i] for block in blocks], axis=0) for i in range(len(COLUMNS), len(Block._fields))]
+    return Block(*columns, *sums)
+
+
+def geometric_sum(discount: float, terms: int) -> float:
+    """Σ_{i < terms} γ^i.
+
+    >>> geometric_sum(0.5, 3), geometric_sum(1.0, 3)
+    (1.75, 3.0)
+    """
+    if discount == 1.0:
+        return float(terms)
+    return float(-np.expm1(terms * np.log(discount)) / (1.0 - discount)) if discount > 0 else 1.0

@@ -1,0 +1,69 @@
+"""Objectives: what they check, how they relate, and their JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import pytest
+
+from lenience import AverageReward, Belief, Discounted, FiniteHorizon, InputError
+
+
+def test_rates_give_the_discount_of_poisson_arrivals() -> None:
+    assert Discounted.from_rates(0.8, arrivals=99, discount_rate=1).discount == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Discounted(0, 0.9), "cost must be a number strictly between 0 and 1, not 0"),
+        (lambda: Discounted(1, 0.9), "cost must be a number strictly between 0 and 1, not 1"),
+        (lambda: Discounted(math.nan, 0.9), "cost must be a number strictly between 0 and 1, not nan"),
+        (lambda: Discounted(0.8, 1), "discount must be a number from 0 to below 1, not 1"),
+        (lambda: Discounted(0.8, -0.1), "discount must be a number from 0 to below 1, not -0.1"),
+        (lambda: Discounted(0.8, math.inf), "discount must be a number from 0 to below 1, not inf"),
+        (lambda: Discounted.from_rates(0.8, 0, 0.1), "arrivals must be a number above 0, not 0"),
+        (lambda: Discounted.from_rates(0.8, 10, -1), "discount_rate must be a number above 0, not -1"),
+        (lambda: FiniteHorizon(0.8, 0), "horizon must be a whole number of at least 1, not 0"),
+        (lambda: FiniteHorizon(0.8, 2.5), "horizon must be a whole number of at least 1, not 2.5"),  # type: ignore[arg-type]
+        (lambda: FiniteHorizon(0.8, 10, 1.1), "discount must be a number above 0 and at most 1, not 1.1"),
+        (lambda: AverageReward(1.5), "cost must be a number strictly between 0 and 1, not 1.5"),
+        (lambda: Discounted(0.8, 0.9).solve((2, 1)), "prior must be a Belief"),  # type: ignore[arg-type]
+        (lambda: Discounted(0.8, 0.9).solve(Belief(2, 1), rows=0), "rows must be a whole number of at least 1, not 0"),
+        (lambda: Discounted(0.8, 0.9).solve(Belief(2, 1), tolerance=0), "tolerance must be a number above 0"),
+        (lambda: Discounted(0.8, 0.9).solve(Belief(2, 1), look_ahead=-1), "look_ahead must be a whole number"),
+        (lambda: FiniteHorizon(0.8, 10).solve(Belief(2, 1), rows=11), "rows must be a whole number from 1 to 10"),
+    ],
+)
+def test_bad_input_names_field_value_and_range(make: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("objective", [Discounted(0.8, 0.99), FiniteHorizon(0.8, 10), AverageReward(0.3)])
+def test_json_round_trip(objective: Any) -> None:
+    kinds = Discounted | FiniteHorizon | AverageReward
+    assert msgspec.json.decode(msgspec.json.encode(objective), type=kinds) == objective
+
+
+def test_a_long_discounted_horizon_is_the_infinite_one() -> None:
+    prior = Belief(2, 1)
+    infinite = Discounted(0.6, 0.9).solve(prior).value(prior)
+    finite = FiniteHorizon(0.6, 400, 0.9).solve(prior).value(prior)
+    assert finite.midpoint == pytest.approx(infinite.midpoint, abs=1e-9)
+
+
+def test_one_individual_is_accepted_above_the_cost_only() -> None:
+    assert FiniteHorizon(0.5, 1).solve(Belief(10, 6)).accepts(Belief(10, 6))
+    assert not FiniteHorizon(0.5, 1).solve(Belief(10, 5)).accepts(Belief(10, 5))
+
+
+def test_average_reward_is_what_knowing_is_worth() -> None:
+    # Under the uniform prior E(p − c)⁺ = (1 − c)²/2.
+    for cost in (0.1, 0.5, 0.9):
+        assert (1 - cost) ** 2 / 2 in AverageReward(cost).value(Belief(2, 1))
+    assert AverageReward(0.5).value(Belief(4, 4)).midpoint == pytest.approx(0.5)

@@ -1,0 +1,119 @@
+"""Slow, obvious computations that the fast ones are tested against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+from scipy.special import betaincc
+
+
+def knowing(n: float, s: float, c: float) -> float:
+    """E(p − c)⁺ under Beta(s, n − s)."""
+    if s <= 0 or s >= n:
+        return max(s / n - c, 0.0)
+    return float(s / n * betaincc(s + 1, n - s, c) - c * betaincc(s, n - s, c))
+
+
+def triangle(n0: float, s0: float, c: float, gamma: float, rows: int) -> list[tuple[list[float], list[float]]]:
+    """Lower and upper Ṽ at every state of the first ``rows`` rows, by a plain double loop."""
+    lower = [max((s0 + j) / (n0 + rows) - c, 0.0) / (1 - gamma) for j in range(rows + 1)]
+    upper = [knowing(n0 + rows, s0 + j, c) / (1 - gamma) for j in range(rows + 1)]
+    result = []
+    for k in range(rows - 1, -1, -1):
+        low, high = [], []
+        for j in range(k + 1):
+            p = (s0 + j) / (n0 + k)
+            low.append(p - c + gamma * (p * lower[j + 1] + (1 - p) * lower[j]))
+            high.append(p - c + gamma * (p * upper[j + 1] + (1 - p) * upper[j]))
+        result.append((low, high))
+        lower = [max(v, 0.0) for v in low]
+        upper = [max(v, 0.0) for v in high]
+    return result[::-1]
+
+
+def continuation(n0: float, s0: float, c: float, gamma: float, rows: int) -> tuple[float, float]:
+    """Lower and upper Ṽ at (n₀, s₀) by whole rows: the triangle again, fast enough for thousands of rows."""
+    j = np.arange(rows + 1)
+    lower = np.maximum((s0 + j) / (n0 + rows) - c, 0.0) / (1 - gamma)
+    upper = np.array([knowing(n0 + rows, s0 + i, c) for i in j]) / (1 - gamma)
+    go_lower, go_upper = lower, upper
+    for k in range(rows - 1, -1, -1):
+        p = (s0 + j[: k + 1]) / (n0 + k)
+        go_lower = p - c + gamma * (p * lower[1 : k + 2] + (1 - p) * lower[: k + 1])
+        go_upper = p - c + gamma * (p * upper[1 : k + 2] + (1 - p) * upper[: k + 1])
+        lower, upper = np.maximum(go_lower, 0.0), np.maximum(go_upper, 0.0)
+    return float(go_lower[0]), float(go_upper[0])
+
+
+def precise_continuation(n0: float, s0: float, c: float, gamma: float, rows: int) -> Any:
+    """Ṽ at (n₀, s₀) in 40 digits, from the lower start: exact to γ^rows."""
+    with mpmath.workdps(40):
+        n, s, cost, g = (mpmath.mpf(x) for x in (n0, s0, c, gamma))
+        value = [max((s + j) / (n + rows) - cost, mpmath.mpf(0)) / (1 - g) for j in range(rows + 1)]
+        go = value
+        for k in range(rows - 1, -1, -1):
+            go = []
+            for j in range(k + 1):
+                p = (s + j) / (n + k)
+                go.append(p - cost + g * (p * value[j + 1] + (1 - p) * value[j]))
+            value = [max(v, mpmath.mpf(0)) for v in go]
+        return go[0]
+
+
+def horizon_value(n0: float, s0: float, c: float, gamma: float, horizon: int) -> float:
+    """The best total over ``horizon`` individuals, free to reject and resume: by time and belief."""
+    # value[k][j]: k accepted so far; rejecting keeps (k, j) and uses up one individual.
+    value = [[0.0] * (k + 1) for k in range(horizon + 1)]
+    for left in range(1, horizon + 1):
+        fresh = [row[:] for row in value]
+        for k in range(horizon - left + 1):
+            for j in range(k + 1):
+                p = (s0 + j) / (n0 + k)
+                accept = p - c + gamma * (p * value[k + 1][j + 1] + (1 - p) * value[k + 1][j])
+                fresh[k][j] = max(accept, gamma * value[k][j])
+        value = fresh
+    return value[0][0]
+
+
+def late_values(
+    n0: float, s0: float, c: float, arrivals: float, rate: float, resolve: float, rows: int, cap: int
+) -> tuple[Any, Any, list[list[tuple[float, float]]]]:
+    """Lower and upper values at (n₀, s₀) by number pending when labels come late: all states, no band, in V itself.
+
+    The last item holds, for the first state by number pending below the cap, bounds of what accepting gains over
+    rejecting.
+    """
+    g = arrivals / rate
+    j = np.arange(rows + 1)
+    good = (s0 + j) / (n0 + rows)
+    lower = np.tile(np.maximum(good - c, 0.0) * g, (cap + 1, 1))
+    upper = np.tile(np.array([knowing(n0 + rows, s0 + i, c) for i in j]) * g, (cap + 1, 1))
+    gains: list[list[tuple[float, float]]] = []
+    for k in range(rows - 1, -1, -1):
+        p = (s0 + j[: k + 1]) / (n0 + k)
+        late_low = p * lower[:, 1 : k + 2] + (1 - p) * lower[:, : k + 1]
+        late_high = p * upper[:, 1 : k + 2] + (1 - p) * upper[:, : k + 1]
+        low, high = np.empty((cap + 1, k + 1)), np.empty((cap + 1, k + 1))
+        gain = []
+        for m in range(cap, -1, -1):
+            labels = m * resolve
+            wait_low = labels * late_low[m - 1] if m else 0.0 * p
+            wait_high = labels * late_high[m - 1] if m else 0.0 * p
+            reject_low, reject_high = wait_low / (rate + labels), wait_high / (rate + labels)
+            if m == cap:
+                accept_low = (arrivals * (p - c) + wait_low) / (rate + labels)
+                accept_high = (arrivals * (p - c + late_high[cap]) + wait_high) / (rate + arrivals + labels)
+            else:
+                accept_low = (arrivals * (p - c + low[m + 1]) + wait_low) / (rate + arrivals + labels)
+                accept_high = (arrivals * (p - c + high[m + 1]) + wait_high) / (rate + arrivals + labels)
+                gain.append(
+                    (
+                        float(low[m + 1][0] + p[0] - c - reject_high[0]),
+                        float(high[m + 1][0] + p[0] - c - reject_low[0]),
+                    )
+                )
+            low[m], high[m] = np.maximum(accept_low, reject_low), np.maximum(accept_high, reject_high)
+        lower, upper, gains = low, high, [gain[::-1]]
+    return lower[:, 0], upper[:, 0], gains

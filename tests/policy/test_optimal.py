@@ -1,0 +1,105 @@
+"""Solved policies: look-ups, beliefs off the lattice, words, JSON."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lenience import Belief, Discounted, FiniteHorizon, InputError, OptimalPolicy
+
+POLICY = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=200)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 199), st.floats(0, 1))
+def test_lookup_equals_a_solve_of_its_own(k: int, share: float) -> None:
+    belief = Belief(2 + k, 1 + round(share * k))
+    own = Discounted(0.8, 0.99).solve(belief, rows=1)
+    assert POLICY.accepts(belief) == own.accepts(belief) == (own.continuation(belief).lower > 0)
+
+
+@settings(max_examples=40)
+@given(st.floats(0.2, 400), st.floats(0, 1))
+def test_beliefs_off_the_lattice_are_decided_by_the_threshold(n: float, rate: float) -> None:
+    belief = Belief(n, rate * n)
+    threshold = POLICY.threshold(n, 1e-7)
+    if belief.mean > threshold.upper:
+        assert POLICY.accepts(belief)
+    if belief.mean < threshold.lower:
+        assert not POLICY.accepts(belief)
+
+
+def test_scalars_and_arrays_agree_within_and_beyond_the_table() -> None:
+    rng = np.random.default_rng(1)
+    k = rng.integers(0, 600, 300)
+    n, s = 2.0 + k, 1.0 + rng.integers(0, k + 1)
+    together = POLICY.acceptance(n, s)
+    assert together.shape == n.shape
+    assert np.array_equal(together, [POLICY.acceptance(a, b)[()] for a, b in zip(n, s, strict=True)])
+    row = POLICY.acceptance(12.0, np.arange(1.0, 12.0))
+    assert np.array_equal(row, POLICY.acceptance(np.full(11, 12.0), np.arange(1.0, 12.0)))
+    assert set(np.unique(together)) == {0.0, 1.0}
+    assert POLICY.acceptance([[10, 10]], [[6], [7]]).tolist() == [[0, 0], [1, 1]]
+
+
+def test_beyond_the_table_agrees_with_a_longer_table() -> None:
+    longer = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    n = np.repeat(np.arange(1500.0, 1510.0), 3)
+    s = np.tile([1195.0, 1199.0, 1205.0], 10)
+    assert np.array_equal(POLICY.acceptance(n, s), longer.acceptance(n, s))
+
+
+def test_states_outside_the_triangle_are_decided() -> None:
+    assert POLICY.accepts(Belief(5, 5))
+    assert not POLICY.accepts(Belief(5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("belief", "start"),
+    [
+        (Belief(10, 7), "Accept: 7 of 10 succeeded (70 %), short of the 80 % break-even, but above the 65.4 %"),
+        (Belief(10, 8), "Accept: 8 of 10 succeeded (80 %), not above the 80 % break-even, but"),
+        (Belief(10, 9), "Accept: 9 of 10 succeeded (90 %), above the 80 % break-even."),
+        (Belief(10, 6), "Reject: 6 of 10 succeeded (60 %), not above the 65.4 % that is asked after 10 observations"),
+        (Belief(1, 0.5), "Accept: 0.5 of 1 succeeded (50 %), short of the 80 % break-even, but above the 21.7 %"),
+    ],
+)
+def test_explanations(belief: Belief, start: str) -> None:
+    assert POLICY.explain(belief).startswith(start)
+
+
+def test_finite_horizons_end() -> None:
+    policy = FiniteHorizon(0.8, 100).solve(Belief(2, 1))
+    assert policy.accepts(Belief(10, 7))
+    assert not policy.accepts(Belief(102, 101))
+    assert policy.value(Belief(102, 101)).upper == 0
+    assert policy.explain(Belief(102, 101)) == "Reject: the horizon of 100 individuals is over."
+    with pytest.raises(InputError, match="where the horizon ends"):
+        policy.threshold(102)
+    with pytest.raises(InputError, match="whole number of acceptances"):
+        policy.threshold(3.5)
+    # Near the end there is nothing left to learn for: the threshold is the cost.
+    assert policy.threshold(101).midpoint == pytest.approx(0.8, abs=1e-8)
+    assert policy.threshold(5).upper < policy.threshold(50).lower
+
+
+@pytest.mark.parametrize("policy", [POLICY, FiniteHorizon(0.7, 50, 0.9).solve(Belief(1, 0.5))])
+def test_json_round_trip(policy: OptimalPolicy) -> None:
+    again = OptimalPolicy.from_json(policy.to_json())
+    assert repr(again) == repr(policy)
+    assert np.array_equal(again.accept_from, policy.accept_from)
+    assert again.certificate == policy.certificate
+    with pytest.raises(InputError, match="not the JSON of an optimal policy"):
+        OptimalPolicy.from_json('{"type": "optimal"}')
+
+
+def test_rows_outside_the_table_are_named() -> None:
+    with pytest.raises(InputError, match=r"n must be prior\.n"):
+        POLICY.least_accepted(2.5)
+    with pytest.raises(InputError, match=r"n must be prior\.n"):
+        POLICY.least_accepted(500)
+    nobody = Discounted(0.99, 0.1).solve(Belief(2, 1), rows=3)
+    assert nobody.least_accepted(2.0) is None
+    assert not nobody.accepts(Belief(2, 1))

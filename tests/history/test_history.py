@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from past_decisions import agree, by_hand, past
 
 from lenience import Belief, Discounted, InputError
 from lenience.history import fit_history
+from past_decisions import agree, by_hand, past
 
 pa = pytest.importorskip("pyarrow")
 ibis = pytest.importorskip("ibis")
+
 
 def sources(folder: Path) -> dict[str, object]:
     import pandas as pd

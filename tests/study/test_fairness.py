@@ -3,6 +3,8 @@ their cost."""
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,7 @@ def test_the_cost_of_a_cap_on_exposure() -> None:
     assert costs[3].upper < 1e-2
     capped = WithExposureCap(policies["a1"], Belief(2, 1), 0.7, cap=3)
     assert capped.acceptance(4, [1.0, 3.0]).tolist() == policies["a1"].acceptance(4, [1.0, 3.0]).tolist()
+    assert json.loads(capped.to_json())["policy"]["type"] == "optimal"
     assert capped.acceptance(10, [6.0, 7.5]).tolist() == [0.0, 1.0]
 
 

@@ -226,6 +226,10 @@ class WithFloor:
         """It never stops."""
         return -1.0
 
+    def to_json(self) -> str:
+        """The constraint and the policy under it as JSON text, for the record."""
+        return f'{{"type":"with_floor","floor":{self.floor!r},"policy":{self.policy.to_json()}}}'
+
     def __repr__(self) -> str:
         return f"WithFloor({self.policy!r}, floor={self.floor:g})"
 
@@ -260,6 +264,10 @@ class WithExposureCap:
     def stop_floor(self, n: float) -> float:
         """The cost after the cap, the policy's own before."""
         return self.policy.stop_floor(n) if n < self.prior.n + self.cap - 0.5 else self.cost
+
+    def to_json(self) -> str:
+        """The constraint and the policy under it as JSON text, for the record."""
+        return f'{{"type":"with_exposure_cap","cap":{self.cap},"policy":{self.policy.to_json()}}}'
 
     def __repr__(self) -> str:
         return f"WithExposureCap({self.policy!r}, cap={self.cap})"

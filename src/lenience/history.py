@@ -24,15 +24,14 @@ from __future__ import annotations
 import datetime as dt
 import math
 import os
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lenience.belief import Belief
 from lenience.errors import InputError, real, refusal
+from lenience.history_source import is_parquet, open_source, parquet_pattern, quietly
 from lenience.objective.base import check_prior
 
 if TYPE_CHECKING:
@@ -172,11 +171,11 @@ def fit_history(
     5 rows read, 4 used: 2 labels and 1 pending in 2 segments.
     1 row not used: an outcome on a rejection.
     """
-    if _is_parquet(source) and connection is None and time is None and success is None and failure is None:
+    if is_parquet(source) and connection is None and time is None and success is None and failure is None:
         from lenience.history_parquet import clean_counts
 
         names = [segment] if isinstance(segment, str) else list(segment)
-        clean = clean_counts(_parquet(os.fspath(source)), names, accepted, outcome)  # type: ignore[call-overload]
+        clean = clean_counts(parquet_pattern(os.fspath(source)), names, accepted, outcome)  # type: ignore[call-overload]
         if clean is not None:
             return _history(clean, names, None, strict)
     with quietly():
@@ -220,71 +219,6 @@ def _count(
     counted = _counted(backend, table, names, accepted, outcome, when, until, window, decay, success, failure)
     rows = backend.to_pyarrow(counted).to_pylist()
     return _history(rows, names, until, strict)
-
-
-def open_source(source: object, connection: object = None) -> tuple[ir.Table, Any]:
-    """The source as an Ibis table, and the engine that holds it."""
-    ibis = _ibis()
-    import ibis.expr.types as ir
-
-    if isinstance(source, ir.Table):
-        return source, source.get_backend()
-    if connection is not None:
-        backend: Any = ibis.connect(connection) if isinstance(connection, str) else connection
-        if not isinstance(source, str):
-            raise refusal("source", source, "the name of a table where a connection is given")
-        schema, _, name = source.rpartition(".")
-        try:
-            return backend.table(name, database=schema or None), backend
-        except Exception as error:
-            raise InputError(f"source {source!r} cannot be read from this connection: {error}") from error
-    backend = ibis.duckdb.connect()
-    if isinstance(source, str | os.PathLike):
-        path = os.fspath(source)
-        try:
-            if _is_parquet(path):
-                return backend.read_parquet(_parquet(path)), backend
-            # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
-            return backend.read_csv(path, all_varchar=True), backend
-        except Exception as error:
-            raise InputError(f"source {path!r} cannot be read: {error}") from error
-    return ibis.memtable(_arrow(source)), backend
-
-
-def _is_parquet(source: object) -> bool:
-    return isinstance(source, str | os.PathLike) and (".parquet" in os.fspath(source) or os.path.isdir(source))
-
-
-def _parquet(path: str) -> str:
-    return os.path.join(path, "**/*.parquet") if os.path.isdir(path) else path
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Without the notices that newer engines give Ibis for calls of its own: the reader cannot act on them."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)
-        yield
-
-
-def _ibis() -> Any:
-    try:
-        import ibis
-        import ibis.backends.duckdb
-    except ImportError as error:
-        raise InputError("history must be read with Ibis: pip install 'lenience[history]'") from error
-    return ibis
-
-
-def _arrow(frame: object) -> Any:
-    import pyarrow as pa
-
-    try:
-        if isinstance(frame, Mapping):
-            return pa.table(dict(frame))
-        return pa.table(frame)
-    except (TypeError, ValueError, pa.ArrowInvalid) as error:
-        raise refusal("source", type(frame).__name__, "a path, a frame, an Ibis table, or a table's name") from error
 
 
 def _days(field: str, value: float | dt.timedelta | None) -> float | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from lenience.belief import Belief
 from lenience.errors import InputError, refusal
-from lenience.history import quietly
+from lenience.history_source import quietly
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Discounted
+from lenience import Belief, Discounted, InputError
 from lenience.history import fit_history
 from past_decisions import agree, by_hand, past
 
@@ -62,6 +62,11 @@ def test_bad_rows_in_a_schema(address: str) -> None:
     history = fit_history("bad.past", "region", "accepted", "outcome", "day", connection=address)
     assert history.bad == {"segment": 1, "accepted": 1, "outcome": 1, "rejected": 1, "time": 1}
     assert (history["a"].labels, history["a"].pending) == (1, 1)
+
+
+def test_a_table_that_is_not_there(address: str) -> None:
+    with pytest.raises(InputError, match="cannot be read from this connection"):
+        fit_history("nothing", "region", "accepted", "outcome", connection=address)
 
 
 def test_decisions(address: str) -> None:

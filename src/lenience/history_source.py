@@ -20,7 +20,7 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
     ibis = _ibis()
     import duckdb
     import ibis.expr.types as ir
-    from ibis.common.exceptions import IbisError
+    from ibis.common.exceptions import IbisError, TableNotFound
 
     if isinstance(source, ir.Table):
         return source, source.get_backend()
@@ -31,7 +31,7 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
         schema, _, name = source.rpartition(".")
         try:
             return backend.table(name, database=schema or None), backend
-        except IbisError as error:
+        except (IbisError, TableNotFound) as error:
             if isinstance(connection, str):
                 backend.disconnect()
             raise InputError(f"source {source!r} cannot be read from this connection: {error}") from error

@@ -128,3 +128,20 @@ def test_the_kept_results_say_what_the_page_says() -> None:
             for row in here:
                 if row.world == "FICO" and row.model in ("independent", "Jeffreys"):
                     assert curve.share > row.share + row.half_width, (row.rule, cost, discount)
+
+
+def test_the_kept_results_agree_with_the_exact_ones() -> None:
+    compared = [row for row in results() if row.exact is not None]
+    assert len(compared) == 2 * len(COSTS) * len(DISCOUNTS) * (len(RULES) - 1)
+    for row in compared:
+        assert row.exact is not None
+        assert abs(row.share - row.exact) <= 2.5 * row.half_width + 1e-3, (row.model, row.rule, row.cost, row.discount)
+
+
+def test_the_page_shows_the_kept_results() -> None:
+    page = (RESULTS.parent / "fico.md").read_text(encoding="utf-8")
+    for row in results():
+        if row.world == "FICO":
+            assert f"{row.share:.3f} ± {row.half_width:.3f}" in page
+    curve = [row.share for row in results() if (row.world, row.model, row.rule) == ("FICO", "curve", "optimal")]
+    assert f"{min(curve):.3f} to {max(curve):.3f}" in page

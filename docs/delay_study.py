@@ -6,8 +6,6 @@ import sys
 import time
 from pathlib import Path
 
-from lenience.plot_delay import limit_map, value_against_delay
-
 from lenience import Belief, Discounted
 from lenience.objective.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay

@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from lenience.study.fairness import segment_fates as segment_fates
     from lenience.study.paper import Claim as Claim
     from lenience.study.paper import check_paper as check_paper
-    from lenience.study.report import write_paper_report as write_paper_report
+    from lenience.study.paper_report import write_paper_report as write_paper_report
     from lenience.study.segment_report import segments_report as segments_report
     from lenience.study.sequence import ByArrival as ByArrival
     from lenience.study.sequence import acceptance_by_arrival as acceptance_by_arrival
@@ -208,7 +208,7 @@ _HOME = {
     "values_by_law": "study.delay",
     "world_named": "simulate.worlds",
     "world_names": "simulate.worlds",
-    "write_paper_report": "study.report",
+    "write_paper_report": "study.paper_report",
 }
 
 __all__ = ["__version__", *_HOME]

@@ -86,6 +86,69 @@ def test_delay_json(run: Run, tmp_path: Path) -> None:
     assert "Reject for now" in " ".join(out.split())
 
 
+def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
+    words = (
+        "simulate",
+        "--cost",
+        "0.5",
+        "--discount",
+        "0.9",
+        "--horizon",
+        "60",
+        "--replications",
+        "300",
+        "--seed",
+        "3",
+    )
+    several = ("--policy", "greedy", "--policy", "epsilon-greedy:epsilon=0.2", "--world", "bernoulli:p=0.7")
+    figure, folder = str(tmp_path / "compare.png"), str(tmp_path / "results")
+    code, out, _ = run(*words, *several, "--figure", figure, "--save", folder, "--json")
+    assert code == 0
+    first = json.loads(out)
+    assert {row["policy"] for row in first["summary"]} >= {"greedy", "epsilon-greedy (epsilon=0.2)", "optimum"}
+    assert Path(figure).stat().st_size > 5000
+    assert sorted(path.name for path in Path(folder).iterdir()) == [
+        "over_time.parquet",
+        "replications.parquet",
+        "summary.parquet",
+    ]
+    again = json.loads(run(*words, *several, "--json")[1])
+    assert again["summary"] == first["summary"]
+    code, out, _ = run(*words)
+    assert code == 0
+    assert "behind optimum" in " ".join(out.split())
+
+
+def test_sweep(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'cost = [0.5, 0.6]\nhorizon = 40\nreplications = 100\n[[policies]]\nname = "greedy"\n'
+        '[[worlds]]\nname = "bernoulli"\np = 0.7\n'
+    )
+    output = tmp_path / "results.parquet"
+    code, out, _ = run("sweep", str(file), "--output", str(output), "--json")
+    assert code == 0
+    assert {row["cost"] for row in json.loads(out)["rows"]} == {0.5, 0.6}
+    assert output.read_bytes().startswith(b"PAR1")
+    assert run("sweep", str(file))[0] == 0
+    file.write_text('cost = 0.5\nhorizon = 40\n[[worlds]]\nname = "utopia"\n')
+    code, _, err = run("sweep", str(file))
+    assert code == 2
+    assert "line 4" in err
+    assert "utopia" in err
+
+
+def test_paper_report(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "paper.html"
+    code, out, _ = run("paper", "--output", str(report), "--json")
+    assert code == 0
+    assert all(claim["verdict"] != "fails" for claim in json.loads(out)["claims"])
+    page = report.read_text()
+    assert "<svg" in page
+    assert "src=" not in page
+    assert "Proposition 3" in page
+
+
 def test_rates_and_horizons(run: Run) -> None:
     _, out, _ = run("solve", "--cost", "0.8", "--arrivals", "99", "--discount-rate", "1", "--json")
     assert json.loads(out)["objective"]["discount"] == pytest.approx(0.99)
@@ -164,6 +227,11 @@ def test_demo(run: Run, tmp_path: Path) -> None:
             ("delay", "--cost", "0.8", "--arrivals", "90000", "--discount-rate", "0.1", "--label-delay", "1"),
             "arrivals a year to a tolerance of 0.0001 would take about",
         ),
+        (("simulate", "--cost", "0.8", "--policy", "best"), "policy must be one of always-accept"),
+        (("simulate", "--cost", "0.8", "--world", "utopia"), "world must be one of bernoulli"),
+        (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "policy must be name or name:parameter=value"),
+        (("sweep", "nowhere.toml"), "nowhere.toml"),
+        (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html"),
         (("sovle",), "no command 'sovle'; there are characteristics, delay, demo"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

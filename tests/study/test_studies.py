@@ -11,7 +11,7 @@ import pytest
 
 import lenience as ln
 from lenience.study.paper import FAILS, HOLDS
-from lenience.study.report import chart, paper_report
+from lenience.study.paper_report import chart, paper_report
 from lenience.study.sweep import parse_sweep
 
 FLAT = ln.Belief(2, 1)

@@ -14,9 +14,12 @@ COMMANDS = {
     "delay": "What late labels cost, and how many acceptances may be pending.",
     "demo": "Solve the paper's example, show what is proved, and draw its figure.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
+    "paper": "Every claim of the paper, checked, in one HTML report.",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",
     "regret": "Compare ways of exploring when rewards are not discounted.",
+    "simulate": "Several policies in one world, on the same individuals.",
     "solve": "The optimal acceptance policy, proved.",
+    "sweep": "Policies × worlds × parameters, from a TOML file.",
     "threshold": "The success rate above which one accepts after n observations.",
 }
 

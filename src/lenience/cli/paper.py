@@ -1,0 +1,48 @@
+"""lenience paper: every claim of the paper, checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from lenience.cli.options import console, json_option, print_json, table
+from lenience.errors import InputError
+
+
+@click.command(short_help="Every claim of the paper, checked, in one HTML report.")
+@click.option("--output", "-o", default="paper.html", show_default=True, help="The report to write.")
+@click.option("--seed", type=int, default=2020, show_default=True, help="The seed of the simulations.")
+@json_option
+def paper(output: str, seed: int, as_json: bool) -> None:
+    """Regenerate the paper's Figure 1, check every claim numerically, and write one self-contained HTML report.
+
+    \b
+    Example:
+      lenience paper --output paper.html
+    """
+    from lenience.study.paper import check_paper
+    from lenience.study.paper_report import write_paper_report
+
+    target = Path(output)
+    if target.suffix != ".html":
+        raise InputError(f"output must be a file name ending in .html, not {output!r}")
+    if not target.parent.is_dir():
+        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
+    with console().status("checking every claim"):
+        claims = check_paper(seed)
+    write_paper_report(target, claims, seed)
+    if as_json:
+        print_json({"claims": msgspec.to_builtins(claims), "file": output})
+    else:
+        grid = table("The paper, claim by claim")
+        for heading in ("where", "claim", "verdict"):
+            grid.add_column(heading)
+        for claim in claims:
+            grid.add_row(claim.section, claim.claim, claim.verdict)
+        out = console()
+        out.print(grid)
+        out.print(f"{sum(claim.stands for claim in claims)} of {len(claims)} claims stand. Wrote {output}")
+    if not all(claim.stands for claim in claims):
+        raise SystemExit(1)

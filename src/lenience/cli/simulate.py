@@ -1,0 +1,99 @@
+"""lenience simulate: several policies in one world, on the same individuals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lenience.belief import Belief
+from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.spec import parse_spec
+
+POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
+
+
+@click.command(short_help="Several policies in one world, on the same individuals.")
+@cost_option
+@click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
+@click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
+@prior_option
+@click.option("--policy", "policies", multiple=True, help="name or name:parameter=value,…; may be repeated.")
+@click.option("--world", default="prior", show_default=True, help="name or name:parameter=value,…")
+@click.option("--replications", type=int, default=2000, show_default=True, help="How many replications.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
+@click.option("--workers", type=int, help="Processes; the result does not depend on them.")
+@click.option("--figure", help="Draw the comparison to this file (PNG, SVG or PDF).")
+@click.option("--save", "folder", help="Write the results as Parquet files to this folder.")
+@json_option
+def simulate(
+    cost: float,
+    discount: float,
+    horizon: int,
+    prior: Belief,
+    policies: tuple[str, ...],
+    world: str,
+    replications: int,
+    seed: int,
+    workers: int | None,
+    figure: str | None,
+    folder: str | None,
+    as_json: bool,
+) -> None:
+    """Simulate policies side by side in one world, with the optimum, on common random numbers.
+
+    \b
+    Example:
+      lenience simulate --cost 0.8 --discount 0.99 --policy greedy --policy bayes-ucb:quantile=0.95
+      lenience simulate --cost 0.8 --discount 0.99 --world bernoulli:p=0.85 --figure compare.png
+    """
+    from lenience.policy.registry import policy_named, takes
+    from lenience.simulate.runner import compare_policies
+    from lenience.simulate.worlds import world_named
+
+    if figure is not None:
+        from lenience.plot.style import check_path
+
+        check_path(figure)
+    settings: dict[str, Any] = {"cost": cost, "discount": discount, "horizon": horizon, "prior": prior}
+    chosen = []
+    for text in policies or POLICIES:
+        name, given = parse_spec("policy", text)
+        filled = {key: value for key, value in settings.items() if takes(name, key)}
+        chosen.append(policy_named(name, **{**filled, **given}))
+    name, given = parse_spec("world", world)
+    if name == "prior" and not given:
+        given = {"prior": prior}
+    found = compare_policies(
+        chosen,
+        world_named(name, **given),
+        cost=cost,
+        horizon=horizon,
+        prior=prior,
+        discount=discount,
+        replications=replications,
+        seed=seed,
+        workers=workers,
+        progress=not as_json,
+    )
+    files = [str(path) for path in found.save(folder)] if folder is not None else []
+    if figure is not None:
+        from lenience.plot import plot_comparison
+
+        plot_comparison(found, path=figure)
+        files.append(figure)
+    if as_json:
+        print_json({"horizon": horizon, "replications": replications, "summary": found.summary(), "files": files})
+        return
+    lines = found.table()
+    shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
+    grid = table(
+        f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95 % intervals)"
+    )
+    for position in shown:
+        grid.add_column(lines[0][position], justify="left" if position == 0 else "right", no_wrap=position == 0)
+    for line in lines[1:]:
+        grid.add_row(*(line[position] for position in shown))
+    console().print(grid)
+    for path in files:
+        click.echo(f"Wrote {path}")

@@ -1,0 +1,46 @@
+"""lenience sweep: policies × worlds × parameters, from a TOML file."""
+
+from __future__ import annotations
+
+import click
+
+from lenience.cli.options import console, json_option, print_json, table
+
+SHOWN = ("discounted", "behind", "accepted", "shut_out")
+
+
+@click.command(short_help="Policies × worlds × parameters, from a TOML file.")
+@click.argument("file")
+@click.option("--output", "-o", help="Write the tidy results to this Parquet file.")
+@click.option("--workers", type=int, help="Processes; the result does not depend on them.")
+@json_option
+def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> None:
+    """Run the sweep that FILE describes; a list in it makes a grid.
+
+    \b
+    Example:
+      lenience sweep sweep.toml --output results.parquet
+    """
+    from lenience.simulate.result import save_frame
+    from lenience.study.sweep import run_sweep
+
+    frame = run_sweep(file, workers, progress=not as_json, backend="pyarrow")
+    if output is not None:
+        save_frame(frame, output)
+    rows = frame.to_pylist()
+    if as_json:
+        print_json({"rows": rows, "file": output})
+        return
+    grid = table(f"{file}: means (all metrics and intervals: --output or --json)")
+    settings = [name for name in ("cost", "discount", "horizon", "world") if len({row[name] for row in rows}) > 1]
+    for heading in (*settings, "policy", *(name.replace("_", " ") for name in SHOWN)):
+        grid.add_column(heading, justify="left" if heading in ("policy", "world") else "right")
+    lines: dict[tuple[object, ...], dict[str, float]] = {}
+    for row in rows:
+        key = (*(row[name] for name in settings), row["policy"])
+        lines.setdefault(key, {})[row["metric"]] = row["mean"]
+    for key, found in lines.items():
+        grid.add_row(*(str(part) for part in key), *(f"{found[name]:.4g}" if name in found else "" for name in SHOWN))
+    console().print(grid)
+    if output is not None:
+        click.echo(f"Wrote {output}")

@@ -14,11 +14,25 @@ if TYPE_CHECKING:
     from lenience.belief import Belief as Belief
     from lenience.bounds import Bounds as Bounds
     from lenience.certificate import Certificate as Certificate
+    from lenience.data.fico import load_fico as load_fico
+    from lenience.data.german import load_german_credit as load_german_credit
     from lenience.errors import InputError as InputError
     from lenience.errors import TooLargeError as TooLargeError
     from lenience.gittins import gittins_index as gittins_index
     from lenience.gittins import gittins_table as gittins_table
+    from lenience.history import History as History
+    from lenience.history import fit_history as fit_history
     from lenience.leniency import leniency_rate as leniency_rate
+    from lenience.model.binning import Binning as Binning
+    from lenience.model.curve import Curve as Curve
+    from lenience.model.independent import Independent as Independent
+    from lenience.model.independent import skeptical as skeptical
+    from lenience.model.past import FromHistory as FromHistory
+    from lenience.model.past import SelectiveLabelsWarning as SelectiveLabelsWarning
+    from lenience.model.protocol import Model as Model
+    from lenience.model.protocol import beliefs as beliefs
+    from lenience.model.protocol import shrinkage as shrinkage
+    from lenience.model.shared import Shared as Shared
     from lenience.objective.average import AverageReward as AverageReward
     from lenience.objective.delayed import Delayed as Delayed
     from lenience.objective.discounted import Discounted as Discounted
@@ -50,6 +64,15 @@ if TYPE_CHECKING:
     from lenience.policy.registry import policy_names as policy_names
     from lenience.policy.semi_logistic import SemiLogistic as SemiLogistic
     from lenience.policy.thompson import Thompson as Thompson
+    from lenience.segments.arrivals import ArrivalCounts as ArrivalCounts
+    from lenience.segments.moved import loss_of_keeping as loss_of_keeping
+    from lenience.segments.segment import Segment as Segment
+    from lenience.segments.segment import Segments as Segments
+    from lenience.segments.solved import SegmentPolicies as SegmentPolicies
+    from lenience.segments.starting import shut_out_at_outset as shut_out_at_outset
+    from lenience.segments.starting import starting_volume as starting_volume
+    from lenience.segments.starting import starts as starts
+    from lenience.segments.thresholds import Thresholds as Thresholds
     from lenience.simulate.lag import LabelDelay as LabelDelay
     from lenience.simulate.replay import Replay as Replay
     from lenience.simulate.result import Estimate as Estimate
@@ -75,9 +98,12 @@ if TYPE_CHECKING:
     from lenience.study.drift import Drift as Drift
     from lenience.study.drift import drift_study as drift_study
     from lenience.study.evaluate import evaluate as evaluate
+    from lenience.study.fairness import group_fates as group_fates
+    from lenience.study.fairness import segment_fates as segment_fates
     from lenience.study.paper import Claim as Claim
     from lenience.study.paper import check_paper as check_paper
     from lenience.study.paper_report import write_paper_report as write_paper_report
+    from lenience.study.segment_report import segments_report as segments_report
     from lenience.study.sequence import ByArrival as ByArrival
     from lenience.study.sequence import acceptance_by_arrival as acceptance_by_arrival
     from lenience.study.sweep import Sweep as Sweep
@@ -85,10 +111,12 @@ if TYPE_CHECKING:
     from lenience.study.sweep import run_sweep as run_sweep
 
 _HOME = {
+    "ArrivalCounts": "segments.arrivals",
     "AverageReward": "objective.average",
     "BayesUCB": "policy.bayes_ucb",
     "Belief": "belief",
     "Bernoulli": "simulate.worlds",
+    "Binning": "model.binning",
     "Blind": "policy.pending",
     "Bounds": "bounds",
     "ByArrival": "study.sequence",
@@ -98,6 +126,7 @@ _HOME = {
     "Characteristics": "study.characteristics",
     "Claim": "study.paper",
     "Constant": "policy.constant",
+    "Curve": "model.curve",
     "DecayingEpsilon": "policy.decaying_epsilon",
     "Delayed": "objective.delayed",
     "Discounted": "objective.discounted",
@@ -109,15 +138,19 @@ _HOME = {
     "ExposurePolicy": "policy.exposure",
     "FiniteHorizon": "objective.horizon",
     "Forgetting": "policy.forgetting",
+    "FromHistory": "model.past",
     "FromPrior": "simulate.worlds",
     "Gittins": "policy.gittins",
     "Greedy": "policy.greedy",
+    "History": "history",
+    "Independent": "model.independent",
     "InputError": "errors",
     "KLUCB": "policy.kl_ucb",
     "LabelDelay": "simulate.lag",
     "LateLabels": "simulate.worlds",
     "Logistic": "policy.logistic",
     "Mixture": "simulate.worlds",
+    "Model": "model.protocol",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
@@ -125,12 +158,19 @@ _HOME = {
     "RandomWalk": "simulate.worlds",
     "Redrawn": "simulate.worlds",
     "Replay": "simulate.replay",
+    "Segment": "segments.segment",
+    "SegmentPolicies": "segments.solved",
+    "Segments": "segments.segment",
+    "SelectiveLabelsWarning": "model.past",
     "SemiLogistic": "policy.semi_logistic",
+    "Shared": "model.shared",
     "Simulation": "simulate.result",
     "Sweep": "study.sweep",
     "Thompson": "policy.thompson",
+    "Thresholds": "segments.thresholds",
     "TooLargeError": "errors",
     "acceptance_by_arrival": "study.sequence",
+    "beliefs": "model.protocol",
     "characteristics": "study.characteristics",
     "check_paper": "study.paper",
     "check_policy": "policy.check",
@@ -138,10 +178,15 @@ _HOME = {
     "drift_study": "study.drift",
     "evaluate": "study.evaluate",
     "evaluate_pending": "study.delay",
+    "fit_history": "history",
     "gittins_index": "gittins",
     "gittins_table": "gittins",
+    "group_fates": "study.fairness",
     "leniency_rate": "leniency",
+    "load_fico": "data.fico",
+    "load_german_credit": "data.german",
     "load_sweep": "study.sweep",
+    "loss_of_keeping": "segments.moved",
     "paper_values": "solver.paper",
     "plot_acceptance_by_arrival": "plot.simulate",
     "plot_comparison": "plot.simulate",
@@ -152,6 +197,13 @@ _HOME = {
     "policy_names": "policy.registry",
     "regret_table": "study.average",
     "run_sweep": "study.sweep",
+    "segment_fates": "study.fairness",
+    "segments_report": "study.segment_report",
+    "shrinkage": "model.protocol",
+    "shut_out_at_outset": "segments.starting",
+    "skeptical": "model.independent",
+    "starting_volume": "segments.starting",
+    "starts": "segments.starting",
     "value_by_delay": "study.delay",
     "values_by_law": "study.delay",
     "world_named": "simulate.worlds",

@@ -51,6 +51,24 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             )
         set_(self, "label_delay", delay)
 
+    @property
+    def volume(self) -> float:
+        """λ/r: how many individuals are still to come, each counted at its discount."""
+        return self.arrivals / self.discount_rate
+
+    def for_share(self, share: float) -> Delayed:
+        """The objective of a segment that is a share q of the arrivals: it arrives at the rate qλ.
+
+        >>> Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).for_share(0.1).arrivals
+        5.0
+        """
+        q = real("share", share, above=0, most=1)
+        return msgspec.structs.replace(self, arrivals=q * self.arrivals)
+
+    def weight_of_share(self, share: float) -> float:
+        """1: the value of a segment's own problem is as of now already, before anyone has arrived."""
+        return 1.0
+
     def solve(
         self,
         prior: Belief,

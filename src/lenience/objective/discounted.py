@@ -47,6 +47,36 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         money = real("discount_rate", discount_rate, above=0)
         return cls(cost=cost, discount=rate / (rate + money))
 
+    @property
+    def volume(self) -> float:
+        """γ/(1 − γ): how many individuals are still to come after this one, each counted at its discount."""
+        return self.discount / (1.0 - self.discount)
+
+    def for_share(self, share: float) -> Discounted:
+        """The objective of a segment that is a share q of the arrivals: γ_x = γq/(1 − γ + γq).
+
+        The segment's next member comes after a geometric wait, so it counts E γ^wait, which is γ_x. The discounted
+        volume is proportional to the share: γ_x/(1 − γ_x) = q γ/(1 − γ).
+
+        >>> round(Discounted(cost=0.8, discount=0.99).for_share(0.1).discount, 6)
+        0.908257
+        """
+        q = real("share", share, above=0, most=1)
+        if q == 1.0:
+            return self
+        return Discounted(self.cost, self.discount * q / (1.0 - self.discount + self.discount * q))
+
+    def weight_of_share(self, share: float) -> float:
+        """q/(1 − γ + γq): what the segment's first member counts, as seen before anyone arrives.
+
+        The first arrival is of the segment with probability q; otherwise one waits and all counts γ times as much.
+
+        >>> round(Discounted(cost=0.8, discount=0.99).weight_of_share(0.1), 6)
+        0.917431
+        """
+        q = real("share", share, above=0, most=1)
+        return q / (1.0 - self.discount + self.discount * q)
+
     def solve(
         self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
     ) -> OptimalPolicy:

@@ -7,7 +7,7 @@ that is accepted. Beliefs off the lattice, or beyond the table, are decided by a
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -21,6 +21,9 @@ from lenience.objective.base import check_prior, check_tolerance
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.words import describe_stopping
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
 LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
@@ -150,6 +153,12 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
             return -1.0
         least = int(self._table(k + 1)[k])
         return (self.prior.s + least - 1) / n if least > 0 else -1.0
+
+    def expression(self, table: ir.Table, n: str = "n", s: str = "s") -> ir.BooleanColumn:
+        """The decisions for a whole table of beliefs as an Ibis expression, computed in the engine that holds it."""
+        from lenience.history_decisions import decision_expression
+
+        return decision_expression(self, table, n, s)
 
     def to_json(self) -> str:
         """The policy as JSON text; :meth:`from_json` reads it without solving anything."""

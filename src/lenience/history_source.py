@@ -1,0 +1,86 @@
+"""Where past decisions are: files, frames, databases and warehouses, each as an Ibis table and the engine that holds
+it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from lenience.errors import InputError, refusal
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def open_source(source: object, connection: object = None) -> tuple[ir.Table, Any]:
+    """The source as an Ibis table, and the engine that holds it."""
+    ibis = _ibis()
+    import duckdb
+    import ibis.expr.types as ir
+    from ibis.common.exceptions import IbisError, TableNotFound
+
+    if isinstance(source, ir.Table):
+        return source, source.get_backend()
+    if connection is not None:
+        backend: Any = ibis.connect(connection) if isinstance(connection, str) else connection
+        if not isinstance(source, str):
+            raise refusal("source", source, "the name of a table where a connection is given")
+        schema, _, name = source.rpartition(".")
+        try:
+            return backend.table(name, database=schema or None), backend
+        except (IbisError, TableNotFound) as error:
+            if isinstance(connection, str):
+                backend.disconnect()
+            raise InputError(f"source {source!r} cannot be read from this connection: {error}") from error
+    backend = ibis.duckdb.connect()
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        try:
+            if is_parquet(path):
+                return backend.read_parquet(parquet_pattern(path)), backend
+            # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
+            return backend.read_csv(path, all_varchar=True), backend
+        except (duckdb.Error, IbisError, OSError) as error:
+            raise InputError(f"source {path!r} cannot be read: {error}") from error
+    return ibis.memtable(_arrow(source)), backend
+
+
+def is_parquet(source: object) -> bool:
+    """Whether the source is a path of Parquet files, or a folder of them."""
+    return isinstance(source, str | os.PathLike) and (".parquet" in os.fspath(source) or os.path.isdir(source))
+
+
+def parquet_pattern(path: str) -> str:
+    """The files that a path means."""
+    return os.path.join(path, "**/*.parquet") if os.path.isdir(path) else path
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the notices that newer engines give Ibis for calls of its own: the reader cannot act on them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)
+        yield
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+        import ibis.backends.duckdb
+    except ImportError as error:
+        raise InputError("history must be read with Ibis: pip install 'lenience[history]'") from error
+    return ibis
+
+
+def _arrow(frame: object) -> Any:
+    import pyarrow as pa
+
+    try:
+        if isinstance(frame, Mapping):
+            return pa.table(dict(frame))
+        return pa.table(frame)
+    except (TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise refusal("source", type(frame).__name__, "a path, a frame, an Ibis table, or a table's name") from error

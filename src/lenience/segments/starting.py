@@ -1,0 +1,168 @@
+"""Segments that never start: too rare, for their prior, to be worth a first acceptance.
+
+At the prior one accepts exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises, so there is one discounted volume
+γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts and below which it is shut out before its first member,
+deserving or not. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by size. The remedies
+are a prior that borrows strength from other segments (:mod:`lenience.model`), coarser segments, or a floor on
+exploration (:mod:`lenience.study.fairness`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import msgspec
+
+from lenience.belief import Belief
+from lenience.bounds import Bounds
+from lenience.errors import real
+from lenience.objective.base import check_cost, check_prior
+from lenience.objective.delayed import Delayed
+from lenience.objective.discounted import Discounted
+from lenience.segments.segment import Segment, Segments
+
+MOST_VOLUME = 1e6  # a segment that would start only beyond this many discounted members is said never to start
+PRECISION = 1e-6  # relative, of the volume
+
+
+def starting_volume(belief: Belief, cost: float, precision: float = PRECISION) -> Bounds:
+    """The discounted volume γ_x/(1 − γ_x) above which a belief is worth a first acceptance.
+
+    Infinite where it exceeds a million; 0 where the expected success rate is above the cost already.
+
+    >>> [round(starting_volume(Belief(2, 1), cost).midpoint, 2) for cost in (0.7, 0.8, 0.9)]
+    [8.67, 32.14, 184.78]
+    """
+    check_prior(belief, "belief")
+    return _starting_volume(belief, check_cost(cost), real("precision", precision, above=0, below=1))
+
+
+@lru_cache(maxsize=65_536)
+def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
+    from lenience.solver.stopping import solve_discounted
+
+    if belief.mean > cost:
+        return Bounds(0.0, 0.0)
+    if belief.certain:
+        return Bounds(math.inf, math.inf)
+
+    def worth(volume: float) -> Bounds:
+        found = solve_discounted(belief.n, belief.s, cost, volume / (1.0 + volume), 1, precision * 1e-3)
+        return found.continuation
+
+    # One acceptance loses at least c − p̂, and all that may follow gains at most volume · E(p − c)⁺.
+    from lenience.solver.clairvoyant import gain_of_knowing
+
+    gain = gain_of_knowing(belief.n, belief.s, cost)
+    low = (cost - belief.mean) / gain if gain > 0.0 else math.inf
+    if low > MOST_VOLUME:
+        return Bounds(math.inf, math.inf)
+    high = max(2.0 * low, 1e-3)
+    while not worth(high).lower > 0.0:
+        low, high = (high if worth(high).upper <= 0.0 else low), 2.0 * high
+        if high > MOST_VOLUME:
+            return Bounds(math.inf, math.inf)
+    while high - low > precision * high:
+        middle = 0.5 * (low + high)
+        found = worth(middle)
+        if found.lower > 0.0:
+            high = middle
+        elif found.upper <= 0.0:
+            low = middle
+        else:
+            break  # nearer than the enclosure can tell
+    return Bounds(low, high)
+
+
+class Start(msgspec.Struct, frozen=True):
+    """Whether a segment starts: its discounted volume, and the volume at which it would.
+
+    Where labels come late ``needed`` is the volume at which it would if they came at once: no less is enough.
+    """
+
+    name: str
+    group: str
+    prior: Belief
+    cost: float
+    volume: float
+    needed: float
+    starts: bool
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        if self.starts and self.needed == 0.0:
+            return f"starts: {self.prior.mean:.0%} expected is above the cost of {self.cost:.0%}"
+        if self.starts:
+            enough = f"{self.needed:.3g} are enough to make learning pay"
+            return f"starts: {self.volume:.3g} discounted members to come, and {enough}"
+        never = "no volume" if math.isinf(self.needed) else f"only {self.needed:.3g}"
+        return f"never starts: {self.volume:.3g} discounted members to come, and {never} would make learning pay"
+
+
+class Shutout(msgspec.Struct, frozen=True):
+    """By group: how many segments are shut out at the outset, and of the deserving ones (p > c) how many and what
+    share of them.
+
+    ``deserving`` and the rest are nothing where no truths are given; ``deserving_share_shut`` weighs segments by their
+    arrivals.
+    """
+
+    model: str
+    group: str
+    segments: int
+    shut: int
+    deserving: int | None
+    deserving_shut: int | None
+    deserving_share_shut: float | None
+
+
+def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
+    """For each segment its discounted volume, the volume at which it would start, and whether it does.
+
+    >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> for row in starts(cells):
+    ...     print(row.name, row.reason)
+    many starts: 95 discounted members to come, and 32.1 are enough to make learning pay
+    few never starts: 3.96 discounted members to come, and only 32.1 would make learning pay
+    """
+    rows = []
+    for cell in segments:
+        cost, volume = cell.objective.cost, cell.volume
+        needed = starting_volume(cell.prior, cost)
+        if isinstance(cell.objective, Delayed):
+            # Late labels are worth less, so the volume needed is at least that of labels that come at once.
+            begins = cell.own.enclose(cell.prior)[1] != 0
+        elif needed.lower <= volume <= needed.upper and needed.width > 0.0:
+            begins = Discounted(cost, volume / (1.0 + volume)).enclose(cell.prior, 1e-12)[1].lower > 0.0
+        else:
+            begins = volume > needed.lower or cell.prior.mean > cost
+        rows.append(Start(cell.name, cell.group, cell.prior, cost, volume, needed.midpoint, begins))
+    return rows
+
+
+def shut_out_at_outset(
+    segments: Segments, truths: Mapping[str, float] | None = None, model: str = "as given"
+) -> list[Shutout]:
+    """By group, how many segments never start, and how many of those deserve acceptance (p > c) where truths are given.
+
+    >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1), {"many": "A", "few": "B"})
+    >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
+    [('A', 1, 0), ('B', 1, 1)]
+    """
+    rows = starts(segments)
+    result = []
+    for group in segments.groups:
+        mine = [row for row in rows if row.group == group]
+        shut = [row for row in mine if not row.starts]
+        if truths is None:
+            result.append(Shutout(model, group, len(mine), len(shut), None, None, None))
+            continue
+        good = [row for row in mine if truths[row.name] > row.cost]
+        lost = [row for row in good if not row.starts]
+        volume = math.fsum(row.volume for row in good)
+        share = math.fsum(row.volume for row in lost) / volume if volume else 0.0
+        result.append(Shutout(model, group, len(mine), len(shut), len(good), len(lost), share))
+    return result

@@ -1,0 +1,331 @@
+"""Fairness: who is accepted, who is shut out for good, early against late, by group, exactly; and what constraints
+cost.
+
+Where the truths are known (a simulation, a replay, a study) nothing here is simulated: a segment's policy is walked
+forward at its true p, which gives the probability that each of its members is accepted and that the segment is shut
+out for good. Groups are sums of their segments, weighted by the segments' shares.
+
+Early against late. The paper's "sequence unfairness": early members enjoy the benefit of the doubt. Early is the first
+half of the discounted future of the segment (the members before γ_x^i falls to one half), late is the rest.
+
+Constraints a user may set, each with its exact cost in value:
+- a floor on exploration, :class:`WithFloor`: never stop for good, but accept with at least a probability π_min;
+- a cap on exposure, :class:`WithExposureCap`: after so many acceptances a segment's exploration is over, and only p̂ >
+c is accepted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.belief import Belief
+from lenience.bounds import Bounds
+from lenience.errors import InputError, real, refusal, whole
+from lenience.objective.discounted import Discounted
+from lenience.policy.protocol import Policy
+from lenience.segments.segment import Segment
+from lenience.segments.solved import SegmentPolicies
+from lenience.study.characteristics import characteristics
+from lenience.study.evaluate import evaluate
+
+ROWS = 4000
+
+
+class SegmentFate(msgspec.Struct, frozen=True):
+    """What a policy does to one segment whose truth is known.
+
+    ``shut_out`` is the probability that it is shut out for good although it deserves acceptance (p > c), nothing where
+    it does not; ``accepted`` the probability that a member is accepted, over the whole discounted future, ``early``
+    and ``late`` in its first and second half; ``ever`` the probability that acceptance goes on for ever.
+    """
+
+    name: str
+    group: str
+    share: float
+    p: float
+    cost: float
+    starts: bool
+    accepted: float
+    early: float
+    late: float
+    ever: float
+    shut_out: float | None
+
+    @property
+    def deserves(self) -> bool:
+        """Whether acceptance pays: p above the cost."""
+        return self.p > self.cost
+
+
+class GroupFate(msgspec.Struct, frozen=True):
+    """A group's segments together, weighted by their shares.
+
+    ``acceptance`` is over the whole discounted future; ``false_rejection`` is the share of those who would succeed
+    that is rejected, ``false_acceptance`` the share of those who would fail that is accepted; ``shut_out`` the
+    probability that a member of a deserving segment finds it shut for good.
+    """
+
+    group: str
+    share: float
+    segments: int
+    deserving: int
+    acceptance: float
+    early: float
+    late: float
+    false_rejection: float
+    false_acceptance: float
+    shut_out: float
+    never_start: int
+
+
+def segment_fates(policies: SegmentPolicies, truths: Mapping[str, float], rows: int = ROWS) -> list[SegmentFate]:
+    """The fate of every segment at its true success probability, exactly (up to ``rows`` acceptances).
+
+    >>> from lenience import Segments
+    >>> cells = Segments.of({"many": 0.9, "few": 0.1}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> for fate in segment_fates(cells.solve(), {"many": 0.9, "few": 0.9}):
+    ...     print(fate.name, fate.starts, round(fate.early, 3), round(fate.late, 3), round(fate.shut_out, 3))
+    many True 0.754 0.73 0.27
+    few False 0.0 0.0 1.0
+    """
+    result = []
+    for cell in policies.segments:
+        if cell.name not in truths:
+            raise InputError(f"truths must be given for every segment, and {cell.name!r} has none")
+        p = real(f"truth of {cell.name}", truths[cell.name], least=0, most=1)
+        result.append(_fate(cell, policies[cell.name], p, whole("rows", rows, least=10)))
+    return result
+
+
+def _fate(cell: Segment, policy: Policy, p: float, rows: int) -> SegmentFate:
+    own = cell.own
+    if not isinstance(own, Discounted):
+        raise refusal("objective", own, "a Discounted objective")
+    found = characteristics(policy, p=p, objective=own, belief=cell.prior, rows=rows)
+    going = 1.0 - np.cumsum(found.stops_at)  # the i-th member is accepted if no stop came before it
+    weight = own.discount ** np.arange(rows)
+    half = weight > 0.5
+    # Beyond the rows the last probability stands.
+    rest = own.discount**rows / (1.0 - own.discount)
+    early = float(weight[half] @ going[half] / weight[half].sum())
+    late = float((weight[~half] @ going[~half] + rest * going[-1]) / (weight[~half].sum() + rest))
+    return SegmentFate(
+        name=cell.name,
+        group=cell.group,
+        share=cell.share,
+        p=p,
+        cost=own.cost,
+        starts=bool(going[0] > 0.0),
+        accepted=float(weight @ going + rest * going[-1]) * (1.0 - own.discount),
+        early=early,
+        late=late,
+        ever=1.0 - found.stops.midpoint,
+        shut_out=None if found.shut_out is None else found.shut_out.midpoint,
+    )
+
+
+def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
+    """By group: acceptance, early and late, errors against the truth, who is shut out.
+
+    >>> from lenience import Segments
+    >>> cells = Segments.of({"a": 0.9, "b": 0.1}, Discounted(0.8, 0.99), Belief(2, 1), {"a": "A", "b": "B"})
+    >>> [(row.group, round(row.shut_out, 3)) for row in group_fates(segment_fates(cells.solve(), {"a": 0.9, "b": 0.9}))]
+    [('A', 0.27), ('B', 1.0)]
+    """
+    result = []
+    for group in dict.fromkeys(fate.group for fate in fates):
+        mine = [fate for fate in fates if fate.group == group]
+        share = np.array([fate.share for fate in mine])
+        p = np.array([fate.p for fate in mine])
+        early, late = np.array([fate.early for fate in mine]), np.array([fate.late for fate in mine])
+        accepted = np.array([fate.accepted for fate in mine])
+        good = [fate for fate in mine if fate.deserves]
+        weight = math.fsum(fate.share for fate in good)
+        shut = math.fsum(fate.share * (fate.shut_out or 0.0) for fate in good)
+        result.append(
+            GroupFate(
+                group=group,
+                share=float(share.sum()),
+                segments=len(mine),
+                deserving=len(good),
+                acceptance=_mean(accepted, share),
+                early=_mean(early, share),
+                late=_mean(late, share),
+                false_rejection=1.0 - _mean(accepted, share * p),
+                false_acceptance=_mean(accepted, share * (1.0 - p)),
+                shut_out=shut / weight if weight else 0.0,
+                never_start=sum(not fate.starts for fate in mine),
+            )
+        )
+    return result
+
+
+def _mean(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    total = float(weight.sum())
+    return float(values @ weight) / total if total else 0.0
+
+
+def disparity(fates: list[SegmentFate]) -> Any:
+    """fairlearn's MetricFrame of the exact decisions: selection rate, true and false positive rates by group.
+
+    Every segment enters as four weighted individuals (who would succeed or fail, accepted or not), so the rates are
+    exact and all of fairlearn's comparisons, ``difference()``, ``ratio()``, apply to them.
+    """
+    try:
+        from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
+    except ImportError as error:
+        raise InputError("disparity must have fairlearn: pip install 'lenience[fairness]'") from error
+    truth, decided, group, weight = [], [], [], []
+    for fate in fates:
+        accepted = fate.accepted
+        for success, chance in ((1, fate.p), (0, 1.0 - fate.p)):
+            for taken, probability in ((1, accepted), (0, 1.0 - accepted)):
+                truth.append(success)
+                decided.append(taken)
+                group.append(fate.group)
+                weight.append(fate.share * chance * probability)
+    metrics = {
+        "acceptance": selection_rate,
+        "acceptance of those who would succeed": true_positive_rate,
+        "acceptance of those who would fail": false_positive_rate,
+    }
+    return MetricFrame(
+        metrics=metrics,
+        y_true=truth,
+        y_pred=decided,
+        sensitive_features=group,
+        sample_params={name: {"sample_weight": weight} for name in metrics},
+    )
+
+
+class WithFloor:
+    """A policy that never stops for good: where it would reject, it accepts with probability ``floor``.
+
+    >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
+    >>> WithFloor(policy, 0.05).acceptance([10, 10], [6, 7])
+    array([0.05, 1.  ])
+    """
+
+    stop_ceiling = 0.0
+
+    def __init__(self, policy: Policy, floor: float) -> None:
+        self.policy = policy
+        self.floor = real("floor", floor, above=0, most=1)
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """The probability of acceptance at many beliefs at once, at least the floor."""
+        return np.maximum(self.policy.acceptance(n, s), self.floor)
+
+    def stop_floor(self, n: float) -> float:
+        """It never stops."""
+        return -1.0
+
+    def to_json(self) -> str:
+        """The constraint and the policy under it as JSON text, for the record."""
+        return f'{{"type":"with_floor","floor":{self.floor!r},"policy":{self.policy.to_json()}}}'
+
+    def __repr__(self) -> str:
+        return f"WithFloor({self.policy!r}, floor={self.floor:g})"
+
+
+class WithExposureCap:
+    """A policy whose exploration ends after ``cap`` acceptances: from then on only p̂ > c is accepted.
+
+    >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
+    >>> WithExposureCap(policy, Belief(2, 1), cost=0.8, cap=5).acceptance([6, 7], [4, 5])
+    array([1., 0.])
+    """
+
+    def __init__(self, policy: Policy, prior: Belief, cost: float, cap: int) -> None:
+        self.policy = policy
+        self.prior = prior
+        self.cost = cost
+        self.cap = whole("cap", cap)
+
+    @property
+    def stop_ceiling(self) -> float:
+        """The cost: above it both the policy and the rule after the cap accept."""
+        return max(self.policy.stop_ceiling, self.cost)
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """The policy's probability before the cap, 1(p̂ > c) from there on."""
+        size, good = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
+        exploring = size < self.prior.n + self.cap - 0.5
+        # One row at a time is the policy's quick way; rows on both sides of the cap never mix there.
+        inner = self.policy.acceptance(n, s) if np.any(exploring) else np.zeros(size.shape)
+        return np.where(exploring, inner, (good > self.cost * size).astype(np.float64))
+
+    def stop_floor(self, n: float) -> float:
+        """The cost after the cap, the policy's own before."""
+        return self.policy.stop_floor(n) if n < self.prior.n + self.cap - 0.5 else self.cost
+
+    def to_json(self) -> str:
+        """The constraint and the policy under it as JSON text, for the record."""
+        return f'{{"type":"with_exposure_cap","cap":{self.cap},"policy":{self.policy.to_json()}}}'
+
+    def __repr__(self) -> str:
+        return f"WithExposureCap({self.policy!r}, cap={self.cap})"
+
+
+class ConstraintCost(msgspec.Struct, frozen=True):
+    """What a constraint costs a segment, in units of the whole's value: the optimum, the value under it, the
+    difference."""
+
+    name: str
+    group: str
+    optimum: Bounds
+    constrained: Bounds
+
+    @property
+    def cost(self) -> Bounds:
+        """What the constraint costs."""
+        return Bounds(self.optimum.lower - self.constrained.upper, self.optimum.upper - self.constrained.lower)
+
+
+def cost_of_floor(
+    policies: SegmentPolicies, floors: Mapping[str, float], tolerance: float = 1e-6
+) -> list[ConstraintCost]:
+    """The exact cost of a floor on exploration for each segment of the groups named.
+
+    >>> from lenience import Segments
+    >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.98), Belief(2, 1), {"a": "A", "b": "B"})
+    >>> for row in cost_of_floor(cells.solve(), {"B": 0.05}):
+    ...     print(row.name, row.optimum.upper, row.cost)
+    b 0.0 0.2684762... ± ...
+    """
+    for group in floors:
+        if group not in policies.segments.groups:
+            raise refusal("group", group, f"one of {', '.join(policies.segments.groups)}")
+    return [
+        _cost(cell, policies, WithFloor(policies[cell.name], floors[cell.group]), tolerance)
+        for cell in policies.segments
+        if cell.group in floors
+    ]
+
+
+def cost_of_exposure_cap(
+    policies: SegmentPolicies, caps: Mapping[str, int], tolerance: float = 1e-6
+) -> list[ConstraintCost]:
+    """The exact cost of a cap on exposure for each segment named."""
+    return [
+        _cost(
+            policies.segments[name],
+            policies,
+            WithExposureCap(policies[name], policies.segments[name].prior, policies.segments[name].own.cost, cap),
+            tolerance,
+        )
+        for name, cap in caps.items()
+    ]
+
+
+def _cost(cell: Segment, policies: SegmentPolicies, constrained: Policy, tolerance: float) -> ConstraintCost:
+    value = evaluate(constrained, cell.own, cell.prior, tolerance)
+    weight = cell.weight
+    scaled = Bounds(weight * value.lower - 1e-12, weight * value.upper + 1e-12)  # a value below 0 is allowed here
+    return ConstraintCost(cell.name, cell.group, policies.segment_value(cell.name), scaled)

@@ -1,0 +1,224 @@
+"""segments_report: one HTML page about many segments, for people: who is accepted, why, who never starts, how groups
+fare.
+
+The page is self-contained (styles and figures inline, no script, nothing fetched), follows the reader's dark or light
+setting, and fits a phone. All that is drawn comes from structures that are public on their own:
+:func:`~lenience.segments.starting.starts`, :func:`~lenience.model.protocol.shrinkage`,
+:func:`~lenience.study.fairness.group_fates`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from lenience.belief import Belief
+from lenience.history import History
+from lenience.model.protocol import Shrinkage
+from lenience.segments.segment import Segments
+from lenience.segments.solved import SegmentPolicies
+from lenience.segments.starting import Start, shut_out_at_outset, starts
+from lenience.study.fairness import GroupFate, group_fates, segment_fates
+
+MOST_DRAWN = 60  # segments that are drawn; tables have all
+MOST_LISTED = 500
+
+
+def segments_report(
+    policies: SegmentPolicies,
+    title: str = "Segments",
+    truths: Mapping[str, float] | None = None,
+    shrinkage: Sequence[Shrinkage] | None = None,
+    history: History | None = None,
+) -> str:
+    """The page as HTML text; :func:`write_report` saves it.
+
+    ``truths`` (where known) adds who deserves acceptance and how groups fare; ``shrinkage`` adds where beliefs came
+    from; ``history`` adds what was read and what could not be used.
+    """
+    rows = starts(policies.segments)
+    parts = [_cards(policies, rows)]
+    shut = [row for row in rows if not row.starts]
+    parts.append(_never(policies.segments, shut, truths))
+    parts.append(_figure(policies, rows))
+    if truths is not None:
+        parts.append(_fairness(group_fates(segment_fates(policies, truths))))
+    parts.append(_segments(policies, rows))
+    if shrinkage is not None:
+        parts.append(_shrinkage(shrinkage))
+    if history is not None:
+        text = "<br>".join(escape(line) for line in history.describe().splitlines())
+        parts.append(f'<h2>What was read</h2><p class="note">{text}</p>')
+    body = "\n".join(parts)
+    style = files("lenience.study").joinpath("segment_report.css").read_text(encoding="utf-8")
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<style>{style}</style></head><body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"
+    )
+
+
+def write_report(path: str | Path, policies: SegmentPolicies, **options: object) -> Path:
+    """Save the page of :func:`segments_report`, to which the options go."""
+    target = Path(path)
+    target.write_text(segments_report(policies, **options), encoding="utf-8")  # type: ignore[arg-type]
+    return target
+
+
+def _cards(policies: SegmentPolicies, rows: list[Start]) -> str:
+    segments = policies.segments
+    begin = sum(row.starts for row in rows)
+    share = math.fsum(cell.share for cell, row in zip(segments, rows, strict=True) if row.starts)
+    total = math.fsum(cell.share for cell in segments)
+    cards = [
+        (f"{len(segments):,}", "segments"),
+        (f"{begin:,}", "are accepted at the outset"),
+        (f"{share / total:.0%}", "of arrivals belong to them"),
+        (f"{policies.value().midpoint:,.2f}", "value before anyone arrives, in units of reward"),
+        (f"{policies.tables:,}", "policies solved, each decision proved optimal to its certificate"),
+    ]
+    inner = "".join(f'<div class="card"><b>{a}</b><span>{escape(b)}</span></div>' for a, b in cards)
+    return f'<div class="cards">{inner}</div>'
+
+
+def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | None) -> str:
+    text = "<h2>Segments that never start</h2>"
+    if not shut:
+        return text + "<p>None: every segment is worth a first acceptance.</p>"
+    text += (
+        f"<p>{len(shut):,} of {len(segments):,} segments are too rare, for what is believed of them, to be worth a "
+        "first acceptance. They are shut out unseen, deserving or not; beliefs that borrow strength, coarser segments "
+        "or a floor on exploration would let them in.</p>"
+    )
+    header = ["group", "segments", "never start"]
+    if truths is not None:
+        header += ["deserving", "of them never start", "of their arrivals"]
+    body = []
+    for row in shut_out_at_outset(segments, truths):
+        line = [escape(row.group or "all"), f"{row.segments:,}", f"{row.shut:,}"]
+        if row.deserving is not None:
+            line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", f"{row.deserving_share_shut:.0%}"]
+        body.append(line)
+    return text + _table(header, body)
+
+
+def _figure(policies: SegmentPolicies, rows: list[Start]) -> str:
+    """Beliefs as points with 90 % intervals, the threshold as a tick, the cost as a line."""
+    order = sorted(range(len(rows)), key=lambda i: -rows[i].volume)[:MOST_DRAWN]
+    drawn = [rows[i] for i in sorted(order)]
+    left, width, step, top = 170.0, 720.0, 19.0, 26.0
+    height = top + step * len(drawn) + 30.0
+
+    def x(rate: float) -> float:
+        return left + rate * (width - left - 20.0)
+
+    lines = [f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="Beliefs and thresholds by segment">']
+    for tick in range(0, 11, 2):
+        at = x(tick / 10)
+        lines.append(f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{top - 8:g}" y2="{height - 24:g}"/>')
+        lines.append(f'<text class="soft" x="{at:.1f}" y="{height - 8:g}" text-anchor="middle">{tick * 10} %</text>')
+    for cost in sorted({row.cost for row in drawn}):
+        lines.append(
+            f'<line class="cost" x1="{x(cost):.1f}" x2="{x(cost):.1f}" y1="{top - 8:g}" y2="{height - 24:g}"/>'
+        )
+        lines.append(f'<text class="soft" x="{x(cost):.1f}" y="{top - 12:g}" text-anchor="middle">cost {cost:g}</text>')
+    for i, row in enumerate(drawn):
+        y = top + step * (i + 0.5)
+        interval = row.prior.interval(0.9)
+        needed = _threshold(policies, row.name, row.prior)
+        kind = "" if row.starts else ' class="shut"'
+        name = row.name if len(row.name) <= 24 else row.name[:23] + "…"
+        lines.append(
+            f"<g{kind}><title>{escape(row.name)}: {escape(row.reason)}</title>"
+            f'<text x="{left - 10:g}" y="{y + 4:.1f}" text-anchor="end">{escape(name)}</text>'
+            f'<line class="range" x1="{x(interval.lower):.1f}" x2="{x(interval.upper):.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<line class="need" x1="{x(needed):.1f}" x2="{x(needed):.1f}" y1="{y - 6:.1f}" y2="{y + 6:.1f}"/>'
+            f'<circle class="mean" cx="{x(row.prior.mean):.1f}" cy="{y:.1f}" r="4.5"/></g>'
+        )
+    lines.append("</svg>")
+    more = f" The {MOST_DRAWN} largest of {len(rows):,} are drawn." if len(rows) > MOST_DRAWN else ""
+    return (
+        "<h2>What is believed, and what is asked</h2>"
+        "<p>Points: the expected success rate, with the interval that holds it nine times in ten. Ticks: the rate "
+        f"above which one accepts now, below the cost by the benefit of the doubt. Red: rejected.{more}</p>"
+        f'<div class="scroll" style="padding:.6rem">{"".join(lines)}</div>'
+    )
+
+
+def _threshold(policies: SegmentPolicies, name: str, belief: Belief) -> float:
+    policy = policies[name]
+    return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
+
+
+def _fairness(groups: list[GroupFate]) -> str:
+    header = ["group", "of arrivals", "accepted", "early", "late"]
+    header += ["would succeed, rejected", "would fail, accepted", "deserving, shut out"]
+    body = []
+    for row in groups:
+        rates = (
+            row.share,
+            row.acceptance,
+            row.early,
+            row.late,
+            row.false_rejection,
+            row.false_acceptance,
+            row.shut_out,
+        )
+        body.append([escape(row.group or "all"), *(f"{rate:.1%}" for rate in rates)])
+    return (
+        "<h2>How groups fare</h2><p>Exact, at the true success rates. Early and late are the first and second half of "
+        "each segment's discounted future; shut out is the probability that a deserving segment is closed for good.</p>"
+        + _table(header, body)
+    )
+
+
+def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
+    header = ["segment", "group", "share", "volume", "volume to start", "believed", "worth", "now"]
+    body = []
+    for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
+        needed = "never" if math.isinf(row.needed) else f"{row.needed:,.1f}"
+        now = '<span class="yes">accept</span>' if row.starts else '<span class="no">reject</span>'
+        body.append(
+            [
+                escape(row.name),
+                escape(row.group),
+                f"{cell.share:.2%}",
+                f"{row.volume:,.1f}",
+                needed,
+                f"{row.prior.mean:.1%} of {row.prior.n:.3g}",
+                f"{policies.segment_value(row.name).midpoint:,.3f}",
+                now,
+            ]
+        )
+    more = f"<p class='soft'>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
+    return (
+        "<h2>All segments</h2><p>Volume: the members still to come, each counted at its discount; below the volume to "
+        f"start, learning would not pay.</p>{_table(header, body)}{more}"
+    )
+
+
+def _shrinkage(rows: Sequence[Shrinkage]) -> str:
+    header = ["segment", "prior", "own labels", "own rate", "belief", "weight of the prior"]
+    body = [
+        [
+            escape(row.cell),
+            f"{row.prior.mean:.1%} of {row.prior.n:.3g}",
+            f"{row.labels:g}",
+            "" if row.own_rate is None else f"{row.own_rate:.1%}",
+            f"{row.belief.mean:.1%} of {row.belief.n:.4g}",
+            f"{row.pull:.0%}",
+        ]
+        for row in rows[:MOST_LISTED]
+    ]
+    said = "<p>What others say of a segment, its own labels, and both together.</p>"
+    return f"<h2>Where beliefs come from</h2>{said}{_table(header, body)}"
+
+
+def _table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

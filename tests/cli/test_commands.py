@@ -149,6 +149,49 @@ def test_paper_report(run: Run, tmp_path: Path) -> None:
     assert "Proposition 3" in page
 
 
+LOANS = """region,approved,repaid
+north,1,yes
+north,1,no
+north,1,yes
+south,1,
+south,0,
+island,0,yes
+"""
+
+
+def test_fit_and_report(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text(LOANS)
+    columns = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
+    code, out, _ = run("fit", str(loans), *columns, "--cost", "0.5", "--discount", "0.9", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    found = {row["segment"]: row for row in answer["segments"]}
+    assert found["north"]["belief"] == {"n": 5.0, "s": 3.0}
+    assert found["north"]["accept"] is True
+    assert found["south"]["pending"] == 1
+    assert sum(answer["bad"].values()) == 1
+    code, out, _ = run("fit", str(loans), *columns, "--model", "shared")
+    assert code == 0
+    assert "1 row not used: an outcome on a rejection." in out
+    code, _, err = run("fit", str(loans), *columns, "--strict")
+    assert code == 2
+    assert "outcome on a rejection" in err
+    page = tmp_path / "report.html"
+    code, out, _ = run("report", str(loans), *columns, "--cost", "0.5", "--discount", "0.9", "--output", str(page))
+    assert code == 0
+    assert "north" in page.read_text()
+    assert run("report", str(loans), *columns)[0] == 2
+    assert run("fit", str(tmp_path / "nothing.csv"), *columns)[0] == 2
+
+
+def test_solve_tells_the_volume_at_which_one_would_start(run: Run) -> None:
+    _, out, _ = run("solve", "--cost", "0.8", "--discount", "0.95", "--json")
+    answer = json.loads(out)
+    assert (answer["accept"], answer["volume"]) == (False, pytest.approx(19.0))
+    assert answer["volume_to_start"] == pytest.approx(32.1, abs=0.1)
+
+
 def test_rates_and_horizons(run: Run) -> None:
     _, out, _ = run("solve", "--cost", "0.8", "--arrivals", "99", "--discount-rate", "1", "--json")
     assert json.loads(out)["objective"]["discount"] == pytest.approx(0.99)

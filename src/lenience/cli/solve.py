@@ -22,6 +22,7 @@ from lenience.cli.options import (
 )
 from lenience.cli.progress import solving
 from lenience.errors import InputError
+from lenience.objective.horizon import FiniteHorizon
 
 if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy
@@ -81,6 +82,7 @@ def answer(policy: OptimalPolicy) -> dict[str, object]:
         "value": as_dict(policy.value(prior)),
         "continuation": as_dict(policy.continuation(prior)),
         "explanation": policy.explain(prior),
+        **_volumes(policy),
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
             "proved": policy.certificate.proved,
@@ -90,13 +92,32 @@ def answer(policy: OptimalPolicy) -> dict[str, object]:
     }
 
 
+def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
+    """How many are still to come, each at its discount, and how many would make a start worthwhile."""
+    if isinstance(policy.objective, FiniteHorizon):
+        return {}
+    from lenience.segments.starting import starting_volume
+
+    discount = policy.objective.discount
+    needed = starting_volume(policy.prior, policy.objective.cost).midpoint
+    return {"volume": discount / (1.0 - discount), "volume_to_start": needed if needed < float("inf") else None}
+
+
 def print_policy(policy: OptimalPolicy) -> None:
     """The policy as a table of thresholds, with its value and what is proved."""
     out = console()
     prior, cost = policy.prior, policy.objective.cost
     out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
     out.print(policy.explain(prior))
-    out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]\n")
+    out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]")
+    volumes = _volumes(policy)
+    if volumes:
+        needed = volumes["volume_to_start"]
+        enough = "no volume makes" if needed is None else f"{needed:,.4g} make"
+        out.print(
+            f"Discounted volume still to come: {volumes['volume']:,.4g}; {enough} a start from this prior worthwhile."
+        )
+    out.print()
     grid = table()
     for heading in ("n", "accept from s", "which is p̂", "threshold cₙ", "leniency c − cₙ"):
         grid.add_column(heading, justify="right")

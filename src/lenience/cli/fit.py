@@ -1,0 +1,80 @@
+"""lenience fit: from past decisions to beliefs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.past import history_options, read_past
+
+MOST_SHOWN = 40
+
+
+@click.command(short_help="From past decisions to a belief for each segment.")
+@history_options
+@json_option
+def fit(as_json: bool, **options: Any) -> None:
+    """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and make beliefs of them.
+
+    \b
+    Example:
+      lenience fit loans.csv --segment region --accepted approved --outcome repaid
+      lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
+        --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1
+    """
+    past = read_past(**options)
+    starts = {}
+    if past.segments is not None:
+        from lenience.segments.starting import starts as find_starts
+
+        starts = {row.name: row for row in find_starts(past.segments)}
+    if as_json:
+        rows = []
+        for row, shrunk in zip(past.history.segments, past.shrinkage, strict=True):
+            entry: dict[str, Any] = {
+                **msgspec.to_builtins(row),
+                "prior": msgspec.to_builtins(shrunk.prior),
+                "belief": msgspec.to_builtins(shrunk.belief),
+            }
+            if row.segment in starts:
+                start = starts[row.segment]
+    XX
+            rows.append(entry)
+        print_json(
+            {
+                "rows": past.history.rows,
+                "bad": past.history.bad,
+                "later": past.history.later,
+                "description": past.history.describe(),
+                "segments": rows,
+            }
+        )
+        return
+    out = console()
+    out.print(past.history.describe() + "\n")
+    grid = table()
+    grid.add_column("segment")
+    headings = ["arrivals", "accepted", "labels", "pending", "own rate", "belief"]
+    if starts:
+        headings += ["volume", "to start", "now"]
+    for heading in headings:
+        grid.add_column(heading, justify="right")
+    for row, shrunk in list(zip(past.history.segments, past.shrinkage, strict=True))[:MOST_SHOWN]:
+        belief = shrunk.belief
+        line = [row.segment, f"{row.arrivals:,}", f"{row.accepted:,}", f"{row.labels:,}", f"{row.pending:,}"]
+        line += ["" if row.rate is None else f"{row.rate:.1%}", f"{belief.mean:.1%} of {belief.n:,.4g}"]
+        if row.segment in starts:
+            start = starts[row.segment]
+            needed = "never" if start.needed == float("inf") else f"{start.needed:,.3g}"
+            line += [f"{start.volume:,.3g}", needed, "accept" if start.starts else "reject"]
+        grid.add_row(*line)
+    out.print(grid)
+    if len(past.shrinkage) > MOST_SHOWN:
+        out.print(f"The first {MOST_SHOWN} of {len(past.shrinkage):,} segments; --json prints all.")
+    if starts:
+        out.print(
+            "Volume: the members still to come, each at its discount; below the volume to start, learning does not pay."
+        )

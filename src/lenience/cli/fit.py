@@ -41,7 +41,8 @@ def fit(as_json: bool, **options: Any) -> None:
             }
             if row.segment in starts:
                 start = starts[row.segment]
-    XX
+                finite = start.needed if start.needed < float("inf") else None
+                entry |= {"volume": start.volume, "volume_to_start": finite, "accept": start.starts}
             rows.append(entry)
         print_json(
             {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -11,7 +10,7 @@ from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.service.events import Choice, State
 from lenience.service.ledger import DecisionState
-from lenience.service.reasons import PrincipalReason, principal_reasons, reason
+from lenience.service.reasons import PrincipalReason, reasons
 from lenience.service.rule import Counts, SegmentRule, Verdict
 from lenience.service.specification import PolicySpecification
 
@@ -233,21 +232,11 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
     detail: str
 
 
-def when(microseconds: int) -> str:
-    """A time as ISO 8601 in UTC.
-
-    >>> when(1_700_000_000_000_000)
-    '2023-11-14T22:13:20.000000Z'
-    """
-    return datetime.fromtimestamp(microseconds // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + (
-        f".{microseconds % 1_000_000:06d}Z"
-    )
-
-
 def decision_answer(
     policy: str, version: int, rule: SegmentRule, counts: Counts, verdict: Verdict, identity: str, at: str
 ) -> DecisionAnswer:
     """The answer to a decision; counts are those before it."""
+    why, principal = reasons(rule, counts, verdict)
     return DecisionAnswer(
         id=identity,
         policy=policy,
@@ -255,8 +244,8 @@ def decision_answer(
         segment=rule.name,
         decision=verdict.decision,
         rule=verdict.rule,
-        reason=reason(rule, counts, verdict),
-        principal_reasons=principal_reasons(rule, counts, verdict),
+        reason=why,
+        principal_reasons=principal,
         probability=verdict.probability,
         belief=rule.belief(counts),
         pending=counts.pending,

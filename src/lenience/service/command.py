@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from lenience.service.chain import commitment
+from lenience.service.identity import random_hex
 from lenience.service.ledger import Ledger
 
 encoder = msgspec.json.Encoder()
@@ -81,7 +81,7 @@ def receipt(sender: Sender, answer: Answer) -> Receipt:
     """A receipt for an answer under a key; none without a key."""
     if sender.key is None:
         return NO_RECEIPT
-    salt = os.urandom(16).hex()
+    salt = random_hex(32)
     return Receipt(salt, receipt_digest(salt, sender.key, sender.request, answer.status, answer.body.decode()))
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from lenience.service import limits, schema
-from lenience.service.answers import DecisionAnswer, DecisionsAnswer, decision_answer, when
+from lenience.service.answers import DecisionAnswer, DecisionsAnswer, decision_answer
 from lenience.service.chain import draw
 from lenience.service.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.events import Decided, Shadow
@@ -92,7 +92,7 @@ class Decide:
             status = schema.PENDING if accepted else schema.REJECTED
             ledger.add_decision(DecisionState(event.id, chain.id, seq, event.version, event.at, accepted, status))
             if personal is not None:
-                ledger.add_personal(chain.id, seq, event.id, personal)
+                ledger.add_personal(chain.id, seq, personal)
         keep(ledger, self.sender, given, chain.id, seq, whole)
         return whole
 
@@ -116,7 +116,7 @@ class Decide:
         verdict = rule.decide(counts, chance)
         shadows = tuple(self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules)
         answer = decision_answer(
-            record.name, version.number, rule, counts, verdict, identity, when(ledger.now)
+            record.name, version.number, rule, counts, verdict, identity, ledger.time
         )
         personal = None
         if request.reference is not None or request.features is not None:

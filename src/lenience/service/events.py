@@ -111,10 +111,11 @@ class VersionCreated(_Event, frozen=True, tag="version", kw_only=True):
 
 
 class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
-    """A version's new state (in the policy's chain)."""
+    """A version's new state (in the policy's chain); the revision tells processes that they must look again."""
 
     number: int
     state: State
+    revision: int
 
 
 class KeyCreated(_Event, frozen=True, tag="key", kw_only=True):

@@ -6,8 +6,6 @@ by one command after the other, and written once at the end, whatever the number
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +14,9 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lenience.service import schema
 from lenience.service.chain import commitment, link
-from lenience.service.events import Event, write
+from lenience.service.events import Decided, Event, write
+from lenience.service.clock import now, when
+from lenience.service.identity import random_hex
 from lenience.service.registry import Registry
 from lenience.service.rule import Counts
 from lenience.service.store import Store
@@ -69,15 +69,23 @@ class Ledger:
     store: Store
     connection: Connection
     registry: Registry
-    now: int = field(default_factory=lambda: time.time_ns() // 1000)
+    now: int = field(default_factory=now)
     chains: dict[int, ChainState] = field(default_factory=dict)
     decisions: dict[str, DecisionState] = field(default_factory=dict)
     chain_of: dict[str, int] = field(default_factory=dict)  # of the decisions that were found
+    _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
     _personal: list[tuple[Any, ...]] = field(default_factory=list)
     _idempotency: list[tuple[Any, ...]] = field(default_factory=list)
-    _erased: list[str] = field(default_factory=list)
+    _erased: list[DecisionState] = field(default_factory=list)
+
+    @property
+    def time(self) -> str:
+        """The time of this transaction as ISO 8601."""
+        if not self._time:
+            self._time = when(self.now)
+        return self._time
 
     def lock(self, ids: Iterable[int]) -> None:
         """Lock chains and read them."""
@@ -110,7 +118,8 @@ class Ledger:
         chain.head = link(chain.head, text)
         chain.length += 1
         chain.changed = True
-        self._events.append((chain.id, chain.length, text, chain.head))
+        about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
+        self._events.append((chain.id, chain.length, text, chain.head, about))
         return chain.length
 
     def add_decision(self, state: DecisionState) -> None:
@@ -120,13 +129,13 @@ class Ledger:
             (state.id, state.chain, state.seq, state.version, state.at, int(state.accepted), state.status)
         )
 
-    def add_personal(self, chain: int, seq: int, decision: str, data: Personal) -> None:
-        """Put personal data beside the log."""
-        self._personal.append((chain, seq, decision, data.salt, data.reference, data.details))
+    def add_personal(self, chain: int, seq: int, data: Personal) -> None:
+        """Put personal data beside the log, at the place of the event that commits to it."""
+        self._personal.append((chain, seq, data.salt, data.reference, data.details))
 
-    def erase_personal(self, decision: str) -> None:
-        """Erase a decision's personal data."""
-        self._erased.append(decision)
+    def erase_personal(self, state: DecisionState) -> None:
+        """Erase a decision's personal data: its own, and the reasons of overrides."""
+        self._erased.append(state)
 
     def add_answer(self, key: str, request: str, salt: str, chain: int, seq: int, status: int, answer: str) -> None:
         """Keep the answer given under an idempotency key."""
@@ -160,8 +169,13 @@ class Ledger:
         ]
         if changed:
             connection.execute(_UPDATE_DECISION, changed)
-        if self._erased:
-            connection.execute(schema.personal.delete().where(schema.personal.c.decision_id.in_(self._erased)))
+        for state in self._erased:
+            events, personal = schema.event, schema.personal
+            after = select(events.c.seq).where((events.c.about == state.id) & (events.c.chain_id == state.chain))
+            seqs = [state.seq, *connection.execute(after).scalars()]
+            connection.execute(
+                personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs))
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +189,7 @@ class Personal:
     @classmethod
     def of(cls, reference: str | None, details: str | None) -> Personal:
         """With a new salt."""
-        return cls(os.urandom(16).hex(), reference, details)
+        return cls(random_hex(32), reference, details)
 
     @property
     def commitment(self) -> str:

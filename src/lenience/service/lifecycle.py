@@ -218,6 +218,7 @@ class ChangeState:
                 actor=self.sender.actor,
                 number=which,
                 state=state,
+                revision=chain.revision + 1,
                 receipt=given.digest if last else None,
             )
             seq = ledger.append(chain, event)

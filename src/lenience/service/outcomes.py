@@ -326,9 +326,9 @@ class Plan:
         state.accepted = self.choice == "accept"
         state.changed = True
         if self.kind == "erasure":
-            ledger.erase_personal(state.id)
+            ledger.erase_personal(state)
         if self.personal is not None:
-            ledger.add_personal(chain.id, seq, state.id, self.personal)
+            ledger.add_personal(chain.id, seq, self.personal)
 
 
 def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Plan:

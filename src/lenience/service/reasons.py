@@ -15,6 +15,19 @@ class PrincipalReason(msgspec.Struct, frozen=True):
     text: str
 
 
+def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, list[PrincipalReason]]:
+    """The reason in words and the principal reasons; the same as last time where nothing they tell of has changed."""
+    told = -1 if verdict.limit is None else counts.pending
+    said = rule.standing(counts).said
+    found = said.get((verdict.rule, told))
+    if found is None:
+        if len(said) > 1000:
+            said.clear()
+        found = (reason(rule, counts, verdict), principal_reasons(rule, counts, verdict))
+        said[verdict.rule, told] = found
+    return found  # type: ignore[no-any-return]
+
+
 def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
     """Why it was decided so, in one sentence or two."""
     prior, cost = rule.table.prior, rule.table.cost

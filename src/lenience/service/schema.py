@@ -80,7 +80,10 @@ event = Table(
     Column("seq", BigInteger, primary_key=True),
     Column("body", Text, nullable=False),
     Column("hash", String(64), nullable=False),
+    Column("about", String(36), nullable=True),  # the decision, of events that follow one
+    sqlite_with_rowid=False,
 )
+Index("event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None))
 
 decision = Table(
     "decision",
@@ -93,12 +96,13 @@ decision = Table(
     Column("accepted", SmallInteger, nullable=False),
     Column("status", String(8), nullable=False),
     Index("decision_of_chain", "chain_id", "id"),
+    sqlite_with_rowid=False,
 )
 # Those still awaited, oldest first: what expiry goes through. Decided and answered ones cost it nothing.
 Index(
     "decision_pending",
     decision.c.chain_id,
-    decision.c.at,
+    decision.c.id,
     sqlite_where=decision.c.status == PENDING,
     postgresql_where=decision.c.status == PENDING,
 )
@@ -108,10 +112,16 @@ personal = Table(
     metadata,
     Column("chain_id", Integer, primary_key=True),
     Column("seq", BigInteger, primary_key=True),
-    Column("decision_id", String(36), nullable=False, index=True),
     Column("salt", String(32), nullable=False),
-    Column("reference", String(200), nullable=True, index=True),
+    Column("reference", String(200), nullable=True),
     Column("details", Text, nullable=True),
+    sqlite_with_rowid=False,
+)
+Index(
+    "personal_reference",
+    personal.c.reference,
+    sqlite_where=personal.c.reference.is_not(None),
+    postgresql_where=personal.c.reference.is_not(None),
 )
 
 idempotency = Table(

@@ -56,7 +56,11 @@ def upgrade() -> None:
         sa.Column("seq", sa.BigInteger, primary_key=True),
         sa.Column("body", sa.Text, nullable=False),
         sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("about", sa.String(36), nullable=True),
+        sqlite_with_rowid=False,
     )
+    about = sa.text("about IS NOT NULL")
+    op.create_index("event_about", "event", ["about"], sqlite_where=about, postgresql_where=about)
     op.create_table(
         "decision",
         sa.Column("id", sa.String(36), primary_key=True),
@@ -66,17 +70,20 @@ def upgrade() -> None:
         sa.Column("at", sa.BigInteger, nullable=False),
         sa.Column("accepted", sa.SmallInteger, nullable=False),
         sa.Column("status", sa.String(8), nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_index("decision_of_chain", "decision", ["chain_id", "id"])
     op.create_table(
         "personal",
         sa.Column("chain_id", sa.Integer, primary_key=True),
         sa.Column("seq", sa.BigInteger, primary_key=True),
-        sa.Column("decision_id", sa.String(36), nullable=False, index=True),
         sa.Column("salt", sa.String(32), nullable=False),
-        sa.Column("reference", sa.String(200), nullable=True, index=True),
+        sa.Column("reference", sa.String(200), nullable=True),
         sa.Column("details", sa.Text, nullable=True),
+        sqlite_with_rowid=False,
     )
+    given = sa.text("reference IS NOT NULL")
+    op.create_index("personal_reference", "personal", ["reference"], sqlite_where=given, postgresql_where=given)
     op.create_table(
         "idempotency",
         sa.Column("key", sa.String(64), primary_key=True),

@@ -15,7 +15,7 @@ def upgrade() -> None:
     """Create the partial index."""
     awaited = sa.text("status = 'pending'")
     op.create_index(
-        "decision_pending", "decision", ["chain_id", "at"], sqlite_where=awaited, postgresql_where=awaited
+        "decision_pending", "decision", ["chain_id", "id"], sqlite_where=awaited, postgresql_where=awaited
     )
 
 

@@ -10,11 +10,14 @@ import click
 from lenience.__about__ import __version__
 
 COMMANDS = {
+    "audit": "Replay a service's log: is everything as it was decided?",
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
     "demo": "Solve the paper's example, show what is proved, and draw its figure.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
+    "keys": "Make, list and revoke the API keys of a service.",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",
     "regret": "Compare ways of exploring when rewards are not discounted.",
+    "serve": "Serve decisions over HTTP, durable and auditable.",
     "solve": "The optimal acceptance policy, proved.",
     "threshold": "The success rate above which one accepts after n observations.",
 }

@@ -25,7 +25,7 @@ from lenience.service.registry import Registry
 from lenience.service.store import Store
 
 ROLES = ("admin", "decide", "outcome", "read")
-FRESH = 2.0  # seconds for which the list of keys is believed: a key that is revoked elsewhere works so long at most
+FRESH = 0.2  # seconds for which an unknown key is not looked up again
 LOCAL = "local"  # the actor while no key exists
 
 

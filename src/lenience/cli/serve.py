@@ -6,6 +6,7 @@ import ipaddress
 import json
 import os
 import socket
+from typing import Any
 
 import click
 
@@ -28,7 +29,9 @@ database_option = click.option(
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address; others than loopback need keys.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
 @database_option
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL only).")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL only)."
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
 @json_option
 def serve(host: str, port: int, database: str, workers: int, log_requests: bool, as_json: bool) -> None:
@@ -55,24 +58,20 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
     configure_logs()
-    config = uvicorn.Config(
-        "lenience.service.http.app:from_environment",
-        factory=True,
-        workers=workers,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
     address = f"http://{shown}:{actual}"
     click.echo(json.dumps({"url": address}) if as_json else f"Serving {address} (description: {address}/openapi.json)")
-    server = uvicorn.Server(config)
+    application = "lenience.service.http.app:from_environment"
+    options: dict[str, Any] = {
+        "factory": True,
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": 10,
+    }
     if workers > 1:
-        from uvicorn.supervisors import Multiprocess
-
-        Multiprocess(config, target=server.run, sockets=[listening]).run()
+        uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
     else:
-        server.run(sockets=[listening])
+        uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
 
 
 def prepare(host: str, database: str, workers: int) -> None:

@@ -114,10 +114,10 @@ class Decide:
         # The draw rests on the chain's end and on the new id: nobody could choose either, and the audit draws again.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         verdict = rule.decide(counts, chance)
-        shadows = tuple(self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules)
-        answer = decision_answer(
-            record.name, version.number, rule, counts, verdict, identity, ledger.time
+        shadows = tuple(
+            self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules
         )
+        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time)
         personal = None
         if request.reference is not None or request.features is not None:
             details = None if request.features is None else encoder.encode(request.features).decode()
@@ -155,4 +155,3 @@ class Decide:
         return Shadow(
             version.number, verdict.decision, verdict.rule, verdict.limit, verdict.probability, verdict.threshold
         )
-

@@ -1,4 +1,4 @@
-"""Identifiers and salts. Decisions have UUIDs of version 7, which sort by time: new rows go to the end of every index."""
+"""Identifiers and salts. Decisions have UUIDs of version 7, which sort by time: new rows go to the end of indexes."""
 
 from __future__ import annotations
 

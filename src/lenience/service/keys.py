@@ -82,9 +82,7 @@ def revoke_key(store: Store, identity: str, actor: str) -> None:
             raise InputError(f"there is no key {identity!r}")
         if found.revoked_at is not None:
             raise InputError(f"the key {identity!r} is revoked already")
-        ledger.append(
-            ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity)
-        )
+        ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
         connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
         ledger.flush()
 

@@ -14,8 +14,8 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from lenience.service import schema
 from lenience.service.chain import commitment, link
-from lenience.service.events import Decided, Event, write
 from lenience.service.clock import now, when
+from lenience.service.events import Decided, Event, write
 from lenience.service.identity import random_hex
 from lenience.service.registry import Registry
 from lenience.service.rule import Counts
@@ -173,9 +173,7 @@ class Ledger:
             events, personal = schema.event, schema.personal
             after = select(events.c.seq).where((events.c.about == state.id) & (events.c.chain_id == state.chain))
             seqs = [state.seq, *connection.execute(after).scalars()]
-            connection.execute(
-                personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs))
-            )
+            connection.execute(personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs)))
 
 
 @dataclass(frozen=True, slots=True)

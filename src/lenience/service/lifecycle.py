@@ -71,8 +71,8 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
     if closed and specification.constraints.exploration_floor == 0:
         shown = ", ".join(repr(name) for name in closed[:5]) + (" …" if len(closed) > 5 else "")
         warnings.append(
-            f"{len(closed):,} of {len(stored):,} segments never start ({shown}): too rare, for their prior, to be worth "
-            "a first acceptance. A prior from history, coarser segments or an exploration floor would open them."
+            f"{len(closed):,} of {len(stored):,} segments never start ({shown}): too rare, for their prior, to be "
+            "worth a first acceptance. A prior from history, coarser segments or an exploration floor would open them."
         )
     return SolvedVersion(specification, stored, tables, warnings)
 

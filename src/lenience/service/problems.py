@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
     """A request that is not carried out."""
 
     status = 500

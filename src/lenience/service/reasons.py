@@ -25,7 +25,7 @@ def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, l
             said.clear()
         found = (reason(rule, counts, verdict), principal_reasons(rule, counts, verdict))
         said[verdict.rule, told] = found
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
@@ -51,8 +51,8 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
     if kind == CAP:
         return (
-            f"Reject for now: {counts.pending:,} outcomes are pending, and at most {rule.exposure_cap:,} may be at once; "
-            "the next outcome makes room."
+            f"Reject for now: {counts.pending:,} outcomes are pending, and at most {rule.exposure_cap:,} may be at "
+            "once; the next outcome makes room."
         )
     if kind == LIMIT:
         return (
@@ -89,7 +89,9 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
         full = f"{counts.pending:,} accepted applicants of the segment have no outcome yet, the most that is allowed."
         return [PrincipalReason("exposure_cap_reached", full)]
     if kind == LIMIT:
-        out = f"{counts.pending:,} accepted applicants of the segment have no outcome yet; at most {verdict.limit:,} may."
+        out = (
+            f"{counts.pending:,} accepted applicants of the segment have no outcome yet; at most {verdict.limit:,} may."
+        )
         below = f"Of applicants in the same segment {percent(s / n)} succeeded; the break-even is {percent(cost)}."
         return [
             PrincipalReason("exposure_limit_reached", out),

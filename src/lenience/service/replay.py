@@ -29,7 +29,9 @@ Report = Callable[[str, str], None]
 AT_A_TIME = 2_000
 
 
-def walk(connection: Connection, chain: int, start: str, label: str, report: Report) -> Iterator[tuple[Any, Event, str]]:
+def walk(
+    connection: Connection, chain: int, start: str, label: str, report: Report
+) -> Iterator[tuple[Any, Event, str]]:
     """The events of a chain with the hash before each; a break is reported where it is, and the walk goes on."""
     events = schema.event
     query = select(events).where(events.c.chain_id == chain).order_by(events.c.seq)

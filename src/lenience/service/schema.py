@@ -83,7 +83,9 @@ event = Table(
     Column("about", String(36), nullable=True),  # the decision, of events that follow one
     sqlite_with_rowid=False,
 )
-Index("event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None))
+Index(
+    "event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None)
+)
 
 decision = Table(
     "decision",

@@ -120,9 +120,9 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ] = {}
     history_cap: Positive = 20.0
     constraints: Constraints = Constraints()
-    expire_after_days: Annotated[
-        float, Meta(gt=0, le=36_500, description="When an outcome that has not come is given up")
-    ] | None = None
+    expire_after_days: (
+        Annotated[float, Meta(gt=0, le=36_500, description="When an outcome that has not come is given up")] | None
+    ) = None
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
 
     def __post_init__(self) -> None:

@@ -127,7 +127,7 @@ class StoppingTable:
         last = self.rows - 1
         if s * (self.prior.n + last) <= (self.prior.s + self._least[last] - 1) * n:
             return False
-        return self._policy().accepts(Belief(n, s))
+        return bool(self._policy().accepts(Belief(n, s)))
 
     def _policy(self) -> Any:
         import numpy as np

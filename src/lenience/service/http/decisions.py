@@ -112,7 +112,9 @@ async def correct(
     responses=documented(404, 409, 413),
     tags=["outcomes"],
 )
-async def give_up(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
+async def give_up(
+    identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomeAnswer]:
     """Give up an outcome that has not come."""
     who = sender(request.state.actor, idempotency_key, f"POST /v1/decisions/{identity}/expiry", None)
     return answered(await request.app.state.service.perform(Change(who, identity, "expiry")))
@@ -146,7 +148,13 @@ async def erase(identity: DecisionId, request: Req, idempotency_key: Idempotency
     return answered(await request.app.state.service.perform(Change(who, identity, "erasure")))
 
 
-@post("/v1/outcomes/batch", opt={"role": "outcome"}, status_code=200, responses=documented(404, 409, 413), tags=["outcomes"])
+@post(
+    "/v1/outcomes/batch",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
 async def record_outcomes(
     data: OutcomesRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
@@ -173,7 +181,9 @@ class CsvOperation(Operation):
     tags=["outcomes"],
     operation_class=CsvOperation,
 )
-async def import_outcomes(body: bytes, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomesAnswer]:
+async def import_outcomes(
+    body: bytes, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomesAnswer]:
     """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time."""
     items = read_csv(body)
     who = sender(request.state.actor, idempotency_key, "POST /v1/outcomes/import", items)
@@ -191,7 +201,9 @@ async def list_decisions(
     reference: Segment = None,
     since: Time = None,
     until: Time = None,
-    after: Annotated[str | None, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z", description="next of a page")] = None,
+    after: Annotated[
+        str | None, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z", description="next of a page")
+    ] = None,
     limit: Annotated[int, Parameter(ge=1, le=1000)] = PAGE,
 ) -> DecisionsPage:
     """Decisions, oldest first, a page at a time: give the ``next`` of a page as ``after``."""

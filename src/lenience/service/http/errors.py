@@ -33,9 +33,7 @@ log = logging.getLogger("lenience.service")
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
     """The problems an endpoint may answer with, for its description; these everywhere: 400, 401, 403, 500, 503."""
     return {
-        status: ResponseSpec(
-            ProblemAnswer, description=TITLES[status], media_type=MEDIA_TYPE, generate_examples=False
-        )
+        status: ResponseSpec(ProblemAnswer, description=TITLES[status], media_type=MEDIA_TYPE, generate_examples=False)
         for status in sorted({400, 401, 403, 500, 503, *statuses})
     }
 

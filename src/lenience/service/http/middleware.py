@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any
+from typing import Any, cast
 
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,7 +31,8 @@ class Surroundings:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        about = cast(dict[str, Any], scope)
+        if about["type"] != "http":
             await self.app(scope, receive, send)
             return
         started = time.perf_counter()
@@ -51,11 +52,11 @@ class Surroundings:
         await self.app(scope, receive, sending)
         seconds = time.perf_counter() - started
         # The template of the path, never the path itself: it may hold what should not be logged.
-        route = str(scope.get("path_template") or "unknown")
-        self.metrics.request(scope["method"], route, status, seconds)
+        route = str(about.get("path_template") or "unknown")
+        self.metrics.request(about["method"], route, status, seconds)
         if self.log_requests or status >= 500:
             fields: dict[str, Any] = {
-                "method": scope["method"],
+                "method": about["method"],
                 "route": route,
                 "status": status,
                 "milliseconds": round(seconds * 1e3, 3),

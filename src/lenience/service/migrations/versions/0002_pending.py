@@ -14,9 +14,7 @@ depends_on = None
 def upgrade() -> None:
     """Create the partial index."""
     awaited = sa.text("status = 'pending'")
-    op.create_index(
-        "decision_pending", "decision", ["chain_id", "id"], sqlite_where=awaited, postgresql_where=awaited
-    )
+    op.create_index("decision_pending", "decision", ["chain_id", "id"], sqlite_where=awaited, postgresql_where=awaited)
 
 
 def downgrade() -> None:

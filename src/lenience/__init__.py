@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lenience.belief import Belief as Belief
     from lenience.bounds import Bounds as Bounds
     from lenience.certificate import Certificate as Certificate
+    from lenience.client import Client as Client
+    from lenience.client import ServiceError as ServiceError
     from lenience.errors import InputError as InputError
     from lenience.errors import TooLargeError as TooLargeError
     from lenience.gittins import gittins_index as gittins_index
@@ -41,6 +43,7 @@ _HOME = {
     "Bounds": "bounds",
     "Certificate": "certificate",
     "Characteristics": "study.characteristics",
+    "Client": "client",
     "Constant": "policy.constant",
     "Discounted": "objective.discounted",
     "ExploreThenExploit": "policy.explore_exploit",
@@ -51,6 +54,7 @@ _HOME = {
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
     "Policy": "policy.protocol",
+    "ServiceError": "client",
     "TooLargeError": "errors",
     "characteristics": "study.characteristics",
     "evaluate": "study.evaluate",

@@ -21,7 +21,10 @@ bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks
 
 figures: $(READY)
-	$(BIN)/python docs/make_figures.py
+	$(BIN)/lenience plot values --output docs/figures/values.png
+	$(BIN)/lenience plot thresholds --output docs/figures/thresholds.png
+	$(BIN)/lenience plot characteristics --output docs/figures/characteristics.png
+	$(BIN)/lenience plot regret --cost 0.6 --most 10000 --output docs/figures/regret.png
 
 $(READY): pyproject.toml src/lenience/__about__.py
 	$(PYTHON) -m venv .venv

@@ -75,3 +75,45 @@ def horizon_value(n0: float, s0: float, c: float, gamma: float, horizon: int) ->
                 fresh[k][j] = max(accept, gamma * value[k][j])
         value = fresh
     return value[0][0]
+
+
+def late_values(
+    n0: float, s0: float, c: float, arrivals: float, rate: float, resolve: float, rows: int, cap: int
+) -> tuple[Any, Any, list[list[tuple[float, float]]]]:
+    """Lower and upper values at (n₀, s₀) by number pending when labels come late: all states, no band, in V itself.
+
+    The last item holds, for the first state by number pending below the cap, bounds of what accepting gains over
+    rejecting.
+    """
+    g = arrivals / rate
+    j = np.arange(rows + 1)
+    good = (s0 + j) / (n0 + rows)
+    lower = np.tile(np.maximum(good - c, 0.0) * g, (cap + 1, 1))
+    upper = np.tile(np.array([knowing(n0 + rows, s0 + i, c) for i in j]) * g, (cap + 1, 1))
+    gains: list[list[tuple[float, float]]] = []
+    for k in range(rows - 1, -1, -1):
+        p = (s0 + j[: k + 1]) / (n0 + k)
+        late_low = p * lower[:, 1 : k + 2] + (1 - p) * lower[:, : k + 1]
+        late_high = p * upper[:, 1 : k + 2] + (1 - p) * upper[:, : k + 1]
+        low, high = np.empty((cap + 1, k + 1)), np.empty((cap + 1, k + 1))
+        gain = []
+        for m in range(cap, -1, -1):
+            labels = m * resolve
+            wait_low = labels * late_low[m - 1] if m else 0.0 * p
+            wait_high = labels * late_high[m - 1] if m else 0.0 * p
+            reject_low, reject_high = wait_low / (rate + labels), wait_high / (rate + labels)
+            if m == cap:
+                accept_low = (arrivals * (p - c) + wait_low) / (rate + labels)
+                accept_high = (arrivals * (p - c + late_high[cap]) + wait_high) / (rate + arrivals + labels)
+            else:
+                accept_low = (arrivals * (p - c + low[m + 1]) + wait_low) / (rate + arrivals + labels)
+                accept_high = (arrivals * (p - c + high[m + 1]) + wait_high) / (rate + arrivals + labels)
+                gain.append(
+                    (
+                        float(low[m + 1][0] + p[0] - c - reject_high[0]),
+                        float(high[m + 1][0] + p[0] - c - reject_low[0]),
+                    )
+                )
+            low[m], high[m] = np.maximum(accept_low, reject_low), np.maximum(accept_high, reject_high)
+        lower, upper, gains = low, high, [gain[::-1]]
+    return lower[:, 0], upper[:, 0], gains

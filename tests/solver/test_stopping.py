@@ -62,6 +62,17 @@ def test_enclosures_hold_in_extended_precision(prior: tuple[float, float], cost:
     assert found.continuation.width < 1e-12
 
 
+@settings(max_examples=60)
+@given(priors, costs, st.floats(0.1, 0.7), st.integers(0, 6))
+def test_a_short_look_ahead_still_encloses(
+    prior: tuple[float, float], cost: float, discount: float, look_ahead: int
+) -> None:
+    found = solve_discounted(*prior, cost, discount, 1, 1e-9, look_ahead)
+    lower, upper = continuation(*prior, cost, discount, 120)
+    assert found.continuation.lower <= upper + 1e-13
+    assert found.continuation.upper >= lower - 1e-13
+
+
 @settings(max_examples=10)
 @given(priors, costs, st.sampled_from([0.999, 0.9995, 0.9999]))
 def test_bellman_holds_where_no_oracle_reaches(prior: tuple[float, float], cost: float, discount: float) -> None:

@@ -1,0 +1,131 @@
+"""Late labels: the certified solve beside the plain recursion, and problems too large for the plain one.
+
+`python -m benchmarks.delayed limit-cost [seconds] [seed]` measures instead, over random problems, what is lost by
+taking the first rejection for the exposure limit.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+
+import numpy as np
+
+from benchmarks.measure import best, peak_memory, report, seconds
+from lenience import Belief
+from lenience.objective.delayed import Delayed
+from lenience.policy.exposure import ExposurePolicy
+from lenience.solver.compiled import compiled
+from lenience.study.delay import limit_cost
+
+PRIOR = Belief(2, 1)
+
+
+@compiled
+def plain(cost: float, arrivals: float, rate: float, resolve: float, rows: int, cap: int) -> float:
+    """The recursion as it stands: one-sided, every belief and every number pending, from Beta(1, 1)."""
+    g = arrivals / rate
+    value = np.zeros((rows + 2, cap + 1))
+    for j in range(rows + 1):
+        value[j, :] = max((1.0 + j) / (2.0 + rows) - cost, 0.0) * g
+    fresh = np.zeros((rows + 2, cap + 1))
+    for k in range(rows - 1, -1, -1):
+        for j in range(k + 1):
+            p = (1.0 + j) / (2.0 + k)
+            for m in range(cap, -1, -1):
+                late = 0.0
+                if m > 0:
+                    late = m * resolve * (p * value[j + 1, m - 1] + (1.0 - p) * value[j, m - 1])
+                reject = late / (rate + m * resolve)
+                more = fresh[j, m + 1] if m < cap else 0.0
+                total = rate + arrivals + m * resolve
+                if m == cap:
+                    total = rate + m * resolve
+                accept = (arrivals * (p - cost + more) + late) / total
+                fresh[j, m] = max(accept, reject)
+        value, fresh = fresh, value
+    return float(value[0, 0])
+
+
+def main() -> None:
+    """Measure and print."""
+    problem = Delayed(cost=0.8, arrivals=200, discount_rate=0.1, label_delay=1)
+    found: list[float] = []
+    plainly = best(lambda: found.append(plain(0.8, 200.0, 0.1, 1.0, 1200, 900)), repeats=2)
+    kept: list[ExposurePolicy] = []
+    certified = best(lambda: kept.append(problem.solve(PRIOR)), repeats=5)
+    loose = best(lambda: problem.solve(PRIOR, tolerance=1e-4), repeats=5)
+    proof = kept[-1].certificate
+    code = (
+        "from lenience import Belief\nfrom lenience.objective.delayed import Delayed\n"
+        "policy = Delayed(cost=0.8, arrivals={arrivals}, discount_rate=0.1, label_delay=1)"
+        ".solve(Belief(2, 1), tolerance={tolerance})"
+    )
+    nothing = peak_memory(
+        "from lenience import Belief\nfrom lenience.objective.delayed import Delayed\n"
+        "Delayed(cost=0.8, arrivals=5, discount_rate=0.5, label_delay=1).solve(Belief(2, 1), tolerance=1e-2)"
+    )
+    rows = [
+        ["plain, 1,200 rows, 900 pending, no bound", seconds(plainly), f"{found[-1]:.4f}", "?", ""],
+        [
+            f"certified, {proof.look_ahead:,} rows, {proof.pending_cap} pending",
+            seconds(certified),
+            f"[{proof.value.lower:.6f}, {proof.value.upper:.6f}]",
+            f"{proof.relative_gap:.1e}",
+            f"{peak_memory(code.format(arrivals=200, tolerance=1e-6)):.0f} MB",
+        ],
+        ["the same to 1e-4", seconds(loose), "", "< 1e-4", ""],
+    ]
+    for arrivals, tolerance in ((1000, 1e-5), (1000, 1.5e-6), (5000, 1e-3)):
+        start = time.perf_counter()
+        large = Delayed(0.8, arrivals, 0.1, 1).solve(PRIOR, tolerance=tolerance).certificate
+        taken = time.perf_counter() - start
+        rows.append(
+            [
+                f"{arrivals:,} a year, {large.look_ahead:,} rows, {large.pending_cap:,} pending",
+                seconds(taken),
+                f"[{large.value.lower:.4f}, {large.value.upper:.4f}], best {large.estimate:.4f}",
+                f"{large.relative_gap:.1e}",
+                f"{peak_memory(code.format(arrivals=arrivals, tolerance=tolerance)):.0f} MB",
+            ]
+        )
+    report(
+        f"Labels after a year, 200 arrivals a year unless said, money at 10 %, c = 0.8, Beta(1, 1) "
+        f"(a process that solves next to nothing: {nothing:.0f} MB)",
+        ["", "time", "value at the prior", "relative gap", "peak memory"],
+        rows,
+    )
+
+
+def measure_limit_cost(budget: float, seed: int) -> None:
+    """What the first rejection costs as a limit, over random problems for so many seconds."""
+    draw = random.Random(seed)
+    end = time.perf_counter() + budget
+    worst, cases, resuming = 0.0, 0, 0
+    while time.perf_counter() < end:
+        cost, rate = draw.choice((0.3, 0.5, 0.6, 0.7, 0.8, 0.9)), draw.choice((0.05, 0.1, 0.2, 0.5))
+        arrivals = rate * 10 ** draw.uniform(0.8, 2.5)
+        delay = 10 ** draw.uniform(-1.5, 1) / arrivals * draw.choice((1, 5, 20))
+        n = draw.randint(1, 12)
+        prior = Belief(n, n * cost * draw.choice((0.7, 0.8, 0.9, 0.95)))
+        problem = Delayed(cost, arrivals, rate, delay)
+        if problem.enclose(prior, tolerance=1e-4)[0].lower < 1e-6:
+            continue
+        found = limit_cost(problem, prior, 3e-8)
+        cases += 1
+        resuming += found.lower > 0
+        if found.lower > worst:
+            worst = found.lower
+            print(f"{found.lower:.2e} … {found.upper:.2e} at {problem}, {prior}")
+    print(
+        f"{cases} problems, the first rejection is not the optimum in {resuming} of them; at worst it costs {worst:.2e}"
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["limit-cost"]:
+        words = [*sys.argv[2:], "60", "0"]
+        measure_limit_cost(float(words[0]), int(words[1]) if len(sys.argv) > 3 else 0)
+    else:
+        main()

@@ -1,0 +1,155 @@
+"""The figures of late labels: value against the mean delay, and the map of exposure limits.
+
+matplotlib is imported only when a figure is drawn, and nothing is shown on a screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lenience.belief import Belief
+from lenience.errors import InputError, whole
+from lenience.policy.exposure import ExposurePolicy
+from lenience.policy.pending import UNLIMITED
+from lenience.study.delay import BLIND, OPTIMAL, DelayValue
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which remain distinct for the colour-blind.
+COLOURS = ("#0072b2", "#d55e00", "#999999", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#1f2933")
+MARKERS = ("o", "s", "x", "^", "v", "D", "P", "*")
+
+
+def value_against_delay(
+    rows: Sequence[DelayValue], without_delay: float | None = None, title: str | None = None
+) -> Figure:
+    """The value of each policy against the mean label delay (a logarithmic axis, in years).
+
+    ``without_delay`` is the optimum if labels came at once, drawn as a line.
+    """
+    figure, axes = _figure(7.6, 4.6)
+    names = list(dict.fromkeys(row.policy for row in rows))
+    delays = sorted({row.label_delay for row in rows})
+    for position, name in enumerate(names):
+        mine = sorted((row for row in rows if row.policy == name), key=lambda row: row.label_delay)
+        heavy = name in (OPTIMAL, BLIND)
+        axes.plot(
+            [row.label_delay for row in mine],
+            [row.value.midpoint for row in mine],
+            color=COLOURS[position % len(COLOURS)],
+            marker=MARKERS[position % len(MARKERS)],
+            markersize=5.5 if heavy else 4.5,
+            linewidth=2.2 if heavy else 1.3,
+            label=name,
+            zorder=3 if heavy else 2,
+        )
+    if without_delay is not None:
+        axes.axhline(without_delay, color="#1f2933", linewidth=1, linestyle=":", label="optimum, labels at once")
+    axes.axhline(0, color="#1f2933", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_xticks(delays, [_duration(delay) for delay in delays])
+    axes.minorticks_off()
+    axes.set_xlabel("mean delay of a label")
+    axes.set_ylabel("value before the first arrival\n(units of one success)")
+    if title:
+        axes.set_title(title, loc="left", fontsize=11)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
+    return figure
+
+
+def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, title: str | None = None) -> Figure:
+    """The exposure limits over belief size n (logarithmic, to ``most``) and success rate p̂.
+
+    The states of one lattice lie so far apart at small n that a picture of them is a sawtooth. So the problem is
+    solved on several lattices, shifted by a fraction of an observation, as far ahead as the policy was.
+    """
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    figure, axes = _figure(8.0, 4.8)
+    cost = policy.objective.cost
+    rows = min(whole("most", most, least=2), policy.certificate.look_ahead // 2)
+    count = whole("lattices", lattices, least=1)
+    sizes = np.unique(np.round(np.geomspace(1, rows, 240)).astype(int))
+    rates = np.linspace(max(0.0, cost - 0.45), min(1.0, cost + 0.08), 600)
+    steps = (0, 1, 2, 3, 5, 10, 20, 50)
+    grid = np.zeros((rates.size, sizes.size))
+    nearest = np.full(grid.shape, np.inf)
+    for shift in range(count):
+        start = Belief(n=1, s=(shift + 0.5) / count)
+        found = policy.objective.solve(
+            start,
+            rows=rows,
+            tolerance=1e-4,
+            pending_cap=policy.certificate.pending_cap,
+            look_ahead=policy.certificate.look_ahead,
+            seconds=600,
+        )
+        for column, n in enumerate(sizes):
+            # Each rate takes the colour of the nearest belief on any lattice.
+            good = start.s + np.clip(np.rint(rates * n - start.s), 0, n - 1)
+            limits = found.exposure(float(n), good)
+            apart = np.abs(good - rates * n)
+            closer = apart < nearest[:, column]
+            nearest[closer, column] = apart[closer]
+            grid[closer, column] = np.where(limits == UNLIMITED, 1e9, limits)[closer]
+    grid[rates >= cost] = 1e9
+    colours = ("#d9d9d9", "#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fff7d1")
+    norm = BoundaryNorm([*steps, 1e6, 2e9], len(colours))
+    edges = np.concatenate((sizes - 0.5, [sizes[-1] + 0.5]))
+    edges[0] = 0.8
+    height = (rates[1] - rates[0]) / 2
+    heights = np.concatenate((rates - height, [rates[-1] + height]))
+    picture = axes.pcolormesh(edges, heights, grid, cmap=ListedColormap(colours), norm=norm, rasterized=True)
+    axes.axhline(cost, color="#d55e00", linewidth=1.2, linestyle="--")
+    axes.annotate(
+        f"break-even c = {cost:g}",
+        (edges[-1], cost),
+        xytext=(-4, 4),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=9,
+        color="#b34700",
+    )
+    axes.set_xscale("log")
+    axes.set_ylim(rates[0], rates[-1])
+    axes.set_xlabel("belief size n (labels seen, the prior's included)")
+    axes.set_ylabel("success rate p̂ of the belief")
+    axes.grid(visible=False)
+    bar = figure.colorbar(picture, ax=axes, spacing="uniform", pad=0.02)
+    places = [*steps, 1e6, 2e9]
+    bar.set_ticks([(low + high) / 2 for low, high in pairwise(places)])
+    bar.set_ticklabels(["0", "1", "2", "3–4", "5–9", "10–19", "20–49", "50 or more", "no limit"])
+    bar.ax.tick_params(length=0)
+    bar.set_label("accept while fewer than this many are pending")
+    if title:
+        axes.set_title(title, loc="left", fontsize=11)
+    return figure
+
+
+def _duration(years: float) -> str:
+    for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week"), (1 / 365, "day")):
+        count = years / size
+        if count > 0.995:
+            return f"{count:.3g}\n{unit}{'' if abs(count - 1) < 0.005 else 's'}"
+    return f"{years * 365:.2g}\ndays"
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as error:
+        raise InputError("figures need matplotlib: install lenience[plot]") from error
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot(1, 1, 1)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+    return figure, axes

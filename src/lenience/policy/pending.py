@@ -1,0 +1,112 @@
+"""Policies that look at what is pending, to compare the exposure limits with.
+
+``Blind`` is a policy for labels that come at once, used as if they did: it does not look at what is pending. ``Capped``
+accepts where such a policy does, but only while fewer than a fixed number are pending.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.errors import real, whole
+from lenience.policy.protocol import Policy
+
+UNKNOWN = -1  # a ``steady_limit`` that is not promised
+UNLIMITED = np.iinfo(np.int64).max
+
+
+@runtime_checkable
+class PendingPolicy(Protocol):
+    """A policy that looks at the belief and at the number pending."""
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        """The probability of accepting the next individual, for arrays that broadcast."""
+
+    @property
+    def steady_limit(self) -> int | None:
+        """What happens wherever p̂ ≥ c: accept while fewer than this many are pending (None: always; −1: unknown)."""
+
+    def stop_floor(self, n: float) -> float:
+        """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
+
+
+class Blind(msgspec.Struct, frozen=True):
+    """Accept as ``policy`` says, whatever is pending; ``cost`` tells where it always accepts (p̂ ≥ c).
+
+    >>> from lenience.policy.greedy import Greedy
+    >>> Blind(Greedy(0.8), cost=0.8).acceptance(10, [8, 9], pending=[500, 500])
+    array([0., 1.])
+    """
+
+    policy: Policy
+    cost: float
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "cost", real("cost", self.cost, above=0, below=1))
+
+    @property
+    def steady_limit(self) -> int | None:
+        """No limit above the cost, if the policy never stops there."""
+        return None if self.policy.stop_ceiling <= self.cost else UNKNOWN
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        """The probability of accepting the next individual, for arrays that broadcast."""
+        probability = self.policy.acceptance(n, s)
+        return np.broadcast_to(probability, np.broadcast_shapes(probability.shape, np.shape(pending)))
+
+    def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
+        """The limits at many beliefs at once: none where the policy accepts, 0 elsewhere."""
+        return np.where(self.policy.acceptance(n, s) > 0.5, UNLIMITED, 0)
+
+    def stop_floor(self, n: float) -> float:
+        """A rate at or below which nobody is accepted at belief size n."""
+        return self.policy.stop_floor(n)
+
+
+class Capped(msgspec.Struct, frozen=True):
+    """Accept as ``policy`` says, but only while fewer than ``cap`` are pending.
+
+    Where p̂ ≥ ``cost`` the cap does not hold, unless ``everywhere``. ``cap=1, everywhere=True`` waits for every label
+    before it accepts again.
+
+    >>> from lenience.policy.constant import Constant
+    >>> Capped(Constant(1.0), cost=0.8, cap=3).acceptance(10, 7, pending=[0, 2, 3])
+    array([1., 1., 0.])
+    """
+
+    policy: Policy
+    cost: float
+    cap: int
+    everywhere: bool = False
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "cost", real("cost", self.cost, above=0, below=1))
+        msgspec.structs.force_setattr(self, "cap", whole("cap", self.cap, least=1))
+
+    @property
+    def steady_limit(self) -> int | None:
+        """The cap if it holds everywhere; otherwise none, if the policy never stops above the cost."""
+        if self.policy.stop_ceiling > self.cost:
+            return UNKNOWN
+        return self.cap if self.everywhere else None
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        """The probability of accepting the next individual, for arrays that broadcast."""
+        room = np.asarray(pending) < self.cap
+        if not self.everywhere:
+            room = room | (np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12))
+        return np.where(room, self.policy.acceptance(n, s), 0.0)
+
+    def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
+        """The limits at many beliefs at once: where the policy accepts, the cap or (p̂ ≥ c) none; 0 elsewhere."""
+        good = np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12)
+        limit = np.where(good & (not self.everywhere), UNLIMITED, self.cap)
+        return np.where(self.policy.acceptance(n, s) > 0.5, limit, 0)
+
+    def stop_floor(self, n: float) -> float:
+        """A rate at or below which nobody is accepted at belief size n."""
+        return self.policy.stop_floor(n)

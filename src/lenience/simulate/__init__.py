@@ -1,0 +1,1 @@
+"""Worlds that draw individuals, and the runner that puts policies through them."""

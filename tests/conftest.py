@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # the oracles are imported by name
+
+if TYPE_CHECKING:
+    from serving import Postgres
 
 # Compilation makes a first example slow; the machines are noisy; the same examples every time.
 settings.register_profile(
@@ -17,3 +23,30 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("lenience")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, started when the first test needs it."""
+    from serving import Postgres
+
+    server = Postgres()
+    yield server
+    server.server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """Makes empty databases: every test that uses it runs on SQLite and on PostgreSQL."""
+    from serving import sqlite_file
+
+    if request.param == "sqlite":
+        return lambda: sqlite_file(tmp_path)
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.database
+
+
+@pytest.fixture
+def database(new_database: Callable[[], str]) -> str:
+    """An empty database."""
+    return new_database()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 PAGE = 100
+VALUES_SECONDS = 5.0  # spent on the values of a policy's segments
 EXPORT = 5_000  # rows read at a time
 
 
@@ -82,7 +84,7 @@ class Queries:
             ]
         )
 
-    def policy(self, name: str, number: int | None = None, values: bool = True) -> PolicyView:
+    def policy(self, name: str, number: int | None = None) -> PolicyView:
         """A policy: its segments under the version asked for, the active one, or the newest."""
         with self._store.read() as connection:
             record = self._registry.load(connection, name)
@@ -92,6 +94,7 @@ class Queries:
             version = self._registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
         counts = {row.segment: Counts(*row[6:11]) for row in chains}
+        until = time.monotonic() + VALUES_SECONDS
         return PolicyView(
             name=name,
             created_at=when(record.created_at),
@@ -99,7 +102,7 @@ class Queries:
             version=shown,
             state=record.states[shown],
             specification=version.specification,
-            segments=[self._segment(version, one, counts[one], values) for one in version.rules],
+            segments=[self._segment(version, one, counts[one], until) for one in version.rules],
         )
 
     def decision(self, identity: str) -> DecisionView:
@@ -138,7 +141,7 @@ class Queries:
             status=row.status,
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
-            value_of_continuing=going_on if going_on is not None else value,
+            value_of_continuing=going_on,
             would_have_changed=what_would_change(rule, counts, verdict),
             shadows=[
                 ShadowView(one.version, one.decision, one.rule, one.threshold, one.limit, one.probability)
@@ -177,8 +180,9 @@ class Queries:
                 writer.write_table(pa.Table.from_pylist(part, schema=schema_))
         return sink.getvalue()
 
-    def _segment(self, version: Version, name: str, counts: Counts, values: bool) -> SegmentView:
+    def _segment(self, version: Version, name: str, counts: Counts, until: float) -> SegmentView:
         rule = version.rules[name]
+        values = time.monotonic() < until  # many segments, or discounts near 1: the rest have no value shown
         verdict = rule.decide(counts, 1.0)
         return SegmentView(
             name=name,

@@ -129,6 +129,13 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         if self.segments and self.features:
             raise InputError("a policy must have segments or features, not both")
 
+    @property
+    def expiry_days(self) -> float | None:
+        """When an outcome that has not come is given up: as given, or with late labels after three mean delays."""
+        if self.expire_after_days is None and isinstance(self.objective, DelayedSpec):
+            return 3 * 365.25 * self.objective.label_delay
+        return self.expire_after_days
+
     def problems(self) -> list[SegmentProblem]:
         """Each segment's own problem."""
         given = [SegmentSpec(name) for name in names_of(self.features)] if self.features else list(self.segments)

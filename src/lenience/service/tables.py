@@ -22,13 +22,14 @@ import msgspec
 from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.certificate import Certificate
-from lenience.errors import InputError
+from lenience.errors import InputError, TooLargeError
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.service import limits
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
+VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
 
 
@@ -90,7 +91,7 @@ class StoppingTable:
             return least if least <= outcomes else None
         return None
 
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds, Bounds | None]:
+    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for."""
         policy = self._policy()
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
@@ -179,10 +180,17 @@ class ExposureTable:
         least = int(self._first[outcomes])
         return least if least <= outcomes else None
 
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds, Bounds | None]:
-        """The value from here on, before the next arrival; solved for."""
+    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+        """The value from here on, before the next arrival; solved for, or nothing if that would take long."""
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
-        return self.policy.value(belief, pending), None
+        if belief == self.prior and pending < len(self.policy.lower):
+            found = self.policy.value(belief, pending)
+        else:
+            try:
+                found = self.policy.objective.enclose(belief, pending, VALUE_TOLERANCE, VALUE_SECONDS)[0]
+            except TooLargeError:
+                return None, None
+        return found, found
 
     @property
     def statement(self) -> str:
@@ -231,10 +239,8 @@ def load(text: str) -> SolvedTable:
 
 
 def _solve_delayed(problem: DelayedSpec, prior: Belief) -> str:
-    try:
-        from lenience.objective.delayed import Delayed
-    except ImportError:
-        raise InputError("this installation of lenience has no objective of type 'delayed'") from None
+    from lenience.objective.delayed import Delayed
+
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
     policy = objective.solve(prior, seconds=limits.SOLVE_SECONDS)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()

@@ -85,7 +85,7 @@ class Service:
                 continue
             with self.store.read() as connection:
                 record = self.registry.load(connection, entry.name)
-            days = None if record.active is None else record.active.specification.expire_after_days
+            days = None if record.active is None else record.active.specification.expiry_days
             if days is None:
                 continue
             before = now() - int(days * 86_400 * 1_000_000)

@@ -32,18 +32,18 @@ def postgres() -> Iterator[Postgres]:
 
     server = Postgres()
     yield server
-    server.server.stop()
+    server.remove()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
-    """Makes empty databases: every test that uses it runs on SQLite and on PostgreSQL."""
+    """Makes an empty database: every test that uses it runs on SQLite and on PostgreSQL."""
     from serving import sqlite_file
 
     if request.param == "sqlite":
         return lambda: sqlite_file(tmp_path)
     server: Postgres = request.getfixturevalue("postgres")
-    return server.database
+    return server.emptied
 
 
 @pytest.fixture

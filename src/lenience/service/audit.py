@@ -109,7 +109,7 @@ class _Audit:
 
     def _solved(self) -> None:
         query = select(schema.solved)
-        for row in self.connection.execution_options(yield_per=20).execute(query):
+        for row in self.connection.execute(query.execution_options(yield_per=20)):
             if sha256(row.body.encode()).hexdigest() != row.digest:
                 self.report(f"solved table {row.digest}", "it is not what its digest says")
             else:
@@ -225,6 +225,8 @@ class _Audit:
         if row is None:
             self.report(where, "its row is missing")
             return
+        if (row.segment, row.policy_id is None) != (segment, policy is None):
+            self.report(where, "it is filed under another policy or segment")
         if (row.length, row.head) != (length, head):
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
         if Counts(*row[6:11]) != counts:
@@ -249,7 +251,7 @@ class _Audit:
         kept, events = schema.idempotency, schema.event
         joined = kept.outerjoin(events, (kept.c.chain_id == events.c.chain_id) & (kept.c.seq == events.c.seq))
         query = select(kept, events.c.body).select_from(joined)
-        for row in self.connection.execution_options(yield_per=500).execute(query):
+        for row in self.connection.execute(query.execution_options(yield_per=500)):
             where = f"kept answer {row.key}"
             event = None if row.body is None else read(row.body)
             digest = receipt_digest(row.salt, row.key, row.request, row.status, row.answer)

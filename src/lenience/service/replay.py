@@ -36,24 +36,25 @@ def walk(
     events = schema.event
     query = select(events).where(events.c.chain_id == chain).order_by(events.c.seq)
     previous, expected = start, 1
-    for row in connection.execution_options(yield_per=AT_A_TIME).execute(query):
-        where = f"event {row.seq} of {label}"
-        if row.seq != expected:
-            report(where, f"events {expected} to {row.seq - 1} are missing" if row.seq > expected else "out of order")
-            expected = row.seq
-        if link(previous, row.body) != row.hash:
-            report(where, "its hash does not follow from its text and the event before it")
-        try:
-            event = read(row.body)
-        except msgspec.MsgspecError:
-            report(where, "its text cannot be read")
-            return
-        about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
-        if row.about != about:
-            report(where, f"it is filed under the decision {row.about!r}, not {about!r}")
-        yield row, event, previous
-        previous = row.hash
-        expected += 1
+    with connection.execute(query.execution_options(yield_per=AT_A_TIME)) as rows:
+        for row in rows:
+            where = f"event {row.seq} of {label}"
+            if row.seq != expected:
+                report(where, f"events {expected} to {row.seq - 1} are missing" if row.seq > expected else "out of order")
+                expected = row.seq
+            if link(previous, row.body) != row.hash:
+                report(where, "its hash does not follow from its text and the event before it")
+            try:
+                event = read(row.body)
+            except msgspec.MsgspecError:
+                report(where, "its text cannot be read")
+                return
+            about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
+            if row.about != about:
+                report(where, f"it is filed under the decision {row.about!r}, not {about!r}")
+            yield row, event, previous
+            previous = row.hash
+            expected += 1
 
 
 @dataclass(slots=True)
@@ -198,7 +199,7 @@ class SegmentReplay:
         decisions = schema.decision
         seen = 0
         query = select(decisions).where(decisions.c.chain_id == chain)
-        for row in connection.execution_options(yield_per=AT_A_TIME).execute(query):
+        for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
             life = self.lives.get(row.id)
             if life is None:
                 self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
@@ -219,7 +220,7 @@ class SegmentReplay:
         personal = schema.personal
         waiting = dict(self.commitments)
         query = select(personal).where(personal.c.chain_id == chain)
-        for row in connection.execution_options(yield_per=AT_A_TIME).execute(query):
+        for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
             where = f"personal data at event {row.seq} of {self.label}"
             digest = waiting.pop(row.seq, None)
             if digest is None:

@@ -71,18 +71,28 @@ class Postgres:
     def kill(self) -> None:
         """Kill it as a power failure would."""
         process = self.server.get_postmaster_info().process
+        if not _runs(process):
+            return
         children = process.children(recursive=True)
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         for child in children:
             with suppress(psutil.NoSuchProcess):  # it went with its parent
                 child.kill()
         for gone in (process, *children):
             while _runs(gone):
                 time.sleep(0.01)
+        # Where nobody buries the dead, the server's starter takes a zombie for a running server.
+        (Path(self.folder) / "postmaster.pid").unlink(missing_ok=True)
 
     def start(self) -> None:
         """Start it again."""
-        self.server.ensure_postgres_running()
+        for attempt in range(5):
+            try:
+                self.server.ensure_postgres_running()
+                return
+            except subprocess.SubprocessError:  # a busy machine: recovery took longer than it waits
+                if attempt == 4:
+                    raise
 
     def remove(self) -> None:
         """End it, and throw its data away."""

@@ -81,8 +81,9 @@ class Postgres:
         for gone in (process, *children):
             while _runs(gone):
                 time.sleep(0.01)
-        # Where nobody buries the dead, the server's starter takes a zombie for a running server.
-        (Path(self.folder) / "postmaster.pid").unlink(missing_ok=True)
+        # Where nobody buries the dead, a zombie is taken for a running server because of the files it left.
+        for left in [*Path(self.folder).glob(".s.PGSQL.*"), Path(self.folder) / "postmaster.pid"]:
+            left.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Start it again."""

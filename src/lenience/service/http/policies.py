@@ -27,7 +27,7 @@ async def create_policy(
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
     who = sender(request.state.actor, idempotency_key, "POST /v1/policies", data)
-    solved = await service.ask(lambda: solve_version(data))
+    solved = await service.solve(lambda: solve_version(data))
     return answered(await service.perform(CreateVersion(who, solved)))
 
 

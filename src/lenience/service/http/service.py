@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from sqlalchemy import delete
@@ -46,6 +47,8 @@ class Service:
         self._done: list[tuple[asyncio.Future[Answer], Result]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
+        # One solve at a time, so that a long one keeps no reader waiting.
+        self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
         self.writer = Writer(self.store, self.registry, after=self._tell)
 
     async def start(self) -> None:
@@ -63,6 +66,7 @@ class Service:
         await asyncio.gather(*self._chores, return_exceptions=True)
         await asyncio.to_thread(self.writer.close)
         self._wake()
+        self.solver.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
     async def perform(self, command: Command) -> Answer:
@@ -73,6 +77,10 @@ class Service:
         if self._done:
             self._wake()  # refused at once
         return await future
+
+    async def solve(self, work: Callable[[], Found]) -> Found:
+        """Solve something, after what is being solved."""
+        return await asyncio.get_running_loop().run_in_executor(self.solver, work)
 
     async def ask(self, question: Callable[[], Found]) -> Found:
         """Ask the database in another thread."""

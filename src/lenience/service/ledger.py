@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, select
 
 from lenience.service import schema
 from lenience.service.chain import commitment, link
@@ -21,17 +21,7 @@ from lenience.service.registry import Registry
 from lenience.service.rule import Counts
 from lenience.service.store import Store
 
-_COUNTS = ("arrivals", "accepted", "pending", "successes", "failures")
-_UPDATE_CHAIN = (
-    update(schema.chain)
-    .where(schema.chain.c.id == bindparam("chain"))
-    .values({name: bindparam(f"new_{name}") for name in ("revision", "length", "head", *_COUNTS)})
-)
-_UPDATE_DECISION = (
-    update(schema.decision)
-    .where(schema.decision.c.id == bindparam("decision"))
-    .values(status=bindparam("new_status"), accepted=bindparam("new_accepted"))
-)
+_CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures")
 
 
 @dataclass(slots=True)
@@ -92,8 +82,7 @@ class Ledger:
         wanted = sorted(set(ids) - self.chains.keys())
         if not wanted:
             return
-        query = select(schema.chain).where(schema.chain.c.id.in_(wanted)).order_by(schema.chain.c.id).with_for_update()
-        for row in self.connection.execute(query):
+        for row in self.store.lock(self.connection, schema.chain, wanted):
             self.chains[row[0]] = ChainState(row[0], row[1], row[2], row[3], row[4], row[5], Counts(*row[6:]))
 
     def find(self, decisions: Iterable[str]) -> None:
@@ -150,25 +139,17 @@ class Ledger:
         # In the order of their keys: two processes with the same keys then wait for, and do not block, each other.
         store.insert(connection, schema.idempotency, sorted(self._idempotency))
         chains = [
-            {
-                "chain": chain.id,
-                "new_revision": chain.revision,
-                "new_length": chain.length,
-                "new_head": chain.head,
-                **{f"new_{name}": getattr(chain.counts, name) for name in _COUNTS},
-            }
+            (
+                *(chain.revision, chain.length, chain.head),
+                *(chain.counts.arrivals, chain.counts.accepted, chain.counts.pending),
+                *(chain.counts.successes, chain.counts.failures, chain.id),
+            )
             for chain in self.chains.values()
             if chain.changed
         ]
-        if chains:
-            connection.execute(_UPDATE_CHAIN, chains)
-        changed = [
-            {"decision": state.id, "new_status": state.status, "new_accepted": int(state.accepted)}
-            for state in self.decisions.values()
-            if state.changed
-        ]
-        if changed:
-            connection.execute(_UPDATE_DECISION, changed)
+        store.update(connection, schema.chain, "id", _CHAIN, chains)
+        changed = [(state.status, int(state.accepted), state.id) for state in self.decisions.values() if state.changed]
+        store.update(connection, schema.decision, "id", ("status", "accepted"), changed)
         for state in self._erased:
             events, personal = schema.event, schema.personal
             after = select(events.c.seq).where((events.c.about == state.id) & (events.c.chain_id == state.chain))

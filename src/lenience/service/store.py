@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,9 +93,36 @@ class Store:
         if statement is None:
             statement = self._inserts[table.name] = self._insert_statement(table)
         if self.sqlite:
-            connection.exec_driver_sql(statement, list(rows))
+            _plain(connection).executemany(statement, rows)
         else:
             connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def update(self, connection: Connection, table: Table, key: str, names: Sequence[str], rows: list[Any]) -> None:
+        """Set columns of many rows in one round trip; each row's values are in the order of the names, its key last."""
+        if not rows:
+            return
+        if self.sqlite:
+            values = ", ".join(f"{name} = ?" for name in names)
+            _plain(connection).executemany(f"UPDATE {table.name} SET {values} WHERE {key} = ?", rows)
+            return
+        values = ", ".join(f"{name} = given.{name}" for name in names)
+        columns = ", ".join([*names, key])
+        arrays = ", ".join(f"%s::{self._array(table, name)}[]" for name in (*names, key))
+        statement = (
+            f"UPDATE {table.name} SET {values} FROM (SELECT * FROM unnest({arrays}) AS rows ({columns})) AS given "
+            f"WHERE {table.name}.{key} = given.{key}"
+        )
+        connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def lock(self, connection: Connection, table: Table, ids: Sequence[int]) -> Sequence[Any]:
+        """Lock rows in the order of their ids, and read them. (SQLite's only writer holds them all anyway.)"""
+        names = ", ".join(column.name for column in table.columns)
+        if self.sqlite:
+            places = ", ".join("?" * len(ids))
+            statement = f"SELECT {names} FROM {table.name} WHERE id IN ({places})"
+            return _plain(connection).execute(statement, tuple(ids)).fetchall()
+        statement = f"SELECT {names} FROM {table.name} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+        return connection.exec_driver_sql(statement, (list(ids),)).all()
 
     def close(self) -> None:
         """Close all connections and let go of the file."""
@@ -107,10 +135,12 @@ class Store:
         if self.sqlite:
             return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
         # One array a column: one statement and one round trip whatever the number of rows.
-        arrays = ", ".join(
-            f"%s::{column.type.compile(self._writer.dialect).split('(')[0]}[]" for column in table.columns
-        )
+        arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
         return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
+
+    def _array(self, table: Table, name: str) -> str:
+        """A column's type, without its length."""
+        return table.columns[name].type.compile(self._writer.dialect).split("(")[0]
 
     def _engine(self, *, writing: bool) -> Engine:
         if self.sqlite:
@@ -203,6 +233,13 @@ def _only_writer(path: Path) -> IO[str]:
     return lock
 
 
+def _plain(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection: for the few statements that every decision runs, the layers above it tell."""
+    found = connection.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
+
+
 def _pragmas(connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions are begun below, not guessed by the driver
     cursor = connection.cursor()
@@ -235,6 +272,8 @@ def _told(store: Store) -> Iterator[None]:
         yield
     except PoolTimeout as error:
         raise Unavailable("the database has no free connection") from error
+    except sqlite3.OperationalError as error:
+        raise Unavailable(f"the database cannot be used now ({error})") from error
     except DBAPIError as error:
         if try_again(error):
             raise

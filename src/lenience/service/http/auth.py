@@ -14,11 +14,11 @@ from lenience.service.problems import Unauthenticated
 
 
 async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Admit the request, or refuse it; who it is goes into the request's state."""
+    """Admit the request, or refuse it; who it is goes into the request."""
     service: Service = connection.app.state.service
     role = str(handler.opt["role"])
     given = connection.headers.get("authorization")
-    connection.state.actor = await _admit(service.keyring, given, role)
+    connection.scope["auth"] = await _admit(service.keyring, given, role)
 
 
 async def _admit(keyring: Keyring, given: str | None, role: str) -> str:

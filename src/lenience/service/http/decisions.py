@@ -38,7 +38,7 @@ from lenience.service.outcomes import (
 from lenience.service.problems import BadRequest
 from lenience.service.queries import PAGE, Filters
 
-Req = Request[None, None, State]
+Req = Request[None, str, State]
 PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
@@ -51,7 +51,7 @@ async def decide(
 ) -> Response[DecisionAnswer]:
     """Accept or reject one individual. The answer is on the disk before it is given."""
     state = request.app.state
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
+    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
     answer = await state.service.perform(Decide(who, name, [data], True))
     state.metrics.decided(name, 1)
     return answered(answer)
@@ -68,7 +68,7 @@ async def decide_batch(
 ) -> Response[DecisionsAnswer]:
     """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
     state = request.app.state
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
+    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
     answer = await state.service.perform(Decide(who, name, data.decisions, False))
     state.metrics.decided(name, len(data.decisions))
     return answered(answer)
@@ -85,7 +85,7 @@ async def record_outcome(
     identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Record what became of an accepted individual. It counts once, however often it is sent."""
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/decisions/{identity}/outcome", data)
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/outcome", data)
     request.app.state.metrics.observed(1)
     return answered(await request.app.state.service.perform(Change(who, identity, "outcome", data.outcome)))
 
@@ -101,7 +101,7 @@ async def correct(
     identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Replace an outcome that was wrong; both stay in the log."""
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/decisions/{identity}/correction", data)
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/correction", data)
     return answered(await request.app.state.service.perform(Change(who, identity, "correction", data.outcome)))
 
 
@@ -116,7 +116,7 @@ async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Give up an outcome that has not come."""
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/decisions/{identity}/expiry", None)
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/expiry", None)
     return answered(await request.app.state.service.perform(Change(who, identity, "expiry")))
 
 
@@ -131,7 +131,7 @@ async def override(
     identity: DecisionId, data: OverrideRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Decide otherwise, as a person with a role and a reason; the outcome still teaches."""
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/decisions/{identity}/override", data)
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/override", data)
     return answered(await request.app.state.service.perform(Change(who, identity, "override", override=data)))
 
 
@@ -144,7 +144,7 @@ async def override(
 )
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
     """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/decisions/{identity}/erasure", None)
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/erasure", None)
     return answered(await request.app.state.service.perform(Change(who, identity, "erasure")))
 
 
@@ -159,7 +159,7 @@ async def record_outcomes(
     data: OutcomesRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
     """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others."""
-    who = sender(request.state.actor, idempotency_key, "POST /v1/outcomes/batch", data)
+    who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
     request.app.state.metrics.observed(len(data.outcomes))
     return answered(await request.app.state.service.perform(RecordOutcomes(who, data.outcomes)))
 
@@ -186,7 +186,7 @@ async def import_outcomes(
 ) -> Response[OutcomesAnswer]:
     """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time."""
     items = read_csv(body)
-    who = sender(request.state.actor, idempotency_key, "POST /v1/outcomes/import", items)
+    who = sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
     request.app.state.metrics.observed(len(items))
     return answered(await request.app.state.service.perform(RecordOutcomes(who, items)))
 

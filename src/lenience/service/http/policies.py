@@ -16,7 +16,7 @@ from lenience.service.lifecycle import ChangeState, CreateVersion, VersionReques
 from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
-Req = Request[None, None, State]
+Req = Request[None, str, State]
 VersionNumber = Annotated[int | None, Parameter(query="version", ge=1, le=10**6, description="Which version")]
 
 
@@ -26,7 +26,7 @@ async def create_policy(
 ) -> Response[VersionAnswer]:
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
-    who = sender(request.state.actor, idempotency_key, "POST /v1/policies", data)
+    who = sender(request.auth, idempotency_key, "POST /v1/policies", data)
     solved = await service.solve(lambda: solve_version(data))
     return answered(await service.perform(CreateVersion(who, solved)))
 
@@ -100,7 +100,7 @@ async def expire(
     name: PolicyName, data: ExpiryRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:
     """Give up outcomes that have not come: they are no longer pending, and teach nothing. At most 1,000 at a time."""
-    who = sender(request.state.actor, idempotency_key, f"POST /v1/policies/{name}/expire", data)
+    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)
     before = now() - int(data.older_than_days * 86_400 * 1_000_000)
     return answered(await request.app.state.service.perform(Expire(who, name, before)))
 
@@ -109,7 +109,7 @@ async def _change(
     name: str, state: str, data: VersionRequest | None, request: Req, key: str | None
 ) -> Response[VersionAnswer]:
     asked = data or VersionRequest()
-    who = sender(request.state.actor, key, f"POST /v1/policies/{name}/{state}", asked)
+    who = sender(request.auth, key, f"POST /v1/policies/{name}/{state}", asked)
     command = ChangeState(who, name, state, asked.version)  # type: ignore[arg-type]
     return answered(await request.app.state.service.perform(command))
 

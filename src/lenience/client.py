@@ -115,9 +115,7 @@ class Client:
 
     def override(self, decision: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Json:
         """Decide otherwise, as a person with a role and a reason."""
-        return self._post(
-            f"/v1/decisions/{decision}/override", {"decision": choice, "by": by, "reason": reason}
-        )
+        return self._post(f"/v1/decisions/{decision}/override", {"decision": choice, "by": by, "reason": reason})
 
     def expire(self, policy: str, older_than_days: float) -> Json:
         """Give up outcomes that have not come."""

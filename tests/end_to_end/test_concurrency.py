@@ -1,4 +1,4 @@
-"""200 clients at once: no exposure limit exceeded, no outcome counted twice, no update lost; on several processes too."""
+"""200 clients at once: no limit exceeded, no outcome counted twice, no update lost; on several processes too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 CLIENTS = 200
@@ -16,7 +17,9 @@ Call = tuple[str, Any, dict[str, str]]
 
 
 @pytest.fixture(params=["sqlite", "postgresql, two processes"])
-def addresses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
+def addresses(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, list[str]]]:
     """A database, and the addresses of the services on it."""
     if request.param == "sqlite":
         database = sqlite_file(tmp_path_factory.mktemp("many"))
@@ -33,7 +36,11 @@ def addresses(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def prepare(served: Served) -> None:
     with served.client() as client:
-        for specification in (SPEC, LATE, {**SPEC, "name": "capped", "constraints": {"exposure_cap": 7}, "segments": []}):
+        for specification in (
+            SPEC,
+            LATE,
+            {**SPEC, "name": "capped", "constraints": {"exposure_cap": 7}, "segments": []},
+        ):
             client.create_policy(specification)
             client.activate(specification["name"])
 
@@ -96,7 +103,7 @@ def test_200_clients_at_once(addresses: tuple[str, list[str]]) -> None:
     answers = send(*[(f"/v1/decisions/{one}/outcome", {"outcome": "success"}, {}) for one in some * 4])
     assert {answer.status_code for answer in answers} == {200}
     assert sum(answer.json()["recorded"] for answer in answers) == 50
-    contradictions = [
+    contradictions: list[Call] = [
         (f"/v1/decisions/{one['id']}/outcome", {"outcome": outcome}, {})
         for one in made[50:100]
         for outcome in ("success", "failure", "success", "failure")
@@ -115,7 +122,7 @@ def test_200_clients_at_once(addresses: tuple[str, list[str]]) -> None:
     assert old["arrivals"] == 1
 
     # A new version takes over in the middle of decisions.
-    change = ("/v1/policies", {**SPEC, "prior": {"n": 4, "s": 2}}, {})
+    change: Call = ("/v1/policies", {**SPEC, "prior": {"n": 4, "s": 2}}, {})
     assert send(change)[0].status_code == 201
     calls: list[Call] = [("/v1/policies/cards/decisions", {"segment": "young"}, {})] * CLIENTS
     calls[100] = ("/v1/policies/cards/activate", {"version": 2}, {})

@@ -1,4 +1,4 @@
-"""What was acknowledged survives kill -9 of the service and of PostgreSQL; a full disk is a 503, and then it goes on."""
+"""What was acknowledged survives kill -9 of the service and of PostgreSQL; a full disk is a 503, and it goes on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import SPEC, Postgres, Served, audited, serving, sqlite_file
 
 from lenience import Client, ServiceError
+from serving import SPEC, Postgres, Served, audited, serving, sqlite_file
 
 KILLS = 4
 CLIENTS = 6
@@ -134,7 +134,9 @@ def test_a_full_disk_is_a_503_and_then_it_goes_on(tmp_path: Path) -> None:
         client.create_policy(SPEC)
         client.activate("cards")
         client.decide("cards", "young")
-        size = max(Path(database + ending).stat().st_size for ending in ("", "-wal") if Path(database + ending).exists())
+        size = max(
+            Path(database + ending).stat().st_size for ending in ("", "-wal") if Path(database + ending).exists()
+        )
         unlimited = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE)
         # No file of the service may grow further: as if the disk were full.
         resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (size + 8192, unlimited[1]))

@@ -12,9 +12,9 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 from lenience import Client, ServiceError
+from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -66,7 +66,7 @@ def test_the_whole_road(client: Client) -> None:
     client.override(client.decide("cards", "old")["id"], "accept", "head of credit", "a good reason")
     client.erase(decision["id"])
     assert client.decision(decision["id"])["erased"] is True
-    assert [one["name"] for one in client.policies()][0] == "cards"
+    assert "cards" in {one["name"] for one in client.policies()}
 
 
 def test_answers_of_a_post(http: httpx.Client) -> None:
@@ -119,7 +119,12 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
         ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 0.8}}, 400, "either discount, or both"),
         ("/v1/policies", {**SPEC, "prior": {"n": 2, "s": 3}}, 400, "s must be a number from 0 to n = 2"),
         ("/v1/policies", {**SPEC, "segments": ["a", "a"]}, 400, "'a' is there twice"),
-        ("/v1/policies", {**SPEC, "segments": [{"name": "a", "share": 0.7}, {"name": "b", "share": 0.7}]}, 400, "shares"),
+        (
+            "/v1/policies",
+            {**SPEC, "segments": [{"name": "a", "share": 0.7}, {"name": "b", "share": 0.7}]},
+            400,
+            "shares",
+        ),
         ("/v1/policies", {**SPEC, "features": [{"name": "x", "edges": [1]}]}, 400, "segments or features, not both"),
         ("/v1/policies", {**SPEC, "history": {"c": {"successes": 1, "failures": 1}}}, 400, "'c' is none of them"),
         (
@@ -160,7 +165,13 @@ def test_batches_exports_and_imports(client: Client, http: httpx.Client) -> None
     body = f"id,outcome\n{made[2]['id']},success\n{made[7]['id']},success\nunknown,failure\n"
     answer = http.post("/v1/outcomes/import", content=body, headers={"content-type": "text/csv"}).json()
     assert (answer["recorded"], [one["status"] for one in answer["problems"]]) == (1, [409, 404])
-    for wrong in ("", "id,outcome\n", "a,b\n1,2\n", "id,outcome\nx,maybe\n", "id,outcome\n\xff,success\n".encode("latin1")):
+    for wrong in (
+        "",
+        "id,outcome\n",
+        "a,b\n1,2\n",
+        "id,outcome\nx,maybe\n",
+        "id,outcome\n\xff,success\n".encode("latin1"),
+    ):
         assert http.post("/v1/outcomes/import", content=wrong).status_code == 400
     listed = list(client.decisions(policy="batch", status="pending"))
     assert [one["id"] for one in listed] == [made[3]["id"], made[4]["id"]]
@@ -221,7 +232,7 @@ def test_metrics_and_logs_hold_no_personal_data(served: Served, client: Client, 
 
 
 def test_a_second_writer_is_refused_on_sqlite(served: Served) -> None:
-    database = served.process.args[served.process.args.index("--database") + 1]  # type: ignore[union-attr,index]
+    database = served.database
     command = [sys.executable, "-m", "lenience", "serve", "--port", "0", "--database", str(database)]
     if str(database).startswith("postgresql"):
         with serving(str(database)) as other, other.client() as client:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engines import Engine
-from serving import LATE
 
+from engines import Engine
 from lenience.belief import Belief
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
@@ -14,6 +13,7 @@ from lenience.service.deciding import Decide, DecisionRequest
 from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.queries import Filters
+from serving import LATE
 
 
 def test_the_belief_is_the_prior_and_the_outcomes(engine: Engine) -> None:
@@ -189,9 +189,9 @@ def test_the_exploration_floor_keeps_a_stopped_segment_open(engine: Engine) -> N
     assert 10 < len(chosen) <= 40
     assert {one["rule"] for one in chosen} == {"exploration_floor"}
     assert {one["probability"] for one in made} <= {0.3, 0.0}
-    assert "Another draw of the exploration floor: reject." in engine.queries.decision(
-        chosen[0]["id"]
-    ).would_have_changed
+    assert (
+        "Another draw of the exploration floor: reject." in engine.queries.decision(chosen[0]["id"]).would_have_changed
+    )
 
 
 def test_features_instead_of_segments(engine: Engine) -> None:
@@ -346,8 +346,8 @@ def test_what_is_not_there_is_not_found(engine: Engine) -> None:
 def test_a_restart_needs_no_solver(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.create(**LATE, segments=[])
     engine.create()
-    from lenience.solver import delayed_plan, stopping
     from lenience.service.registry import Registry
+    from lenience.solver import delayed_plan, stopping
 
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("solved again")

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from engines import Engine
-from serving import Postgres, sqlite_file
 from sqlalchemy import Connection, text
 
+from engines import Engine
 from lenience.service import schema
 from lenience.service.audit import Head, audit
 from lenience.service.chain import genesis, link
 from lenience.service.events import Decided, read, write
 from lenience.service.keys import create_key, revoke_key
+from serving import Postgres, sqlite_file
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -106,11 +106,11 @@ def test_every_column_of_every_row(written: Engine, table: Any) -> None:
                 continue  # changing these is changing rows of other tables too
             new = other(values[column], column)
 
-            def change(connection: Connection, column: str = column, new: Any = new) -> None:
-                done = connection.execute(
-                    text(f"UPDATE {table.name} SET {column} = :new WHERE {place}"), {"new": new, **old}
-                )
-                assert done.rowcount == 1
+            statement = text(f"UPDATE {table.name} SET {column} = :new WHERE {place}")
+            given = {"new": new, **old}
+
+            def change(connection: Connection, statement: Any = statement, given: Any = given) -> None:
+                assert connection.execute(statement, given).rowcount == 1
 
             found = changed(written, change)
             assert found, f"{table.name}.{column} of {values} changed to {new!r} was not found"
@@ -158,7 +158,9 @@ def test_events_put_in_or_made_to_look_right(written: Engine) -> None:
     def insert(connection: Connection) -> None:
         last = connection.execute(text("SELECT max(seq) FROM event WHERE chain_id = 1")).scalar_one()
         store = written.store
-        store.insert(connection, schema.event, [(1, last + 1, '{"kind":"policy","at":1,"actor":"x","name":"y"}', "0", None)])
+        store.insert(
+            connection, schema.event, [(1, last + 1, '{"kind":"policy","at":1,"actor":"x","name":"y"}', "0", None)]
+        )
 
     found = changed(written, insert)
     assert any("of the system's log" in one and "does not follow" in one for one in found)

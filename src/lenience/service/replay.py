@@ -40,7 +40,9 @@ def walk(
         for row in rows:
             where = f"event {row.seq} of {label}"
             if row.seq != expected:
-                report(where, f"events {expected} to {row.seq - 1} are missing" if row.seq > expected else "out of order")
+                report(
+                    where, f"events {expected} to {row.seq - 1} are missing" if row.seq > expected else "out of order"
+                )
                 expected = row.seq
             if link(previous, row.body) != row.hash:
                 report(where, "its hash does not follow from its text and the event before it")

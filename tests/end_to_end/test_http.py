@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -242,3 +243,12 @@ def test_a_second_writer_is_refused_on_sqlite(served: Served) -> None:
     assert found.returncode == 2
     assert "another process" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_the_example_of_the_document_runs(served: Served) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+    example = text.split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    example = example.replace("http://127.0.0.1:8000", served.url).replace(', key="lk_…"', "")
+    exec(compile(example, "docs/service.md", "exec"), names)
+    assert names["decision"]["segment"] == "young"

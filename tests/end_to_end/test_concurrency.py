@@ -133,3 +133,13 @@ def test_200_clients_at_once(addresses: tuple[str, list[str]]) -> None:
     report = audited(database)
     assert report["findings"] == []
     assert report["decisions"] == 2 * CLIENTS + CLIENTS + 1 + CLIENTS - 1 + 1
+
+
+def test_several_processes_on_one_port(postgres: Postgres) -> None:
+    database = postgres.database()
+    with serving(database, "--workers", "2") as served:
+        prepare(served)
+        calls: list[Call] = [("/v1/policies/capped/decisions", {}, {})] * CLIENTS
+        answers = [answer.json() for answer in asyncio.run(at_once([served.url], calls))]
+        assert sum(one["decision"] == "accept" for one in answers) == 7
+    assert audited(database)["findings"] == []

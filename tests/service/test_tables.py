@@ -144,7 +144,7 @@ def test_features_make_segments() -> None:
         {"edges": [1], "values": ["a"]},
     ):
         with pytest.raises(InputError):
-            Feature("x", **wrong)  # type: ignore[arg-type]
+            Feature("x", **wrong)
     with pytest.raises(InputError, match="at most 1,000 segments"):
         names_of([Feature(str(i), edges=[1.0, 2.0, 3.0]) for i in range(6)])
     assert SegmentSpec("a").share is None

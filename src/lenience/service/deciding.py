@@ -33,7 +33,7 @@ class BatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     decisions: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=limits.BATCH)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decide:
     """The command."""
 
@@ -41,6 +41,7 @@ class Decide:
     policy: str
     requests: list[DecisionRequest]
     single: bool
+    _found: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
 
     @property
     def size(self) -> int:
@@ -57,14 +58,21 @@ class Decide:
         record = ledger.registry.known(self.policy)
         if record is None or not self._known(record):
             record = ledger.registry.load(ledger.connection, self.policy)
-        for request in self.requests:
-            record.segment(request.segment, request.features)
+        self._found = None
+        self._place(record)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """The chains of the segments asked about."""
         record = ledger.registry.known(self.policy)
         assert record is not None
-        return [record.segments[record.segment(request.segment, request.features)] for request in self.requests]
+        return self._place(record)
+
+    def _place(self, record: PolicyRecord) -> list[int]:
+        """The chain of each request, or a refusal."""
+        if self._found is None or self._found[0] is not record:
+            places = [record.segments[record.segment(one.segment, one.features)] for one in self.requests]
+            self._found = (record, places)
+        return self._found[1]
 
     def run(self, ledger: Ledger) -> Answer:
         """Decide in order."""

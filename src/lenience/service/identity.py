@@ -28,10 +28,13 @@ def new_id(now: int) -> str:
     >>> first < second, len(first), first[14]
     (True, 36, '7')
     """
-    global _last
-    noise = random_hex(15)
+    global _last, _noise, _taken
     with _lock:
         # 48 bits of milliseconds, then 12 bits that count up within one.
         _last = stamp = max((now // 1000) << 12, _last + 1)
+        if _taken + 15 > len(_noise):
+            _noise, _taken = os.urandom(4096).hex(), 0
+        noise = _noise[_taken : _taken + 15]
+        _taken += 15
     head = f"{stamp:015x}"
     return f"{head[:8]}-{head[8:12]}-7{head[12:]}-a{noise[:3]}-{noise[3:]}"

@@ -145,7 +145,10 @@ class Store:
     def _engine(self, *, writing: bool) -> Engine:
         if self.sqlite:
             engine = create_engine(
-                self.url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_timeout=PATIENCE
+                self.url,
+                connect_args={"timeout": PATIENCE, "check_same_thread": False},
+                pool_timeout=PATIENCE,
+                pool_reset_on_return=None,  # every transaction here ends by itself
             )
             event.listen(engine, "connect", _pragmas)
             event.listen(engine, "begin", _begin_immediate if writing else _begin)

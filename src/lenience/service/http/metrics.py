@@ -26,6 +26,7 @@ class Metrics:
         self._transactions = Gauge("lenience_transactions", "Transactions written", registry=self.registry)
         self._commands = Gauge("lenience_commands", "Commands written by them", registry=self.registry)
         self._waiting = Gauge("lenience_waiting", "Commands in the queue", registry=self.registry)
+        self._policies: dict[str, Counter] = {}
         self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -41,7 +42,10 @@ class Metrics:
 
     def decided(self, policy: str, count: int) -> None:
         """Count decisions."""
-        self._decisions.labels(policy).inc(count)
+        child = self._policies.get(policy)
+        if child is None:
+            child = self._policies[policy] = self._decisions.labels(policy)
+        child.inc(count)
 
     def observed(self, count: int) -> None:
         """Count outcomes."""

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # the oracles are imported by name
+
+if TYPE_CHECKING:
+    from engines import Engine
+    from serving import Postgres
 
 # Compilation makes a first example slow; the machines are noisy; the same examples every time.
 settings.register_profile(
@@ -17,3 +24,52 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("lenience")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, started when the first test needs it."""
+    from serving import Postgres
+
+    server = Postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """Makes an empty database: every test that uses it runs on SQLite and on PostgreSQL."""
+    from serving import sqlite_file
+
+    if request.param == "sqlite":
+        return lambda: sqlite_file(tmp_path)
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.emptied
+
+
+@pytest.fixture
+def database(new_database: Callable[[], str]) -> str:
+    """An empty database."""
+    return new_database()
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """An engine on an empty database; whatever a test does, the audit must hold in the end."""
+    from engines import Engine
+
+    made = Engine(database)
+    yield made
+    report = made.audit()
+    made.close()
+    assert report.findings == []
+
+
+@pytest.fixture
+def free_engine(database: str) -> Iterator[Engine]:
+    """An engine whose test breaks what the audit checks."""
+    from engines import Engine
+
+    made = Engine(database)
+    yield made
+    made.close()

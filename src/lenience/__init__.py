@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from lenience.belief import Belief as Belief
     from lenience.bounds import Bounds as Bounds
     from lenience.certificate import Certificate as Certificate
+    from lenience.client import Client as Client
+    from lenience.client import ServiceError as ServiceError
     from lenience.data.fico import load_fico as load_fico
     from lenience.data.german import load_german_credit as load_german_credit
     from lenience.errors import InputError as InputError
@@ -125,6 +127,7 @@ _HOME = {
     "ChangePoints": "simulate.worlds",
     "Characteristics": "study.characteristics",
     "Claim": "study.paper",
+    "Client": "client",
     "Constant": "policy.constant",
     "Curve": "model.curve",
     "DecayingEpsilon": "policy.decaying_epsilon",
@@ -163,6 +166,7 @@ _HOME = {
     "Segments": "segments.segment",
     "SelectiveLabelsWarning": "model.past",
     "SemiLogistic": "policy.semi_logistic",
+    "ServiceError": "client",
     "Shared": "model.shared",
     "Simulation": "simulate.result",
     "Sweep": "study.sweep",

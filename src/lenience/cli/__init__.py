@@ -10,15 +10,18 @@ import click
 from lenience.__about__ import __version__
 
 COMMANDS = {
+    "audit": "Replay a service's log: is everything as it was decided?",
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
     "delay": "What late labels cost, and how many acceptances may be pending.",
     "demo": "Solve the paper's example, show what is proved, and draw its figure.",
     "fit": "From past decisions to a belief for each segment.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
+    "keys": "Make, list and revoke the API keys of a service.",
     "paper": "Every claim of the paper, checked, in one HTML report.",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",
     "regret": "Compare ways of exploring when rewards are not discounted.",
     "report": "One HTML page on the segments of past decisions.",
+    "serve": "Serve decisions over HTTP, durable and auditable.",
     "simulate": "Several policies in one world, on the same individuals.",
     "solve": "The optimal acceptance policy, proved.",
     "sweep": "Policies × worlds × parameters, from a TOML file.",

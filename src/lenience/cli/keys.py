@@ -1,0 +1,146 @@
+"""lenience keys: make, list and revoke API keys."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.serve import database_option, needed
+from lenience.errors import InputError, real
+
+if TYPE_CHECKING:
+    from lenience.service.store import Store
+
+
+@click.group(short_help="Make, list and revoke the API keys of a service.")
+def keys() -> None:
+    """API keys: each has roles (decide, outcome, read, admin) and may expire. Only its hash is stored.
+
+    From the first key on every request needs one. A running service notices within about a second. Each command has
+    --json.
+
+    \b
+    Example:
+      lenience keys create --database decisions.db --label scoring --role decide --role outcome --days 365
+      lenience keys list --database decisions.db --json
+      lenience keys revoke --database decisions.db 3f9a1c0b2d4e
+    """
+
+
+@keys.command()
+@database_option
+@click.option("--label", required=True, help="What the key is for.")
+@click.option("--role", "roles", multiple=True, required=True, help="decide, outcome, read or admin; may be repeated.")
+@click.option("--days", type=float, help="How long it is valid; without, until it is revoked.")
+@json_option
+def create(database: str, label: str, roles: tuple[str, ...], days: float | None, as_json: bool) -> None:
+    """Make a key. It is shown once, and cannot be shown again.
+
+    \b
+    Example:
+      lenience keys create --label scoring --role decide
+    """
+    needed()
+    from lenience.service.clock import now, when
+    from lenience.service.keys import create_key
+
+    expires = None if days is None else now() + int(real("days", days, above=0, most=36_500) * 86_400 * 1_000_000)
+    with opened(database) as store:
+        identity, key = create_key(store, label, roles, expires, actor())
+    if as_json:
+        print_json({"id": identity, "key": key, "expires_at": None if expires is None else when(expires)})
+    else:
+        click.echo(f"{key}\nThis is key {identity}. It is shown only now: keep it safe.")
+
+
+@keys.command("list")
+@database_option
+@json_option
+def list_(database: str, as_json: bool) -> None:
+    """List the keys, without their secrets.
+
+    \b
+    Example:
+      lenience keys list --database decisions.db
+    """
+    needed()
+    from lenience.service.clock import now, when
+    from lenience.service.keys import list_keys
+
+    with opened(database) as store:
+        found = list_keys(store)
+    rows: list[dict[str, object]] = [
+        {
+            "id": key.id,
+            "label": key.label,
+            "roles": list(key.roles),
+            "created_at": when(key.created_at),
+            "expires_at": None if key.expires_at is None else when(key.expires_at),
+            "valid": key.valid(now()),
+        }
+        for key in found
+    ]
+    if as_json:
+        print_json({"keys": rows})
+        return
+    grid = table()
+    for heading in ("id", "label", "roles", "made", "expires", "valid"):
+        grid.add_column(heading)
+    for row in rows:
+        shown = " ".join(row["roles"]) if isinstance(row["roles"], list) else ""
+        expires = str(row["expires_at"] or "never")
+        grid.add_row(
+            str(row["id"]), str(row["label"]), shown, str(row["created_at"]), expires, "yes" if row["valid"] else "no"
+        )
+    console().print(grid)
+
+
+@keys.command()
+@database_option
+@click.argument("identity", metavar="ID")
+@json_option
+def revoke(database: str, identity: str, as_json: bool) -> None:
+    """Make a key invalid from now on.
+
+    \b
+    Example:
+      lenience keys revoke 3f9a1c0b2d4e
+    """
+    needed()
+    from lenience.service.keys import revoke_key
+
+    with opened(database) as store:
+        revoke_key(store, identity, actor())
+    if as_json:
+        print_json({"revoked": identity})
+    else:
+        click.echo(f"The key {identity} is no longer valid.")
+
+
+@contextmanager
+def opened(database: str) -> Iterator[Store]:
+    """The database with the newest schema; a short visit beside a running service."""
+    from lenience.service.problems import Problem
+    from lenience.service.store import Store
+
+    store = Store(database)
+    try:
+        store.upgrade()
+        yield store
+    except Problem as problem:
+        raise InputError(problem.detail) from None
+    finally:
+        store.close()
+
+
+def actor() -> str:
+    """Who makes the key, for the log: the user of this machine."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return "cli"

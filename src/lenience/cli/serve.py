@@ -1,0 +1,137 @@
+"""lenience serve: the decision service."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import socket
+from typing import Any
+
+import click
+
+from lenience.cli.options import json_option
+from lenience.errors import InputError
+
+DATABASE = "LENIENCE_DATABASE_URL"
+
+database_option = click.option(
+    "--database",
+    default="lenience.db",
+    show_default=True,
+    envvar=DATABASE,
+    show_envvar=True,
+    help="A file (SQLite), or postgresql://user:password@host/name.",
+)
+
+
+@click.command(short_help="Serve decisions over HTTP, durable and auditable.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address; others than loopback need keys.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
+@database_option
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL only)."
+)
+@click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
+@json_option
+def serve(host: str, port: int, database: str, workers: int, log_requests: bool, as_json: bool) -> None:
+    """Answer «accept or reject?» over HTTP, learn from outcomes as they come, and keep a log that proves it.
+
+    The database is made, or brought to the newest schema, by itself. Only this machine can reach the service until
+    API keys exist (lenience keys).
+
+    \b
+    Example:
+      lenience serve --port 8000 --database decisions.db
+      lenience serve --database postgresql://lenience@localhost/lenience --workers 4
+    """
+    needed()
+    import uvicorn
+
+    from lenience.service.http.app import LOG_REQUESTS
+    from lenience.service.http.logs import configure_logs
+
+    prepare(host, database, workers)
+    listening = listen(host, port)
+    actual = listening.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    os.environ[DATABASE] = database
+    os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
+    configure_logs()
+    address = f"http://{shown}:{actual}"
+    click.echo(json.dumps({"url": address}) if as_json else f"Serving {address} (description: {address}/openapi.json)")
+    application = "lenience.service.http.app:from_environment"
+    options: dict[str, Any] = {
+        "factory": True,
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": 10,
+    }
+    if workers > 1:
+        uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
+    else:
+        uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
+
+
+def prepare(host: str, database: str, workers: int) -> None:
+    """Refuse what cannot be served, before anything is: a second writer, an open door, a database out of reach."""
+    from lenience.service.keys import list_keys
+    from lenience.service.problems import Problem
+    from lenience.service.store import Store
+
+    store = None
+    try:
+        store = Store(database, serving=True)
+        if store.sqlite and workers > 1:
+            raise InputError("workers must be 1 with SQLite, which has one writer: for several use PostgreSQL")
+        store.upgrade()
+        if not loopback(host) and not list_keys(store):
+            raise InputError(
+                f"host must be a loopback address such as 127.0.0.1, not {host!r}, until an API key exists: "
+                "make one with lenience keys create"
+            )
+    except Problem as problem:
+        raise InputError(problem.detail) from None
+    finally:
+        if store is not None:
+            store.close()
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("::1"), loopback("0.0.0.0"), loopback("example.org")
+    (True, True, True, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, or an error that says why not."""
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise InputError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def needed() -> None:
+    """Say which extra is missing, if it is."""
+    try:
+        import alembic
+        import litestar
+        import sqlalchemy
+        import uvicorn
+    except ImportError as error:
+        raise InputError(f"the service needs more packages ({error.name}): pip install 'lenience[serve]'") from None
+    del alembic, litestar, sqlalchemy, uvicorn

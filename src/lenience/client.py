@@ -1,0 +1,212 @@
+"""Client: the decision service from Python, with retries that are safe.
+
+Every POST carries an Idempotency-Key, the same for all tries of one call: a request whose answer was lost is answered
+again with what was decided, not decided again. So a call either returns the service's answer or raises.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from lenience.errors import InputError, real, whole
+
+if TYPE_CHECKING:
+    import httpx
+
+Json = dict[str, Any]
+Outcome = Literal["success", "failure"]
+AGAIN = (429, 502, 503, 504)
+
+
+class ServiceError(Exception):
+    """The service refused a request: its status, and one sentence that says why."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"{status}: {detail}")
+        self.status = status
+        self.detail = detail
+
+
+class Client:
+    """A connection to a running service.
+
+    ``retries`` is how often a request is tried again after a lost connection or an answer that says «not now» (503);
+    the waits between double from 0.1 s on.
+
+    >>> with Client("http://127.0.0.1:8000", key="lk_…") as client:  # doctest: +SKIP
+    ...     decision = client.decide("cards", segment="young", reference="application 17")
+    ...     if decision["decision"] == "accept":
+    ...         client.outcome(decision["id"], "success")
+    """
+
+    def __init__(self, url: str, key: str | None = None, retries: int = 6, timeout: float = 30.0) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise InputError("the client needs one more package: pip install 'lenience[client]'") from None
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=real("timeout", timeout, above=0))
+        self._retries = whole("retries", retries)
+
+    def create_policy(self, specification: Mapping[str, Any], *, idempotency_key: str | None = None) -> Json:
+        """Make a version of a policy, as a draft."""
+        return self._post("/v1/policies", dict(specification), idempotency_key)
+
+    def activate(self, policy: str, version: int | None = None) -> Json:
+        """Let a version rule; by default the newest."""
+        return self._post(f"/v1/policies/{policy}/activate", {"version": version})
+
+    def shadow(self, policy: str, version: int | None = None) -> Json:
+        """Let a version decide beside the active one, without ruling."""
+        return self._post(f"/v1/policies/{policy}/shadow", {"version": version})
+
+    def retire(self, policy: str, version: int | None = None) -> Json:
+        """Retire a version; by default the active one."""
+        return self._post(f"/v1/policies/{policy}/retire", {"version": version})
+
+    def policies(self) -> list[Json]:
+        """All policies."""
+        found: list[Json] = self._get("/v1/policies")["policies"]
+        return found
+
+    def policy(self, name: str, version: int | None = None) -> Json:
+        """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
+        return self._get(f"/v1/policies/{name}", {} if version is None else {"version": version})
+
+    def decide(
+        self,
+        policy: str,
+        segment: str | None = None,
+        reference: str | None = None,
+        features: Mapping[str, float | str] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Accept or reject one individual."""
+        body = _individual(segment, reference, features)
+        return self._post(f"/v1/policies/{policy}/decisions", body, idempotency_key)
+
+    def decide_batch(
+        self, policy: str, individuals: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> list[Json]:
+        """Decide several in order, each as if alone; each is a mapping with segment, reference or features."""
+        body = {"decisions": [dict(one) for one in individuals]}
+        answer = self._post(f"/v1/policies/{policy}/decisions/batch", body, idempotency_key)
+        decisions: list[Json] = answer["decisions"]
+        return decisions
+
+    def outcome(self, decision: str, outcome: Outcome, *, idempotency_key: str | None = None) -> Json:
+        """Record what became of an accepted individual."""
+        return self._post(f"/v1/decisions/{decision}/outcome", {"outcome": outcome}, idempotency_key)
+
+    def outcomes(self, outcomes: Mapping[str, Outcome], *, idempotency_key: str | None = None) -> Json:
+        """Record several outcomes, by decision."""
+        items = [{"id": decision, "outcome": outcome} for decision, outcome in outcomes.items()]
+        return self._post("/v1/outcomes/batch", {"outcomes": items}, idempotency_key)
+
+    def correct(self, decision: str, outcome: Outcome) -> Json:
+        """Replace an outcome that was wrong."""
+        return self._post(f"/v1/decisions/{decision}/correction", {"outcome": outcome})
+
+    def override(self, decision: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Json:
+        """Decide otherwise, as a person with a role and a reason."""
+        return self._post(f"/v1/decisions/{decision}/override", {"decision": choice, "by": by, "reason": reason})
+
+    def expire(self, policy: str, older_than_days: float) -> Json:
+        """Give up outcomes that have not come."""
+        return self._post(f"/v1/policies/{policy}/expire", {"older_than_days": older_than_days})
+
+    def erase(self, decision: str) -> Json:
+        """Erase the personal data of a decision."""
+        return self._post(f"/v1/decisions/{decision}/erasure", None)
+
+    def decision(self, identity: str) -> Json:
+        """A decision explained."""
+        return self._get(f"/v1/decisions/{identity}")
+
+    def decisions(self, **filters: Any) -> Iterator[Json]:
+        """All decisions that match (policy, segment, decision, status, reference, since, until), oldest first."""
+        after: Json = {}
+        while True:
+            page = self._get("/v1/decisions", {"limit": 1000, **filters, **after})
+            yield from page["decisions"]
+            if page["next"] is None:
+                return
+            after = {"after": page["next"]}
+
+    def ready(self) -> bool:
+        """Whether the service and its database answer now."""
+        import httpx
+
+        try:
+            return self._http.get("/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _get(self, path: str, query: Mapping[str, Any] | None = None) -> Json:
+        return self._send("GET", path, query=query)
+
+    def _post(self, path: str, body: Json | None, key: str | None = None) -> Json:
+        return self._send("POST", path, body=body, headers={"Idempotency-Key": key or str(uuid.uuid4())})
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Json:
+        import httpx
+
+        for attempt in range(self._retries + 1):
+            last = attempt == self._retries
+            try:
+                response = self._http.request(method, path, params=query, json=body, headers=headers)
+            except httpx.TransportError as error:
+                if last:
+                    raise ServiceError(0, f"the service cannot be reached ({error})") from error
+            else:
+                if response.status_code < 400:
+                    answer: Json = response.json()
+                    return answer
+                if last or response.status_code not in AGAIN:
+                    raise ServiceError(response.status_code, _detail(response))
+            time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
+        raise AssertionError("unreachable")
+
+
+def _individual(segment: str | None, reference: str | None, features: Mapping[str, float | str] | None) -> Json:
+    body: Json = {}
+    if segment is not None:
+        body["segment"] = segment
+    if reference is not None:
+        body["reference"] = reference
+    if features is not None:
+        body["features"] = dict(features)
+    return body
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["detail"])
+    except (ValueError, KeyError, TypeError):
+        return response.reason_phrase

@@ -1,0 +1,1 @@
+"""The decision service: durable, auditable decisions over HTTP, on SQLite or PostgreSQL."""

@@ -1,0 +1,22 @@
+"""Times: microseconds since 1970 in the database, ISO 8601 in UTC outside."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+
+def now() -> int:
+    """The time in microseconds."""
+    return time.time_ns() // 1000
+
+
+def when(microseconds: int) -> str:
+    """A time as ISO 8601 in UTC.
+
+    >>> when(1_700_000_000_000_000)
+    '2023-11-14T22:13:20.000000Z'
+    """
+    return datetime.fromtimestamp(microseconds // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + (
+        f".{microseconds % 1_000_000:06d}Z"
+    )

@@ -1,0 +1,165 @@
+"""Decide: accept or reject, one individual or many in order, each seeing what those before it left pending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from lenience.service import limits, schema
+from lenience.service.answers import DecisionAnswer, DecisionsAnswer, decision_answer
+from lenience.service.chain import draw
+from lenience.service.command import Answer, Sender, encoder, keep, receipt
+from lenience.service.events import Decided, Shadow
+from lenience.service.identity import new_id
+from lenience.service.ledger import ChainState, DecisionState, Ledger, Personal
+from lenience.service.registry import PolicyRecord, Version
+from lenience.service.rule import Counts
+
+
+class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One individual: its segment, or its features where the policy has them."""
+
+    segment: limits.SegmentName | None = None
+    reference: limits.Reference | None = None
+    features: Annotated[dict[limits.FeatureName, limits.FeatureValue], Meta(max_length=limits.FEATURES)] | None = None
+
+
+class BatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Several individuals, decided in order."""
+
+    decisions: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=limits.BATCH)]
+
+
+@dataclass(slots=True)
+class Decide:
+    """The command."""
+
+    sender: Sender
+    policy: str
+    requests: list[DecisionRequest]
+    single: bool
+    _found: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 3 * len(self.requests)
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """None: it makes new ones."""
+        return ()
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Know the policy and its segments."""
+        record = ledger.registry.known(self.policy)
+        if record is None or not self._known(record):
+            record = ledger.registry.load(ledger.connection, self.policy)
+        self._found = None
+        self._place(record)
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The chains of the segments asked about."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        return self._place(record)
+
+    def _place(self, record: PolicyRecord) -> list[int]:
+        """The chain of each request, or a refusal."""
+        if self._found is None or self._found[0] is not record:
+            places = [record.segments[record.segment(one.segment, one.features)] for one in self.requests]
+            self._found = (record, places)
+        return self._found[1]
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Decide in order."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        chains = self.chains(ledger)
+        if any(ledger.chains[chain].revision != record.revision for chain in chains):
+            record = ledger.registry.load(ledger.connection, self.policy)
+            chains = self.chains(ledger)
+            ledger.lock(chains)
+        version = record.ruling()
+        answers: list[DecisionAnswer] = []
+        last = len(chains) - 1
+        for i, request in enumerate(self.requests):
+            chain = ledger.chains[chains[i]]
+            event, answer, personal = self._decide(ledger, record, version, chain, request)
+            answers.append(answer)
+            if i == last:  # the event that carries the receipt of the whole answer
+                whole = Answer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)))
+                given = receipt(self.sender, whole)
+                if given.digest is not None:
+                    event = msgspec.structs.replace(event, receipt=given.digest)
+            seq = ledger.append(chain, event)
+            accepted = event.decision == "accept"
+            status = schema.PENDING if accepted else schema.REJECTED
+            ledger.add_decision(DecisionState(event.id, chain.id, seq, event.version, event.at, accepted, status))
+            if personal is not None:
+                ledger.add_personal(chain.id, seq, personal)
+        keep(ledger, self.sender, given, chain.id, seq, whole)
+        return whole
+
+    def _known(self, record: PolicyRecord) -> bool:
+        """Whether the policy as last seen has all segments asked about; if not, it may have changed."""
+        if record.active is None:
+            return False
+        if record.active.specification.features:
+            return True
+        return all(request.segment is None or request.segment in record.active.rules for request in self.requests)
+
+    def _decide(
+        self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, request: DecisionRequest
+    ) -> tuple[Decided, DecisionAnswer, Personal | None]:
+        assert chain.segment is not None
+        rule = version.rules[chain.segment]
+        counts = chain.counts
+        identity = new_id(ledger.now)
+        # The draw rests on the chain's end and on the new id: nobody could choose either, and the audit draws again.
+        chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
+        verdict = rule.decide(counts, chance)
+        shadows = tuple(
+            self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules
+        )
+        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time)
+        personal = None
+        if request.reference is not None or request.features is not None:
+            details = None if request.features is None else encoder.encode(request.features).decode()
+            personal = Personal.of(request.reference, details)
+        event = Decided(
+            at=ledger.now,
+            actor=self.sender.actor,
+            id=identity,
+            version=version.number,
+            arrivals=counts.arrivals,
+            accepted=counts.accepted,
+            pending=counts.pending,
+            successes=counts.successes,
+            failures=counts.failures,
+            decision=verdict.decision,
+            rule=verdict.rule,
+            limit=verdict.limit,
+            probability=verdict.probability,
+            threshold=verdict.threshold,
+            reason=answer.reason,
+            personal=None if personal is None else personal.commitment,
+            shadows=shadows,
+        )
+        counts.arrivals += 1
+        chain.changed = True
+        if verdict.decision == "accept":
+            counts.accepted += 1
+            counts.pending += 1
+        return event, answer, personal
+
+    def _shadow(self, version: Version, chain: ChainState, counts: Counts, identity: str) -> Shadow:
+        assert chain.segment is not None
+        rule = version.rules[chain.segment]
+        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0)
+        return Shadow(
+            version.number, verdict.decision, verdict.rule, verdict.limit, verdict.probability, verdict.threshold
+        )

@@ -1,0 +1,119 @@
+"""create_app: the application of one process of the service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from litestar import Litestar, MediaType, Request, Response, get
+from litestar.config.response_cache import ResponseCacheConfig
+from litestar.datastructures import State
+from litestar.exceptions import HTTPException
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ASGIApp, ControllerRouterHandler
+from sqlalchemy import select
+
+from lenience.__about__ import __version__
+from lenience.errors import InputError
+from lenience.service import limits, schema
+from lenience.service.answers import Health
+from lenience.service.http import decisions, policies
+from lenience.service.http.auth import needs_role
+from lenience.service.http.errors import documented, on_exception, on_http_exception, on_input_error, on_problem
+from lenience.service.http.logs import configure_logs
+from lenience.service.http.metrics import CONTENT_TYPE, Metrics
+from lenience.service.http.middleware import Surroundings
+from lenience.service.http.service import Service
+from lenience.service.problems import Problem
+
+DATABASE = "LENIENCE_DATABASE_URL"
+LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
+
+
+@get("/health", responses={}, tags=["operations"], opt={"open": True})
+async def health() -> Health:
+    """Whether the process runs."""
+    return Health("ok", __version__)
+
+
+@get("/ready", responses=documented(), tags=["operations"], opt={"open": True})
+async def ready(request: Request[None, None, State]) -> Health:
+    """Whether the database answers."""
+    service: Service = request.app.state.service
+
+    def question() -> None:
+        with service.store.read() as connection:
+            connection.execute(select(schema.chain.c.id).where(schema.chain.c.id == schema.SYSTEM_CHAIN)).one()
+
+    await service.ask(question)
+    return Health("ready", __version__)
+
+
+@get("/metrics", responses=documented(), tags=["operations"], opt={"role": "read"}, media_type=MediaType.TEXT)
+async def metrics(request: Request[None, None, State]) -> Response[str]:
+    """Metrics of this process, for Prometheus."""
+    state = request.app.state
+    text = state.metrics.text(state.service.writer)
+    return Response(text, media_type=CONTENT_TYPE)
+
+
+def create_app(
+    database: str, *, log_requests: bool = False, more_handlers: Sequence[ControllerRouterHandler] = ()
+) -> ASGIApp:
+    """The application: it opens the database, brings its schema up to date, and serves until it is shut down."""
+    service = Service(database)
+    counted = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.stop()
+
+    guarded = [*policies.HANDLERS, *decisions.HANDLERS, metrics]
+    for handler in guarded:
+        handler.guards = [needs_role]
+    app = Litestar(
+        route_handlers=[*guarded, health, ready, *more_handlers],
+        lifespan=[lifespan],
+        state=State({"service": service, "metrics": counted}),
+        exception_handlers=cast(
+            Any,
+            {
+                Problem: on_problem,
+                InputError: on_input_error,
+                HTTPException: on_http_exception,
+                Exception: on_exception,
+            },
+        ),
+        request_max_body_size=limits.BODY,
+        openapi_config=OpenAPIConfig(
+            title="lenience",
+            version=__version__,
+            description="Accept or reject, when only the accepted reveal their outcome: decisions one can prove.",
+            path="/",
+            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+            use_handler_docstrings=True,
+            components=Components(
+                security_schemes={"key": SecurityScheme(type="http", scheme="bearer", description="An API key")}
+            ),
+            security=[{"key": []}, {}],
+        ),
+        response_cache_config=ResponseCacheConfig(),
+        logging_config=None,
+        pdb_on_exception=False,
+        debug=False,
+    )
+    return cast(ASGIApp, Surroundings(cast(ASGIApp, app), counted, log_requests))
+
+
+def from_environment() -> ASGIApp:
+    """The application for a server that starts several processes, each told by environment variables."""
+    configure_logs()
+    return create_app(os.environ[DATABASE], log_requests=os.environ.get(LOG_REQUESTS) == "1")

@@ -1,0 +1,308 @@
+"""/v1/policies/{name}/decisions and /v1/decisions: decide, record what became of it, look it up, export."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Request, Response, get, post
+from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Schema
+from litestar.openapi.spec.enums import OpenAPIType
+from litestar.params import Parameter
+from litestar.response import Stream
+
+from lenience.service import limits
+from lenience.service.answers import (
+    DecisionAnswer,
+    DecisionsAnswer,
+    DecisionsPage,
+    DecisionView,
+    OutcomeAnswer,
+    OutcomesAnswer,
+)
+from lenience.service.command import sender
+from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
+from lenience.service.http.common import DecisionId, IdempotencyKey, PolicyName, State, answered
+from lenience.service.http.errors import documented
+from lenience.service.outcomes import (
+    Change,
+    OutcomeItem,
+    OutcomeRequest,
+    OutcomesRequest,
+    OverrideRequest,
+    RecordOutcomes,
+)
+from lenience.service.problems import BadRequest
+from lenience.service.queries import PAGE, Filters
+
+Req = Request[None, str, State]
+PARQUET = "application/vnd.apache.parquet"
+Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
+Segment = Annotated[str | None, Plain]
+Time = Annotated[datetime | None, Parameter(description="A time, ISO 8601")]
+
+
+@post("/v1/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
+async def decide(
+    name: PolicyName, data: DecisionRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[DecisionAnswer]:
+    """Accept or reject one individual. The answer is on the disk before it is given."""
+    state = request.app.state
+    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
+    answer = await state.service.perform(Decide(who, name, [data], True))
+    state.metrics.decided(name, 1)
+    return answered(answer)
+
+
+@post(
+    "/v1/policies/{name:str}/decisions/batch",
+    opt={"role": "decide"},
+    responses=documented(404, 409, 413),
+    tags=["decide"],
+)
+async def decide_batch(
+    name: PolicyName, data: BatchRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[DecisionsAnswer]:
+    """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
+    state = request.app.state
+    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
+    answer = await state.service.perform(Decide(who, name, data.decisions, False))
+    state.metrics.decided(name, len(data.decisions))
+    return answered(answer)
+
+
+@post(
+    "/v1/decisions/{identity:str}/outcome",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def record_outcome(
+    identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomeAnswer]:
+    """Record what became of an accepted individual. It counts once, however often it is sent."""
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/outcome", data)
+    request.app.state.metrics.observed(1)
+    return answered(await request.app.state.service.perform(Change(who, identity, "outcome", data.outcome)))
+
+
+@post(
+    "/v1/decisions/{identity:str}/correction",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def correct(
+    identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomeAnswer]:
+    """Replace an outcome that was wrong; both stay in the log."""
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/correction", data)
+    return answered(await request.app.state.service.perform(Change(who, identity, "correction", data.outcome)))
+
+
+@post(
+    "/v1/decisions/{identity:str}/expiry",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def give_up(
+    identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomeAnswer]:
+    """Give up an outcome that has not come."""
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/expiry", None)
+    return answered(await request.app.state.service.perform(Change(who, identity, "expiry")))
+
+
+@post(
+    "/v1/decisions/{identity:str}/override",
+    opt={"role": "admin"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def override(
+    identity: DecisionId, data: OverrideRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomeAnswer]:
+    """Decide otherwise, as a person with a role and a reason; the outcome still teaches."""
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/override", data)
+    return answered(await request.app.state.service.perform(Change(who, identity, "override", override=data)))
+
+
+@post(
+    "/v1/decisions/{identity:str}/erasure",
+    opt={"role": "admin"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
+    """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
+    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/erasure", None)
+    return answered(await request.app.state.service.perform(Change(who, identity, "erasure")))
+
+
+@post(
+    "/v1/outcomes/batch",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def record_outcomes(
+    data: OutcomesRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomesAnswer]:
+    """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others."""
+    who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
+    request.app.state.metrics.observed(len(data.outcomes))
+    return answered(await request.app.state.service.perform(RecordOutcomes(who, data.outcomes)))
+
+
+class CsvOperation(Operation):
+    """An operation whose body is CSV."""
+
+    def __post_init__(self) -> None:
+        """Say so in the description."""
+        text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING, example="id,outcome\n0190…,success\n"))
+        self.request_body = RequestBody(content={"text/csv": text}, required=True)
+
+
+@post(
+    "/v1/outcomes/import",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+    operation_class=CsvOperation,
+)
+async def import_outcomes(
+    body: bytes, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomesAnswer]:
+    """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time."""
+    items = read_csv(body)
+    who = sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
+    request.app.state.metrics.observed(len(items))
+    return answered(await request.app.state.service.perform(RecordOutcomes(who, items)))
+
+
+@get("/v1/decisions", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
+async def list_decisions(
+    request: Req,
+    policy: PolicyName | None = None,
+    segment: Segment = None,
+    decision: Literal["accept", "reject"] | None = None,
+    status: Literal["pending", "success", "failure", "expired", "rejected"] | None = None,
+    reference: Segment = None,
+    since: Time = None,
+    until: Time = None,
+    after: Annotated[
+        str | None, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z", description="next of a page")
+    ] = None,
+    limit: Annotated[int, Parameter(ge=1, le=1000)] = PAGE,
+) -> DecisionsPage:
+    """Decisions, oldest first, a page at a time: give the ``next`` of a page as ``after``."""
+    filters = Filters(policy, segment, decision, status, reference, _micro(since), _micro(until))
+    service = request.app.state.service
+    found: DecisionsPage = await service.ask(lambda: service.queries.page(filters, after, limit))
+    return found
+
+
+@get("/v1/decisions/{identity:str}", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
+async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
+    """A decision explained: belief, threshold, value of continuing, what would have changed it, and its history."""
+    service = request.app.state.service
+    found: DecisionView = await service.ask(lambda: service.queries.decision(identity))
+    return found
+
+
+@get("/v1/decisions.csv", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type="text/csv")
+async def export_csv(
+    request: Req,
+    policy: PolicyName | None = None,
+    segment: Segment = None,
+    since: Time = None,
+    until: Time = None,
+) -> Stream:
+    """All decisions as CSV, with what determined them (no personal data)."""
+    filters = Filters(policy, segment, since=_micro(since), until=_micro(until))
+    service = request.app.state.service
+    lines = service.queries.csv(filters)
+    first = await service.ask(lambda: next(lines))
+    second = await service.ask(lambda: next(lines, b""))  # an unknown policy is a 404, not a broken stream
+
+    async def parts() -> Any:
+        yield first + second
+        while True:
+            part = await service.ask(lambda: next(lines, None))
+            if part is None:
+                return
+            yield part
+
+    return Stream(parts(), media_type="text/csv")
+
+
+@get("/v1/decisions.parquet", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type=PARQUET)
+async def export_parquet(
+    request: Req,
+    policy: PolicyName | None = None,
+    segment: Segment = None,
+    since: Time = None,
+    until: Time = None,
+) -> Response[bytes]:
+    """All decisions as a Parquet file, with what determined them (no personal data)."""
+    filters = Filters(policy, segment, since=_micro(since), until=_micro(until))
+    service = request.app.state.service
+    file = await service.ask(lambda: service.queries.parquet(filters))
+    return Response(file, media_type=PARQUET)
+
+
+def read_csv(body: bytes) -> list[OutcomeItem]:
+    """Outcomes from CSV, or a problem that names the line."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadRequest(f"the body must be CSV in UTF-8 ({error})") from None
+    if not rows or not {"id", "outcome"} <= rows[0].keys():
+        raise BadRequest("the CSV must have a heading with the columns id and outcome, and at least one row")
+    if len(rows) > limits.BATCH:
+        raise BadRequest(f"the CSV must have at most {limits.BATCH:,} rows, not {len(rows):,}")
+    items = []
+    for number, row in enumerate(rows, start=2):
+        try:
+            items.append(msgspec.convert({"id": row["id"], "outcome": row["outcome"]}, OutcomeItem))
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"line {number} of the CSV: {error}") from None
+    return items
+
+
+def _micro(time: datetime | None) -> int | None:
+    if time is None:
+        return None
+    try:
+        zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return int(zoned.timestamp() * 1_000_000)
+    except (OverflowError, ValueError):
+        raise BadRequest("a time must lie between the years 1 and 9999") from None
+
+
+HANDLERS = [
+    decide,
+    decide_batch,
+    record_outcome,
+    correct,
+    give_up,
+    override,
+    erase,
+    record_outcomes,
+    import_outcomes,
+    list_decisions,
+    show_decision,
+    export_csv,
+    export_parquet,
+]

@@ -1,0 +1,117 @@
+"""/v1/policies: make versions, change their states, see how they stand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import Request, Response, get, post
+from litestar.params import Parameter
+
+from lenience.service.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
+from lenience.service.clock import now
+from lenience.service.command import sender
+from lenience.service.http.common import IdempotencyKey, PolicyName, State, answered
+from lenience.service.http.errors import documented
+from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest, solve_version
+from lenience.service.outcomes import Expire, ExpiryRequest
+from lenience.service.specification import PolicySpecification
+
+Req = Request[None, str, State]
+VersionNumber = Annotated[int | None, Parameter(query="version", ge=1, le=10**6, description="Which version")]
+
+
+@post("/v1/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])
+async def create_policy(
+    data: PolicySpecification, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[VersionAnswer]:
+    """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
+    service = request.app.state.service
+    who = sender(request.auth, idempotency_key, "POST /v1/policies", data)
+    solved = await service.solve(lambda: solve_version(data))
+    return answered(await service.perform(CreateVersion(who, solved)))
+
+
+@get("/v1/policies", opt={"role": "read"}, responses=documented(), tags=["policies"])
+async def list_policies(request: Req) -> PoliciesAnswer:
+    """All policies with their versions."""
+    service = request.app.state.service
+    found: PoliciesAnswer = await service.ask(service.queries.policies)
+    return found
+
+
+@get("/v1/policies/{name:str}", opt={"role": "read"}, responses=documented(404), tags=["policies"])
+async def show_policy(name: PolicyName, request: Req, version: VersionNumber = None) -> PolicyView:
+    """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
+    service = request.app.state.service
+    found: PolicyView = await service.ask(lambda: service.queries.policy(name, version))
+    return found
+
+
+@post(
+    "/v1/policies/{name:str}/activate",
+    opt={"role": "admin"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["policies"],
+)
+async def activate(
+    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+) -> Response[VersionAnswer]:
+    """Let a version rule (by default the newest); the one that ruled is retired."""
+    return await _change(name, "active", data, request, idempotency_key)
+
+
+@post(
+    "/v1/policies/{name:str}/shadow",
+    opt={"role": "admin"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["policies"],
+)
+async def shadow(
+    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+) -> Response[VersionAnswer]:
+    """Let a version decide beside the active one: what it would have decided is logged, and does not rule."""
+    return await _change(name, "shadow", data, request, idempotency_key)
+
+
+@post(
+    "/v1/policies/{name:str}/retire",
+    opt={"role": "admin"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["policies"],
+)
+async def retire(
+    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+) -> Response[VersionAnswer]:
+    """Retire a version (by default the active one)."""
+    return await _change(name, "retired", data, request, idempotency_key)
+
+
+@post(
+    "/v1/policies/{name:str}/expire",
+    opt={"role": "outcome"},
+    status_code=200,
+    responses=documented(404, 409, 413),
+    tags=["outcomes"],
+)
+async def expire(
+    name: PolicyName, data: ExpiryRequest, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[ExpiryAnswer]:
+    """Give up outcomes that have not come: they are no longer pending, and teach nothing. At most 1,000 at a time."""
+    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)
+    before = now() - int(data.older_than_days * 86_400 * 1_000_000)
+    return answered(await request.app.state.service.perform(Expire(who, name, before)))
+
+
+async def _change(
+    name: str, state: str, data: VersionRequest | None, request: Req, key: str | None
+) -> Response[VersionAnswer]:
+    asked = data or VersionRequest()
+    who = sender(request.auth, key, f"POST /v1/policies/{name}/{state}", asked)
+    command = ChangeState(who, name, state, asked.version)  # type: ignore[arg-type]
+    return answered(await request.app.state.service.perform(command))
+
+
+HANDLERS = [create_policy, list_policies, show_policy, activate, shadow, retire, expire]

@@ -1,0 +1,131 @@
+"""Service: the store, its writer and its readers, as the handlers of one process share them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from sqlalchemy import delete
+
+from lenience.service import schema
+from lenience.service.clock import now
+from lenience.service.command import Answer, Command, Sender
+from lenience.service.keys import Keyring
+from lenience.service.outcomes import Expire
+from lenience.service.problems import Problem, Unavailable
+from lenience.service.queries import Queries
+from lenience.service.registry import Registry
+from lenience.service.store import Store
+from lenience.service.writer import Result, Writer
+
+KEYS_EVERY = 1.0  # seconds between readings of the list of keys
+CHORES_EVERY = 60.0  # seconds between rounds of expiry and of forgetting old idempotency keys
+KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are kept
+EXPIRY_ACTOR = "expiry"
+
+Found = TypeVar("Found")
+log = logging.getLogger("lenience.service")
+
+
+class Service:
+    """What one process of the service holds."""
+
+    def __init__(self, database: str) -> None:
+        self.store = Store(database, serving=True)
+        try:
+            self.store.upgrade()
+            self.registry = Registry()
+            self.keyring = Keyring(self.store)
+            self.keyring.refresh()
+            self.queries = Queries(self.store, self.registry)
+        except BaseException:
+            self.store.close()
+            raise
+        self._done: list[tuple[asyncio.Future[Answer], Result]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._chores: list[asyncio.Task[None]] = []
+        # One solve at a time, so that a long one keeps no reader waiting.
+        self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
+        self.writer = Writer(self.store, self.registry, after=self._tell)
+
+    async def start(self) -> None:
+        """Begin the chores."""
+        self._loop = asyncio.get_running_loop()
+        self._chores = [
+            asyncio.create_task(self._every(KEYS_EVERY, self.keyring.refresh)),
+            asyncio.create_task(self._every(CHORES_EVERY, self.do_chores)),
+        ]
+
+    async def stop(self) -> None:
+        """End the chores, write what is waiting, close the database."""
+        for task in self._chores:
+            task.cancel()
+        await asyncio.gather(*self._chores, return_exceptions=True)
+        await asyncio.to_thread(self.writer.close)
+        self._wake()
+        self.solver.shutdown(wait=False, cancel_futures=True)
+        self.store.close()
+
+    async def perform(self, command: Command) -> Answer:
+        """Carry out a command; it returns when what it did is on the disk."""
+        loop = self._loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self.writer.submit(command, lambda result: self._done.append((future, result)))
+        if self._done:
+            self._wake()  # refused at once
+        return await future
+
+    async def solve(self, work: Callable[[], Found]) -> Found:
+        """Solve something, after what is being solved."""
+        return await asyncio.get_running_loop().run_in_executor(self.solver, work)
+
+    async def ask(self, question: Callable[[], Found]) -> Found:
+        """Ask the database in another thread."""
+        return await asyncio.to_thread(question)
+
+    def do_chores(self) -> None:
+        """Give up outcomes that are overdue, and forget old idempotency keys."""
+        for entry in self.queries.policies().policies:
+            if entry.active is None:
+                continue
+            with self.store.read() as connection:
+                record = self.registry.load(connection, entry.name)
+            days = None if record.active is None else record.active.specification.expiry_days
+            if days is None:
+                continue
+            before = now() - int(days * 86_400 * 1_000_000)
+            while b'"more":true' in self.writer.call(Expire(Sender(EXPIRY_ACTOR), entry.name, before)).body:
+                pass
+        with self.store.write() as connection:
+            table = schema.idempotency
+            connection.execute(delete(table).where(table.c.created_at < now() - KEEP_ANSWERS))
+
+    async def _every(self, seconds: float, chore: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await asyncio.to_thread(chore)
+            except Unavailable:
+                pass  # the next round will do it
+            except Problem as problem:
+                log.warning("a chore was refused", extra={"fields": {"detail": problem.detail}})
+            except Exception as error:
+                log.error("a chore failed", exc_info=error)
+
+    def _tell(self) -> None:
+        """Wake the event loop once for all commands of a transaction."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        done, self._done = self._done, []
+        for future, result in done:
+            if future.done():  # the client has gone
+                continue
+            if isinstance(result, Answer):
+                future.set_result(result)
+            else:
+                future.set_exception(result)

@@ -1,0 +1,176 @@
+"""Ledger: one transaction's working copy of the chains it has locked, and the rows it is going to write.
+
+Chains are locked in the order of their ids (so no two processes can wait for each other), read once, changed in memory
+by one command after the other, and written once at the end, whatever the number of commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from lenience.service import schema
+from lenience.service.chain import commitment, link
+from lenience.service.clock import now, when
+from lenience.service.events import Decided, Event, write
+from lenience.service.identity import random_hex
+from lenience.service.registry import Registry
+from lenience.service.rule import Counts
+from lenience.service.store import Store
+
+_CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures")
+
+
+@dataclass(slots=True)
+class ChainState:
+    """A locked chain: its end, and the counts of its segment."""
+
+    id: int
+    policy_id: int | None
+    segment: str | None
+    revision: int
+    length: int
+    head: str
+    counts: Counts
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class DecisionState:
+    """A decision as it stands in this transaction."""
+
+    id: str
+    chain: int
+    seq: int
+    version: int
+    at: int
+    accepted: bool
+    status: str
+    changed: bool = False
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The working copy; :meth:`flush` writes it."""
+
+    store: Store
+    connection: Connection
+    registry: Registry
+    now: int = field(default_factory=now)
+    chains: dict[int, ChainState] = field(default_factory=dict)
+    decisions: dict[str, DecisionState] = field(default_factory=dict)
+    chain_of: dict[str, int] = field(default_factory=dict)  # of the decisions that were found
+    _time: str = ""
+    _events: list[tuple[Any, ...]] = field(default_factory=list)
+    _decisions: list[tuple[Any, ...]] = field(default_factory=list)
+    _personal: list[tuple[Any, ...]] = field(default_factory=list)
+    _idempotency: list[tuple[Any, ...]] = field(default_factory=list)
+    _erased: list[DecisionState] = field(default_factory=list)
+
+    @property
+    def time(self) -> str:
+        """The time of this transaction as ISO 8601."""
+        if not self._time:
+            self._time = when(self.now)
+        return self._time
+
+    def lock(self, ids: Iterable[int]) -> None:
+        """Lock chains and read them."""
+        wanted = sorted(set(ids) - self.chains.keys())
+        if not wanted:
+            return
+        for row in self.store.lock(self.connection, schema.chain, wanted):
+            self.chains[row[0]] = ChainState(row[0], row[1], row[2], row[3], row[4], row[5], Counts(*row[6:]))
+
+    def find(self, decisions: Iterable[str]) -> None:
+        """Find the chains of decisions; they never change, so no lock is needed."""
+        wanted = list(set(decisions) - self.chain_of.keys())
+        for start in range(0, len(wanted), 500):
+            some = schema.decision.c.id.in_(wanted[start : start + 500])
+            query = select(schema.decision.c.id, schema.decision.c.chain_id).where(some)
+            self.chain_of.update((row[0], row[1]) for row in self.connection.execute(query))
+
+    def read_decisions(self, ids: Iterable[str]) -> None:
+        """Read decisions whose chains are locked."""
+        wanted = list(set(ids) - self.decisions.keys())
+        for start in range(0, len(wanted), 500):
+            query = select(schema.decision).where(schema.decision.c.id.in_(wanted[start : start + 500]))
+            for row in self.connection.execute(query):
+                self.decisions[row[0]] = DecisionState(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6])
+
+    def append(self, chain: ChainState, event: Event) -> int:
+        """Add an event at the end of a locked chain; its sequence number."""
+        text = write(event)
+        chain.head = link(chain.head, text)
+        chain.length += 1
+        chain.changed = True
+        about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
+        self._events.append((chain.id, chain.length, text, chain.head, about))
+        return chain.length
+
+    def add_decision(self, state: DecisionState) -> None:
+        """Add a decision's row."""
+        self.decisions[state.id] = state
+        self._decisions.append(
+            (state.id, state.chain, state.seq, state.version, state.at, int(state.accepted), state.status)
+        )
+
+    def add_personal(self, chain: int, seq: int, data: Personal) -> None:
+        """Put personal data beside the log, at the place of the event that commits to it."""
+        self._personal.append((chain, seq, data.salt, data.reference, data.details))
+
+    def erase_personal(self, state: DecisionState) -> None:
+        """Erase a decision's personal data: its own, and the reasons of overrides."""
+        self._erased.append(state)
+
+    def add_answer(self, key: str, request: str, salt: str, chain: int, seq: int, status: int, answer: str) -> None:
+        """Keep the answer given under an idempotency key."""
+        self._idempotency.append((key, request, salt, chain, seq, status, answer, self.now))
+
+    def flush(self) -> None:
+        """Write everything; the transaction's commit makes it durable."""
+        store, connection = self.store, self.connection
+        store.insert(connection, schema.event, self._events)
+        store.insert(connection, schema.decision, self._decisions)
+        store.insert(connection, schema.personal, self._personal)
+        # In the order of their keys: two processes with the same keys then wait for, and do not block, each other.
+        store.insert(connection, schema.idempotency, sorted(self._idempotency))
+        chains = [
+            (
+                *(chain.revision, chain.length, chain.head),
+                *(chain.counts.arrivals, chain.counts.accepted, chain.counts.pending),
+                *(chain.counts.successes, chain.counts.failures, chain.id),
+            )
+            for chain in self.chains.values()
+            if chain.changed
+        ]
+        store.update(connection, schema.chain, "id", _CHAIN, chains)
+        changed = [(state.status, int(state.accepted), state.id) for state in self.decisions.values() if state.changed]
+        store.update(connection, schema.decision, "id", ("status", "accepted"), changed)
+        for state in self._erased:
+            events, personal = schema.event, schema.personal
+            after = select(events.c.seq).where((events.c.about == state.id) & (events.c.chain_id == state.chain))
+            seqs = [state.seq, *connection.execute(after).scalars()]
+            connection.execute(personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs)))
+
+
+@dataclass(frozen=True, slots=True)
+class Personal:
+    """Personal data with the salt of its commitment."""
+
+    salt: str
+    reference: str | None
+    details: str | None
+
+    @classmethod
+    def of(cls, reference: str | None, details: str | None) -> Personal:
+        """With a new salt."""
+        return cls(random_hex(32), reference, details)
+
+    @property
+    def commitment(self) -> str:
+        """What the log holds of it."""
+        return commitment(self.salt, self.reference, self.details)

@@ -1,0 +1,27 @@
+"""The most of everything that a request may ask for, in one place."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+BODY = 4 * 1024 * 1024  # bytes of a request
+BATCH = 1_000  # decisions or outcomes in one request
+SEGMENTS = 1_000  # of one version of a policy
+HORIZON = 5_000_000
+FEATURES = 64
+SOLVE_SECONDS = 60.0
+
+# Text without control characters: they have no place in a name, and PostgreSQL cannot store the first of them.
+PLAIN = r"^[^\x00-\x1f\x7f]*$"
+
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", description="A name")]
+SegmentName = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN, description="A segment's name")]
+Reference = Annotated[
+    str, Meta(min_length=1, max_length=200, pattern=PLAIN, description="The caller's own reference (personal data)")
+]
+Role = Annotated[str, Meta(min_length=1, max_length=100, pattern=PLAIN, description="Who decided otherwise, by role")]
+Note = Annotated[str, Meta(min_length=1, max_length=2_000, pattern=r"^[^\x00]*$", description="Why, in words")]
+FeatureName = Annotated[str, Meta(min_length=1, max_length=64, pattern=PLAIN)]
+FeatureValue = float | Annotated[str, Meta(max_length=200, pattern=PLAIN)]

@@ -1,0 +1,39 @@
+"""Bring a database to the newest schema, from an empty one or from any earlier schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def migrate(connection: Connection, revision: str = "head") -> None:
+    """Run the migrations that are missing, inside the transaction of this connection."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def newest() -> str:
+    """The revision this software works with."""
+    head = ScriptDirectory.from_config(_config()).get_current_head()
+    assert head is not None
+    return head
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The revision a database is at; nothing if it is empty."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    return config

@@ -1,0 +1,11 @@
+"""Alembic's entry: run the migrations on the connection that :mod:`lenience.service.migrate` hands over."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from lenience.service.schema import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
+context.run_migrations()

@@ -1,0 +1,56 @@
+"""What can go wrong with a request: each with its HTTP status, a title and one sentence."""
+
+from __future__ import annotations
+
+
+class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
+    """A request that is not carried out."""
+
+    status = 500
+    title = "Internal error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class BadRequest(Problem):
+    """The request cannot be understood, or a value in it cannot be used."""
+
+    status = 400
+    title = "Bad request"
+
+
+class Unauthenticated(Problem):
+    """No valid key."""
+
+    status = 401
+    title = "Key needed"
+
+
+class Forbidden(Problem):
+    """A key without the role."""
+
+    status = 403
+    title = "Not allowed"
+
+
+class NotFound(Problem):
+    """No such policy, version or decision."""
+
+    status = 404
+    title = "Not found"
+
+
+class Conflict(Problem):
+    """The request contradicts what is recorded already."""
+
+    status = 409
+    title = "Conflict"
+
+
+class Unavailable(Problem):
+    """The database cannot be written or reached now; nothing was recorded, and the request may be tried again."""
+
+    status = 503
+    title = "Unavailable"

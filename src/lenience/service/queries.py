@@ -1,0 +1,370 @@
+"""Reading: policies as they stand, decisions explained, pages of decisions, exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from sqlalchemy import ColumnElement, Connection, and_, select
+
+from lenience.service import limits, schema
+from lenience.service.answers import (
+    DecisionEntry,
+    DecisionsPage,
+    DecisionView,
+    HistoryEntry,
+    PoliciesAnswer,
+    PolicyEntry,
+    PolicyView,
+    SegmentView,
+    ShadowView,
+    VersionView,
+)
+from lenience.service.clock import when
+from lenience.service.events import Corrected, Decided, Erased, Observed, Overridden, read
+from lenience.service.problems import NotFound
+from lenience.service.reasons import principal_reasons, what_would_change
+from lenience.service.registry import PolicyRecord, Registry, Version
+from lenience.service.rule import Counts, Verdict
+from lenience.service.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PAGE = 100
+VALUES_SECONDS = 5.0  # spent on the values of a policy's segments
+EXPORT = 5_000  # rows read at a time
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """Which decisions."""
+
+    policy: str | None = None
+    segment: str | None = None
+    decision: str | None = None
+    status: str | None = None
+    reference: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+class Queries:
+    """Questions to the database; each sees one state of it throughout."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self._store = store
+        self._registry = registry
+
+    def policies(self) -> PoliciesAnswer:
+        """All policies."""
+        with self._store.read() as connection:
+            rows = connection.execute(select(schema.policy).order_by(schema.policy.c.name)).all()
+            versions = connection.execute(
+                select(schema.version.c.policy_id, schema.version.c.number, schema.version.c.state).order_by(
+                    schema.version.c.policy_id, schema.version.c.number
+                )
+            ).all()
+        of: dict[int, list[VersionView]] = {}
+        for row in versions:
+            of.setdefault(row.policy_id, []).append(VersionView(row.number, row.state))
+        return PoliciesAnswer(
+            [
+                PolicyEntry(
+                    row.name,
+                    when(row.created_at),
+                    next((one.version for one in of[row.id] if one.state == "active"), None),
+                    of[row.id],
+                )
+                for row in rows
+            ]
+        )
+
+    def policy(self, name: str, number: int | None = None) -> PolicyView:
+        """A policy: its segments under the version asked for, the active one, or the newest."""
+        with self._store.read() as connection:
+            record = self._registry.load(connection, name)
+            shown = number or (record.active.number if record.active else max(record.states))
+            if shown not in record.states:
+                raise NotFound(f"the policy {name!r} has no version {shown}")
+            version = self._registry.version(connection, record.id, shown)
+            chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
+        counts = {row.segment: Counts(*row[6:11]) for row in chains}
+        until = time.monotonic() + VALUES_SECONDS
+        return PolicyView(
+            name=name,
+            created_at=when(record.created_at),
+            versions=[VersionView(one, state) for one, state in record.states.items()],
+            version=shown,
+            state=record.states[shown],
+            specification=version.specification,
+            segments=[self._segment(version, one, counts[one], until) for one in version.rules],
+        )
+
+    def decision(self, identity: str) -> DecisionView:
+        """A decision, explained: what determined it, what it is worth to go on, and what would have changed it."""
+        with self._store.read() as connection:
+            row = connection.execute(select(schema.decision).where(schema.decision.c.id == identity)).one_or_none()
+            if row is None:
+                raise NotFound(f"there is no decision {identity!r}")
+            chain = connection.execute(
+                select(schema.chain.c.policy_id, schema.chain.c.segment).where(schema.chain.c.id == row.chain_id)
+            ).one()
+            name = self._registry.name_of(connection, chain.policy_id)
+            version = self._registry.version(connection, chain.policy_id, row.version)
+            first, history, notes = self._history(connection, row.chain_id, row.seq, identity)
+        counts = Counts(first.arrivals, first.accepted, first.pending, first.successes, first.failures)
+        verdict = Verdict(first.decision, first.rule, first.limit, first.probability, first.threshold)
+        rule = version.rules[chain.segment]
+        value, going_on = rule.table.value(counts.successes, counts.failures, counts.pending)
+        own = notes.get(row.seq)
+        return DecisionView(
+            id=identity,
+            policy=name,
+            policy_version=row.version,
+            segment=chain.segment,
+            decision="accept" if row.accepted else "reject",
+            rule=first.rule,
+            reason=first.reason,
+            principal_reasons=principal_reasons(rule, counts, verdict),
+            probability=first.probability,
+            belief=rule.belief(counts),
+            pending=first.pending,
+            limit=first.limit,
+            threshold=first.threshold,
+            cost=rule.table.cost,
+            decided_at=when(first.at),
+            status=row.status,
+            overridden=any(entry.kind == "override" for entry in history),
+            value=value,
+            value_of_continuing=going_on,
+            would_have_changed=what_would_change(rule, counts, verdict),
+            shadows=[
+                ShadowView(one.version, one.decision, one.rule, one.threshold, one.limit, one.probability)
+                for one in first.shadows
+            ],
+            reference=None if own is None else own.reference,
+            features=None if own is None or own.details is None else msgspec.json.decode(own.details),
+            erased=first.personal is not None and own is None,
+            history=history,
+        )
+
+    def page(self, filters: Filters, after: str | None, size: int) -> DecisionsPage:
+        """A page of decisions, oldest first."""
+        with self._store.read() as connection:
+            rows = self._rows(connection, filters, after, size + 1)
+            names = self._chain_names(connection, [row.chain_id for row in rows])
+        entries = [_entry(row, names) for row in rows[:size]]
+        return DecisionsPage(entries, entries[-1].id if len(rows) > size else None)
+
+    def csv(self, filters: Filters) -> Iterator[bytes]:
+        """All decisions as CSV, a part at a time."""
+        heading = [*DecisionEntry.__struct_fields__, *_EVENT_COLUMNS]
+        yield _csv_line(heading)
+        for part in self._export(filters):
+            yield b"".join(_csv_line(list(line.values())) for line in part)
+
+    def parquet(self, filters: Filters) -> bytes:
+        """All decisions as a Parquet file."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        sink = io.BytesIO()
+        schema_ = _parquet_schema()
+        with pq.ParquetWriter(sink, schema_, compression="zstd") as writer:
+            for part in self._export(filters):
+                writer.write_table(pa.Table.from_pylist(part, schema=schema_))
+        return sink.getvalue()
+
+    def _segment(self, version: Version, name: str, counts: Counts, until: float) -> SegmentView:
+        rule = version.rules[name]
+        values = time.monotonic() < until  # many segments, or discounts near 1: the rest have no value shown
+        verdict = rule.decide(counts, 1.0)
+        return SegmentView(
+            name=name,
+            share=rule.share,
+            belief=rule.belief(counts),
+            arrivals=counts.arrivals,
+            accepted=counts.accepted,
+            pending=counts.pending,
+            accepts=verdict.decision == "accept",
+            threshold=verdict.threshold,
+            limit=verdict.limit,
+            cost=rule.table.cost,
+            value=rule.table.value(counts.successes, counts.failures, counts.pending)[0] if values else None,
+            proved=rule.table.proved,
+            certificate=rule.table.statement,
+        )
+
+    def _history(
+        self, connection: Connection, chain: int, seq: int, identity: str
+    ) -> tuple[Decided, list[HistoryEntry], dict[int, Any]]:
+        events = schema.event
+        own = (events.c.chain_id == chain) & (events.c.seq == seq)
+        after = (events.c.about == identity) & (events.c.chain_id == chain)
+        rows = [
+            connection.execute(select(events).where(own)).one(),
+            *connection.execute(select(events).where(after).order_by(events.c.seq)),
+        ]
+        personal = schema.personal
+        where = (personal.c.chain_id == chain) & personal.c.seq.in_([row.seq for row in rows])
+        notes = {row.seq: row for row in connection.execute(select(personal).where(where))}
+        first = read(rows[0].body)
+        assert isinstance(first, Decided)
+        history = []
+        for row in rows:
+            event = read(row.body)
+            entry = HistoryEntry(
+                kind=event.__struct_config__.tag,  # type: ignore[arg-type]
+                at=when(event.at),
+                actor=event.actor,
+                sequence=row.seq,
+                hash=row.hash,
+            )
+            if isinstance(event, Observed | Corrected):
+                entry = msgspec.structs.replace(entry, outcome=event.outcome)
+            elif isinstance(event, Overridden):
+                note = notes.get(row.seq)
+                entry = msgspec.structs.replace(
+                    entry, choice=event.choice, by=event.by, reason=None if note is None else note.details
+                )
+            elif isinstance(event, Decided):
+                entry = msgspec.structs.replace(entry, choice=event.decision)
+            elif isinstance(event, Erased):
+                notes.pop(seq, None)
+            history.append(entry)
+        return first, history, notes
+
+    def _rows(self, connection: Connection, filters: Filters, after: str | None, size: int) -> list[Any]:
+        table = schema.decision
+        where: list[ColumnElement[bool]] = []
+        if filters.policy is not None:
+            record = self._registry.load(connection, filters.policy)
+            chains = _chains(record, filters.segment)
+            where.append(table.c.chain_id.in_(chains))
+        elif filters.segment is not None:
+            chain = select(schema.chain.c.id).where(schema.chain.c.segment == filters.segment)
+            where.append(table.c.chain_id.in_(chain))
+        if filters.decision is not None:
+            where.append(table.c.accepted == (1 if filters.decision == "accept" else 0))
+        if filters.status is not None:
+            where.append(table.c.status == filters.status)
+        if filters.since is not None:
+            where.append(table.c.at >= filters.since)
+            where.append(table.c.id >= f"{max(filters.since // 1000 - 1, 0):012x}"[:8])
+        if filters.until is not None:
+            where.append(table.c.at < filters.until)
+        if filters.reference is not None:
+            personal = schema.personal
+            same = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
+            where.append(select(personal.c.seq).where(same & (personal.c.reference == filters.reference)).exists())
+        if after is not None:
+            where.append(table.c.id > after)
+        query = select(table).order_by(table.c.id).limit(size)
+        return list(connection.execute(query.where(and_(*where)) if where else query).all())
+
+    def _chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[str, str]]:
+        wanted = list(set(chains))
+        table = schema.chain
+        rows = connection.execute(select(table.c.id, table.c.policy_id, table.c.segment).where(table.c.id.in_(wanted)))
+        return {row.id: (self._registry.name_of(connection, row.policy_id), row.segment) for row in rows.all()}
+
+    def _export(self, filters: Filters) -> Iterator[list[dict[str, Any]]]:
+        """Pages of decisions with what determined them; each page is a transaction of its own."""
+        after: str | None = None
+        while True:
+            with self._store.read() as connection:
+                rows = self._rows(connection, filters, after, EXPORT)
+                names = self._chain_names(connection, [row.chain_id for row in rows])
+                part = []
+                for start in range(0, len(rows), 200):
+                    some = rows[start : start + 200]
+                    bodies = self._bodies(connection, [(row.chain_id, row.seq) for row in some])
+                    for row in some:
+                        event = bodies[row.chain_id, row.seq]
+                        line = msgspec.to_builtins(_entry(row, names))
+                        line.update({name: getattr(event, name) for name in _EVENT_COLUMNS})
+                        part.append(line)
+            if part:
+                yield part
+            if len(rows) < EXPORT:
+                return
+            after = rows[-1].id
+
+    def _bodies(self, connection: Connection, places: list[tuple[int, int]]) -> dict[tuple[int, int], Decided]:
+        events = schema.event
+        found: dict[tuple[int, int], Decided] = {}
+        for chain in {place[0] for place in places}:
+            seqs = [seq for one, seq in places if one == chain]
+            where = (events.c.chain_id == chain) & events.c.seq.in_(seqs)
+            for row in connection.execute(select(events.c.seq, events.c.body).where(where)):
+                event = read(row.body)
+                assert isinstance(event, Decided)
+                found[chain, row.seq] = event
+        return found
+
+
+Cursor = Annotated[str, Meta(max_length=36, pattern=limits.PLAIN)]
+
+_EVENT_COLUMNS = (
+    "arrivals",
+    "pending",
+    "successes",
+    "failures",
+    "rule",
+    "limit",
+    "probability",
+    "threshold",
+    "reason",
+)
+
+
+def _chains(record: PolicyRecord, segment: str | None) -> list[int]:
+    if segment is None:
+        return list(record.segments.values())
+    return [record.segments[segment]] if segment in record.segments else []
+
+
+def _entry(row: Any, names: dict[int, tuple[str, str]]) -> DecisionEntry:
+    policy, segment = names[row.chain_id]
+    return DecisionEntry(
+        id=row.id,
+        policy=policy,
+        policy_version=row.version,
+        segment=segment,
+        decision="accept" if row.accepted else "reject",
+        status=row.status,
+        decided_at=when(row.at),
+    )
+
+
+def _csv_line(values: list[Any]) -> bytes:
+    line = io.StringIO()
+    csv.writer(line).writerow([_harmless(value) for value in values])
+    return line.getvalue().encode()
+
+
+def _harmless(value: Any) -> Any:
+    """A spreadsheet runs what begins like a formula; a quote before it makes it text."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+
+
+def _parquet_schema() -> pyarrow.Schema:
+    import pyarrow as pa
+
+    kinds = {
+        "policy_version": pa.int32(),
+        "arrivals": pa.int64(),
+        "pending": pa.int64(),
+        "successes": pa.int64(),
+        "failures": pa.int64(),
+        "limit": pa.int64(),
+        "probability": pa.float64(),
+        "threshold": pa.float64(),
+    }
+    names = [*DecisionEntry.__struct_fields__, *_EVENT_COLUMNS]
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in names])

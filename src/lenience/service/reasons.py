@@ -1,0 +1,162 @@
+"""Decisions in words: why, the principal reasons of a rejection, and what would have changed the answer."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lenience.policy.words import percent
+from lenience.service.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LIMIT, OVER, Counts, SegmentRule, Verdict
+
+
+class PrincipalReason(msgspec.Struct, frozen=True):
+    """One of the main reasons of a rejection, as a lender must give them."""
+
+    code: str
+    text: str
+
+
+def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, list[PrincipalReason]]:
+    """The reason in words and the principal reasons; the same as last time where nothing they tell of has changed."""
+    told = -1 if verdict.limit is None else counts.pending
+    said = rule.standing(counts).said
+    found = said.get((verdict.rule, told))
+    if found is None:
+        if len(said) > 1000:
+            said.clear()
+        found = (reason(rule, counts, verdict), principal_reasons(rule, counts, verdict))
+        said[verdict.rule, told] = found
+    return found
+
+
+def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
+    """Why it was decided so, in one sentence or two."""
+    prior, cost = rule.table.prior, rule.table.cost
+    n, s = prior.n + counts.successes + counts.failures, prior.s + counts.successes
+    seen = f"{s:.4g} of {n:.4g} succeeded ({percent(s / n)})"
+    kind = verdict.rule
+    if kind == ABOVE:
+        return f"Accept: {seen}, above the {percent(cost)} break-even.{_out(counts, verdict)}"
+    if kind == LEARNING:
+        return (
+            f"Accept: {seen}, not above the {percent(cost)} break-even, but above the {percent(verdict.threshold)} "
+            f"that is enough so early: what an acceptance teaches is worth more than its expected loss."
+            f"{_out(counts, verdict)}"
+        )
+    if kind == FLOOR:
+        return (
+            f"Accept: {seen}, not above the {percent(verdict.threshold)} that is asked, but a share of "
+            f"{percent(rule.exploration_floor)} is accepted all the same, so that the segment is never closed for good."
+        )
+    if kind == OVER:
+        return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
+    if kind == CAP:
+        return (
+            f"Reject for now: {counts.pending:,} outcomes are pending, and at most {rule.exposure_cap:,} may be at "
+            "once; the next outcome makes room."
+        )
+    if kind == LIMIT:
+        return (
+            f"Reject for now: {seen}, short of the {percent(cost)} break-even, and {counts.pending:,} outcomes are "
+            f"pending, while at most {verdict.limit:,} are worth having out at once; the next outcome makes room."
+        )
+    assert kind == BELOW
+    floor = "" if verdict.probability == 0 else f" (a share of {percent(verdict.probability)} is accepted all the same)"
+    awaited = (
+        "The rejection is final unless something else is learnt."
+        if counts.pending == 0 and not floor
+        else "Outcomes still to come may change that."
+    )
+    return (
+        f"Reject: {seen}, not above the {percent(verdict.threshold)} that is asked after {n:.4g} observations "
+        f"(break-even {percent(cost)}){floor}. {awaited}"
+    )
+
+
+def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[PrincipalReason]:
+    """The main reasons of a rejection, the weightiest first; none for an acceptance."""
+    if verdict.decision == "accept":
+        return []
+    prior, cost = rule.table.prior, rule.table.cost
+    n, s = prior.n + counts.successes + counts.failures, prior.s + counts.successes
+    kind = verdict.rule
+    if kind == OVER:
+        return [PrincipalReason("no_more_acceptances", "The number of acceptances that was planned has been reached.")]
+    short = PrincipalReason(
+        "record_of_similar_applicants",
+        f"Of applicants in the same segment {percent(s / n)} succeeded; {percent(verdict.threshold)} is asked.",
+    )
+    if kind == CAP:
+        full = f"{counts.pending:,} accepted applicants of the segment have no outcome yet, the most that is allowed."
+        return [PrincipalReason("exposure_cap_reached", full)]
+    if kind == LIMIT:
+        out = (
+            f"{counts.pending:,} accepted applicants of the segment have no outcome yet; at most {verdict.limit:,} may."
+        )
+        below = f"Of applicants in the same segment {percent(s / n)} succeeded; the break-even is {percent(cost)}."
+        return [
+            PrincipalReason("exposure_limit_reached", out),
+            PrincipalReason("record_of_similar_applicants", below),
+        ]
+    reasons = [short]
+    if counts.successes + counts.failures < 30:
+        few = f"Only {counts.successes + counts.failures:,} outcomes of the segment are known."
+        reasons.append(PrincipalReason("limited_experience_with_segment", few))
+    return reasons
+
+
+def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[str]:
+    """What would have made the answer another one, each in one sentence."""
+    outcomes = counts.successes + counts.failures
+    least = rule.table.least_accepted(outcomes)
+    kind = verdict.rule
+    changes: list[str] = []
+    if kind in (LIMIT, CAP):
+        room = counts.pending - (verdict.limit or 0) + 1
+        changes.append(f"{room:,} fewer outcomes pending: the decision would have been accept.")
+    if kind in (LIMIT, BELOW):
+        more = _successes_needed(rule, counts)
+        if more is not None:
+            changes.append(f"{more:,} more successes instead of failures among {outcomes:,} outcomes: accept.")
+        run = _run_needed(rule, counts)
+        if run is not None:
+            changes.append(f"{run:,} further successes in a row: accept.")
+    if kind == BELOW and verdict.probability > 0:
+        changes.append("Another draw of the exploration floor: accept.")
+    if kind == OVER:
+        changes.append("A longer horizon.")
+    if kind in (ABOVE, LEARNING):
+        if verdict.limit is not None:
+            room = verdict.limit - counts.pending
+            changes.append(f"{room:,} more outcomes pending: the decision would have been reject.")
+        if least is not None and 0 < least <= counts.successes:
+            fewer = counts.successes - least + 1
+            changes.append(f"{fewer:,} fewer successes among {outcomes:,} outcomes: reject.")
+    if kind == FLOOR:
+        changes.append("Another draw of the exploration floor: reject.")
+    return changes
+
+
+def _out(counts: Counts, verdict: Verdict) -> str:
+    if verdict.limit is None:
+        return ""
+    return f" {counts.pending:,} outcomes are pending of at most {verdict.limit:,} at once."
+
+
+def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:
+    """How many failures would have had to be successes."""
+    for more in range(1, min(counts.failures, 1000) + 1):
+        limit = rule.table.limit(counts.successes + more, counts.failures - more)
+        if limit is None or counts.pending < limit:
+            return more
+    return None
+
+
+def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
+    """How many successes in a row would open the segment again."""
+    if rule.table.horizon is not None:
+        return None
+    for more in range(1, 1001):
+        limit = rule.table.limit(counts.successes + more, counts.failures)
+        if limit is None or counts.pending < limit:
+            return more
+    return None

@@ -1,0 +1,152 @@
+"""The tables of the service's database, as the newest migration leaves them.
+
+``event`` is the truth: an append-only log in hash chains, one chain for each segment of a policy, one for each
+policy's own life and one for the system (which policies and keys there are). Everything else is either content that
+an event commits to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection
+that a replay of the log reproduces (``chain``'s counts, ``decision``). ``lenience audit`` checks each row of each.
+
+One chain a segment, rather than one for all, because a decision holds its segment's row anyway (for the belief and the
+pending count): the chain then costs no further lock, and processes that decide on different segments never wait.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData()
+
+SYSTEM_CHAIN = 1
+PENDING, SUCCESS, FAILURE, EXPIRED, REJECTED = "pending", "success", "failure", "expired", "rejected"
+
+policy = Table(
+    "policy",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(64), nullable=False, unique=True),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+version = Table(
+    "version",
+    metadata,
+    Column("policy_id", Integer, ForeignKey("policy.id"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("state", String(8), nullable=False),
+    Column("specification", Text, nullable=False),
+    Column("segments", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+solved = Table(
+    "solved",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+chain = Table(
+    "chain",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("policy_id", Integer, ForeignKey("policy.id"), nullable=True),
+    Column("segment", String(200), nullable=True),
+    Column("revision", Integer, nullable=False, server_default="0"),
+    Column("length", BigInteger, nullable=False, server_default="0"),
+    Column("head", String(64), nullable=False),
+    Column("arrivals", BigInteger, nullable=False, server_default="0"),
+    Column("accepted", BigInteger, nullable=False, server_default="0"),
+    Column("pending", BigInteger, nullable=False, server_default="0"),
+    Column("successes", BigInteger, nullable=False, server_default="0"),
+    Column("failures", BigInteger, nullable=False, server_default="0"),
+    UniqueConstraint("policy_id", "segment", name="chain_of_segment"),
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("chain_id", Integer, ForeignKey("chain.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("about", String(36), nullable=True),  # the decision, of events that follow one
+    sqlite_with_rowid=False,
+)
+Index(
+    "event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None)
+)
+
+decision = Table(
+    "decision",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("chain_id", Integer, ForeignKey("chain.id"), nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("accepted", SmallInteger, nullable=False),
+    Column("status", String(8), nullable=False),
+    Index("decision_of_chain", "chain_id", "id"),
+    sqlite_with_rowid=False,
+)
+# Those still awaited, oldest first: what expiry goes through. Decided and answered ones cost it nothing.
+Index(
+    "decision_pending",
+    decision.c.chain_id,
+    decision.c.id,
+    sqlite_where=decision.c.status == PENDING,
+    postgresql_where=decision.c.status == PENDING,
+)
+
+personal = Table(
+    "personal",
+    metadata,
+    Column("chain_id", Integer, primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("salt", String(32), nullable=False),
+    Column("reference", String(200), nullable=True),
+    Column("details", Text, nullable=True),
+    sqlite_with_rowid=False,
+)
+Index(
+    "personal_reference",
+    personal.c.reference,
+    sqlite_where=personal.c.reference.is_not(None),
+    postgresql_where=personal.c.reference.is_not(None),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("request", String(64), nullable=False),
+    Column("salt", String(32), nullable=False),
+    Column("chain_id", Integer, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False, index=True),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("label", String(100), nullable=False),
+    Column("secret_hash", String(64), nullable=False),
+    Column("roles", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=True),
+    Column("revoked_at", BigInteger, nullable=True),
+)

@@ -1,0 +1,292 @@
+"""The database: one class for SQLite and PostgreSQL, which differ only in what this file says.
+
+SQLite: one file, one writing process (a second is refused by a lock beside the file), readers beside it. WAL with
+synchronous=FULL: a commit that returned is on the disk. PostgreSQL: any number of processes; rows are locked by those
+who change them. In both, a database that is full, gone or unreachable is :class:`Unavailable`, and nothing is half
+written, since everything that belongs together is one transaction.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from lenience.errors import InputError
+from lenience.service.migrate import migrate, newest, revision_of
+from lenience.service.problems import Unavailable
+
+PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
+# Another transaction got there first: the same work, done again, comes out right.
+AGAIN = {"40001", "40P01", "23505"}
+
+
+class Store:
+    """An open database; :meth:`close` it when done."""
+
+    def __init__(self, database: str, *, serving: bool = False) -> None:
+        self.url = database_url(database)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self._lock: IO[str] | None = None
+        self._identity: tuple[int, int] | None = None
+        if self.sqlite and serving:
+            self._lock = _only_writer(Path(str(self.url.database)))
+        try:
+            self._writer = self._engine(writing=True)
+            self._reader = self._engine(writing=False)
+        except BaseException:
+            self._unlock()
+            raise
+        self._inserts: dict[str, str] = {}
+
+    def upgrade(self, revision: str = "head") -> None:
+        """Bring the schema to the newest revision; processes that start together do it one after the other."""
+        with self.write() as connection:
+            if not self.sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
+            migrate(connection, revision)
+        self._remember_file()
+
+    def check_schema(self) -> None:
+        """Refuse a database whose schema is not the one this software works with."""
+        with self.read() as connection:
+            found = revision_of(connection)
+        if found != newest():
+            at = "is empty" if found is None else f"has schema {found}"
+            raise InputError(
+                f"the database {self.name} {at}, and this version of lenience needs {newest()}: "
+                "lenience serve brings it there"
+            )
+
+    @property
+    def name(self) -> str:
+        """The database's address without a password."""
+        return self.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is on the disk when this block is left, or has not happened at all."""
+        self._check_file()
+        with _told(self), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database throughout."""
+        self._check_file()
+        with _told(self), self._reader.begin() as connection:
+            yield connection
+
+    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert many rows (values in the order of the columns) in one round trip."""
+        if not rows:
+            return
+        statement = self._inserts.get(table.name)
+        if statement is None:
+            statement = self._inserts[table.name] = self._insert_statement(table)
+        if self.sqlite:
+            _plain(connection).executemany(statement, rows)
+        else:
+            connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def update(self, connection: Connection, table: Table, key: str, names: Sequence[str], rows: list[Any]) -> None:
+        """Set columns of many rows in one round trip; each row's values are in the order of the names, its key last."""
+        if not rows:
+            return
+        if self.sqlite:
+            values = ", ".join(f"{name} = ?" for name in names)
+            _plain(connection).executemany(f"UPDATE {table.name} SET {values} WHERE {key} = ?", rows)
+            return
+        values = ", ".join(f"{name} = given.{name}" for name in names)
+        columns = ", ".join([*names, key])
+        arrays = ", ".join(f"%s::{self._array(table, name)}[]" for name in (*names, key))
+        statement = (
+            f"UPDATE {table.name} SET {values} FROM (SELECT * FROM unnest({arrays}) AS rows ({columns})) AS given "
+            f"WHERE {table.name}.{key} = given.{key}"
+        )
+        connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def lock(self, connection: Connection, table: Table, ids: Sequence[int]) -> Sequence[Any]:
+        """Lock rows in the order of their ids, and read them. (SQLite's only writer holds them all anyway.)"""
+        names = ", ".join(column.name for column in table.columns)
+        if self.sqlite:
+            places = ", ".join("?" * len(ids))
+            statement = f"SELECT {names} FROM {table.name} WHERE id IN ({places})"
+            return _plain(connection).execute(statement, tuple(ids)).fetchall()
+        statement = f"SELECT {names} FROM {table.name} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+        return connection.exec_driver_sql(statement, (list(ids),)).all()
+
+    def close(self) -> None:
+        """Close all connections and let go of the file."""
+        self._writer.dispose()
+        self._reader.dispose()
+        self._unlock()
+
+    def _insert_statement(self, table: Table) -> str:
+        names = ", ".join(column.name for column in table.columns)
+        if self.sqlite:
+            return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
+        # One array a column: one statement and one round trip whatever the number of rows.
+        arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
+        return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
+
+    def _array(self, table: Table, name: str) -> str:
+        """A column's type, without its length."""
+        return table.columns[name].type.compile(self._writer.dialect).split("(")[0]
+
+    def _engine(self, *, writing: bool) -> Engine:
+        if self.sqlite:
+            engine = create_engine(
+                self.url,
+                connect_args={"timeout": PATIENCE, "check_same_thread": False},
+                pool_timeout=PATIENCE,
+                pool_reset_on_return=None,  # every transaction here ends by itself
+            )
+            event.listen(engine, "connect", _pragmas)
+            event.listen(engine, "begin", _begin_immediate if writing else _begin)
+            return engine
+        options = "-c lock_timeout=20s -c statement_timeout=120s -c application_name=lenience"
+        return create_engine(
+            self.url,
+            pool_size=4,
+            pool_timeout=PATIENCE,
+            pool_pre_ping=not writing,  # a writer finds out by itself, and says 503 once
+            isolation_level="READ COMMITTED" if writing else "REPEATABLE READ",
+            connect_args={"connect_timeout": 5, "options": options},
+        )
+
+    def _remember_file(self) -> None:
+        if self.sqlite:
+            found = os.stat(str(self.url.database))
+            self._identity = (found.st_dev, found.st_ino)
+
+    def _check_file(self) -> None:
+        """A file that was moved away would still be written to, and what is written lost with it."""
+        if self._identity is None:
+            return
+        path = str(self.url.database)
+        try:
+            found = os.stat(path)
+        except OSError:
+            raise Unavailable("the database file is gone") from None
+        if (found.st_dev, found.st_ino) != self._identity:
+            self._writer.dispose()
+            self._reader.dispose()
+            self._identity = (found.st_dev, found.st_ino)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def database_url(database: str) -> URL:
+    """The address of a database: a file's path, sqlite:///path or postgresql://user:password@host/name.
+
+    >>> database_url("decisions.db").drivername, database_url("postgresql://localhost/lenience").drivername
+    ('sqlite', 'postgresql+psycopg')
+    """
+    given = database if "://" in database else f"sqlite:///{database}"
+    try:
+        url = make_url(given)
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+psycopg")
+        url.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        url = None
+    if url is None or url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise InputError("database must be a file's path, sqlite:///path or postgresql://user@host/name")
+    if url.get_backend_name() == "sqlite":
+        if url.database in (None, "", ":memory:"):
+            raise InputError("database must be a file, for one in memory would forget what it decided")
+        folder = Path(str(url.database)).absolute().parent
+        if not folder.is_dir():
+            raise InputError(f"database must be in a folder that exists, and {str(folder)!r} does not")
+    return url
+
+
+def try_again(error: BaseException) -> bool:
+    """Whether the same transaction, done again, may succeed: another one got in its way."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN
+
+
+def _only_writer(path: Path) -> IO[str]:
+    lock = open(f"{path}.lock", "a+")  # noqa: SIM115  (held for as long as the store is open)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        owner = lock.read().strip()
+        lock.close()
+        raise InputError(
+            f"another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}: SQLite has one writer; "
+            "for several processes use PostgreSQL"
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _plain(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection: for the few statements that every decision runs, the layers above it tell."""
+    found = connection.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
+
+
+def _pragmas(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # transactions are begun below, not guessed by the driver
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "cache_size = -65536",
+        "wal_autocheckpoint = 4000",
+        "temp_store = MEMORY",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _told(store: Store) -> Iterator[None]:
+    """Turn the driver's errors that mean «not now» into :class:`Unavailable`."""
+    from sqlalchemy.exc import InterfaceError, OperationalError
+
+    try:
+        yield
+    except PoolTimeout as error:
+        raise Unavailable("the database has no free connection") from error
+    except sqlite3.OperationalError as error:
+        raise Unavailable(f"the database cannot be used now ({error})") from error
+    except DBAPIError as error:
+        if try_again(error):
+            raise
+        lost = error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+        state = getattr(error.orig, "sqlstate", None) or ""
+        # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
+        if lost or state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03"):
+            raise Unavailable(f"the database cannot be used now ({_first_line(error)})") from error
+        raise
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__

@@ -1,0 +1,281 @@
+"""Solved tables: what a segment's optimal policy says at every belief, stored so that a decision needs no solver.
+
+Both kinds answer one question, the *exposure limit* at so many new successes and failures: how many outcomes may be
+pending when one more is accepted. A stopping problem knows only «none» and «any number». On the prior's lattice the
+counts are whole numbers, so nothing is rounded.
+
+A stopping table holds, for each number of outcomes k, the least accepted number of successes, as one bit a row (it
+rises by 0 or 1). Beyond its last row, rates above the cost are accepted and rates at or below the last row's stop are
+rejected, both proved (thresholds rise to the cost); in the sliver between the solver extends the table, once a process.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from base64 import b64decode, b64encode
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+
+from lenience.belief import Belief
+from lenience.bounds import Bounds
+from lenience.certificate import Certificate
+from lenience.errors import InputError, TooLargeError
+from lenience.objective.discounted import Discounted
+from lenience.objective.horizon import FiniteHorizon
+from lenience.service import limits
+from lenience.service.specification import DelayedSpec, SegmentProblem
+
+ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
+VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
+CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
+
+
+class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"):
+    """A stopping table as it is stored."""
+
+    objective: Discounted | FiniteHorizon
+    prior: Belief
+    certificate: Certificate
+    first: int
+    rises: str  # base64 of one bit a row: whether one more success is asked than in the row before
+    curve: list[float]  # n (c − c_n) as a Chebyshev series in log n from the prior's n to the last row's; may be empty
+    leniency: float  # B(c, γ), the limit of n (c − c_n)
+
+
+class ExposureBody(msgspec.Struct, frozen=True, tag="exposure", tag_field="kind"):
+    """An exposure policy as it is stored: its own JSON."""
+
+    policy: msgspec.Raw
+
+
+Body: TypeAlias = StoppingBody | ExposureBody
+
+
+class StoppingTable:
+    """Accept while the successes are enough; then stop for good."""
+
+    def __init__(self, body: StoppingBody) -> None:
+        import numpy as np
+
+        self.body = body
+        self.prior, self.cost = body.prior, body.objective.cost
+        self.rows = body.certificate.rows
+        self.horizon = body.objective.horizon if isinstance(body.objective, FiniteHorizon) else None
+        bits = np.unpackbits(np.frombuffer(b64decode(body.rises), dtype=np.uint8), count=self.rows - 1)
+        least = body.first + np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(bits, dtype=np.int64)))
+        self._least = array("i", least.astype(np.int32).tobytes())
+
+    def limit(self, successes: int, failures: int) -> int | None:
+        """The exposure limit: 0, or none."""
+        k = successes + failures
+        if k < self.rows:
+            return None if successes >= self._least[k] else 0
+        return None if self._beyond(k, successes) else 0
+
+    def threshold(self, successes: int, failures: int) -> float:
+        """c_n, to within one observation of the lattice, and on the right side of every decision."""
+        k = min(successes + failures, self.rows - 1)
+        n = self.prior.n + k
+        least = self._least[k]
+        low = (self.prior.s + least - 1) / n if least > 0 else 0.0
+        high = min(self.cost, (self.prior.s + least) / n) if least <= k else self.cost
+        return min(max(self._curve(n), low), max(high, low))
+
+    def least_accepted(self, outcomes: int) -> int | None:
+        """The least number of successes in so many outcomes that is accepted; nothing if none is."""
+        if outcomes < self.rows:
+            least = self._least[outcomes]
+            return least if least <= outcomes else None
+        return None
+
+    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+        """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for."""
+        policy = self._policy()
+        belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
+        if self.horizon is not None and successes + failures >= self.horizon:
+            return Bounds(0.0, 0.0), None
+        return policy.value(belief), policy.continuation(belief)
+
+    @property
+    def statement(self) -> str:
+        """What is proved."""
+        return self.body.certificate.statement
+
+    @property
+    def proved(self) -> bool:
+        """Whether every decision of the table is proved optimal."""
+        return self.body.certificate.proved
+
+    def _curve(self, n: float) -> float:
+        body = self.body
+        if body.curve:
+            low, high = math.log(self.prior.n), math.log(self.prior.n + self.rows)
+            x = 2 * (math.log(n) - low) / (high - low) - 1
+            return self.cost - _clenshaw(body.curve, x) / n
+        if isinstance(body.objective, Discounted):
+            return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
+        return self.cost
+
+    def _beyond(self, k: int, successes: int) -> bool:
+        if self.horizon is not None:
+            return False
+        n, s = self.prior.n + k, self.prior.s + successes
+        if s > self.cost * n:
+            return True
+        last = self.rows - 1
+        if s * (self.prior.n + last) <= (self.prior.s + self._least[last] - 1) * n:
+            return False
+        return bool(self._policy().accepts(Belief(n, s)))
+
+    def _policy(self) -> Any:
+        import numpy as np
+
+        from lenience.policy.optimal import OptimalPolicy
+
+        body = self.body
+        return OptimalPolicy(body.objective, self.prior, np.asarray(self._least, dtype=np.int64), body.certificate)
+
+
+class ExposureTable:
+    """Accept while fewer than the limit are pending."""
+
+    horizon: int | None = None
+
+    def __init__(self, body: ExposureBody) -> None:
+        from lenience.policy.exposure import ExposurePolicy
+
+        self.policy = ExposurePolicy.from_json(bytes(body.policy))
+        self.prior, self.cost = self.policy.prior, self.policy.objective.cost
+        self.rows = self.policy.rows
+        self._first = self.policy.first.tolist()
+        self._offsets = self.policy.offsets.tolist()
+        self._limits = self.policy.limits.tolist()
+
+    def limit(self, successes: int, failures: int) -> int | None:
+        """The exposure limit; nothing where there is none."""
+        k = successes + failures
+        if k >= self.rows:
+            found: int | None = self.policy.limit(Belief(self.prior.n + k, self.prior.s + successes))
+            return found
+        # As the policy itself says: a rate equal to the cost but for its last digits is at the cost.
+        if self.prior.s + successes >= self.cost * (self.prior.n + k) * (1 - 1e-12):
+            return None
+        at = self._offsets[k] + successes - self._first[k]
+        if successes < self._first[k]:
+            return 0
+        return int(self._limits[at]) if at < self._offsets[k + 1] else None
+
+    def threshold(self, successes: int, failures: int) -> float:
+        """The least rate on the lattice at which one may be pending, at most the cost."""
+        k = min(successes + failures, self.rows - 1)
+        return float(min(self.cost, (self.prior.s + self._first[k]) / (self.prior.n + k)))
+
+    def least_accepted(self, outcomes: int) -> int | None:
+        """The least number of successes in so many outcomes at which one may be pending."""
+        if outcomes >= self.rows:
+            return None
+        least = int(self._first[outcomes])
+        return least if least <= outcomes else None
+
+    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+        """The value from here on, before the next arrival; solved for, or nothing if that would take long."""
+        belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
+        if belief == self.prior and pending < len(self.policy.lower):
+            found = self.policy.value(belief, pending)
+        else:
+            try:
+                found = self.policy.objective.enclose(belief, pending, VALUE_TOLERANCE, VALUE_SECONDS)[0]
+            except TooLargeError:
+                return None, None
+        return found, found
+
+    @property
+    def statement(self) -> str:
+        """What is proved."""
+        return str(self.policy.certificate.statement)
+
+    @property
+    def proved(self) -> bool:
+        """Whether every limit of the table is proved."""
+        return bool(self.policy.certificate.proved)
+
+
+SolvedTable: TypeAlias = StoppingTable | ExposureTable
+
+
+def solve(segment: SegmentProblem) -> str:
+    """Solve a segment's problem and write its table as text; the same problem gives the same text."""
+    problem = segment.problem
+    if isinstance(problem, DelayedSpec):
+        return _solve_delayed(problem, segment.prior)
+    if isinstance(problem, FiniteHorizon):
+        policy = problem.solve(segment.prior)
+    else:
+        policy = problem.solve(segment.prior, rows=ROWS)
+    import numpy as np
+
+    rises = np.diff(policy.accept_from)
+    if rises.size and (rises.min() < 0 or rises.max() > 1):
+        raise InputError("the solved table does not rise by 0 or 1 a row, which it must")
+    body = StoppingBody(
+        objective=problem,
+        prior=segment.prior,
+        certificate=policy.certificate,
+        first=int(policy.accept_from[0]),
+        rises=b64encode(np.packbits(rises.astype(np.uint8)).tobytes()).decode(),
+        curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
+        leniency=_leniency(problem) if isinstance(problem, Discounted) else 0.0,
+    )
+    return msgspec.json.encode(body).decode()
+
+
+def load(text: str) -> SolvedTable:
+    """The table that :func:`solve` wrote."""
+    body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody)
+    return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
+
+
+def _solve_delayed(problem: DelayedSpec, prior: Belief) -> str:
+    from lenience.objective.delayed import Delayed
+
+    objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
+    policy = objective.solve(prior, seconds=limits.SOLVE_SECONDS)
+    return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
+
+
+@lru_cache(maxsize=256)
+def _leniency(problem: Discounted) -> float:
+    from lenience.leniency import leniency_rate
+
+    try:
+        return leniency_rate(problem.cost, problem.discount)
+    except InputError:  # too near 1 to be summed: the threshold is then known to one observation
+        return 0.0
+
+
+def _curve(problem: Discounted, n: float, rows: int) -> list[float]:
+    """n (c − c_n) at 16 nodes, as a series: for showing a threshold; decisions use the table."""
+    if problem.discount == 0 or 1 / (1 - problem.discount) > CURVE_VOLUME:
+        return []
+    import numpy as np
+
+    from lenience.solver.threshold import threshold_curve
+
+    low, high = math.log(n), math.log(n + rows)
+    nodes = np.cos((2 * np.arange(16) + 1) * math.pi / 32)[::-1]
+    sizes = np.exp(low + (nodes + 1) / 2 * (high - low))
+    # The curve's ends are those of the sizes it is asked for; ask for both ends too.
+    curve = threshold_curve(problem, np.concatenate(([math.exp(low)], sizes, [math.exp(high)])))[1:-1]
+    series = np.polynomial.chebyshev.chebfit(nodes, sizes * (problem.cost - curve), 15)
+    return [float(term) for term in series]
+
+
+def _clenshaw(series: list[float], x: float) -> float:
+    """Σ a_i T_i(x)."""
+    b1 = b2 = 0.0
+    for term in reversed(series[1:]):
+        b1, b2 = 2 * x * b1 - b2 + term, b1
+    return x * b1 - b2 + series[0]

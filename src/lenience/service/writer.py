@@ -1,0 +1,187 @@
+"""Group commit: one thread writes; what arrives while it writes goes together into the next transaction.
+
+Each command is acknowledged only after the commit that holds it. A command that refuses (an unknown decision, a
+contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
+in its way, it is done again; if the database is full or gone, all its commands are answered 503 and nothing is
+written; if one command fails in a way that nobody foresaw, the others are done without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from sqlalchemy import select
+
+from lenience.service import schema
+from lenience.service.command import Answer, Command
+from lenience.service.ledger import Ledger
+from lenience.service.problems import Conflict, Problem, Unavailable
+from lenience.service.registry import Registry
+from lenience.service.store import Store, try_again
+
+MOST_COMMANDS = 256
+MOST_ROWS = 6_000
+MOST_TRIES = 8
+MOST_WAITING = 10_000  # commands in the queue; more are refused at once
+
+log = logging.getLogger("lenience.service")
+
+Result = Answer | BaseException
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A command in the queue and what is called with its result (in the writer's thread)."""
+
+    command: Command
+    done: Callable[[Result], None]
+
+
+class Writer:
+    """The one thread that writes."""
+
+    def __init__(self, store: Store, registry: Registry, after: Callable[[], None] | None = None) -> None:
+        self.store = store
+        self.registry = registry
+        self.batches = self.commands = 0
+        self._after = after  # called once after each batch: whoever waits is told in one go
+        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._closed = False
+        self._thread.start()
+
+    def submit(self, command: Command, done: Callable[[Result], None]) -> None:
+        """Put a command into the queue."""
+        if self._closed:
+            done(Unavailable("the service is stopping"))
+        elif self._queue.qsize() > MOST_WAITING:
+            done(Unavailable("too many requests are waiting"))
+        else:
+            self._queue.put(Waiting(command, done))
+
+    def call(self, command: Command) -> Answer:
+        """Put a command into the queue and wait for its answer."""
+        future: Future[Answer] = Future()
+
+        def done(result: Result) -> None:
+            if isinstance(result, Answer):
+                future.set_result(result)
+            else:
+                future.set_exception(result)
+
+        self.submit(command, done)
+        return future.result()
+
+    @property
+    def waiting(self) -> int:
+        """How many commands are in the queue."""
+        return self._queue.qsize()
+
+    def close(self) -> None:
+        """Write what is in the queue, then stop."""
+        self._closed = True
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            first = self._queue.get()
+            if first is None:
+                return
+            batch, stop = self._gather(first)
+            results = self._write(batch)
+            for waiting, result in zip(batch, results, strict=True):
+                waiting.done(result)
+            self.batches += 1
+            self.commands += len(batch)
+            if self._after is not None:
+                self._after()
+            if stop:
+                return
+
+    def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
+        batch, rows = [first], first.command.size
+        while len(batch) < MOST_COMMANDS and rows < MOST_ROWS:
+            try:
+                another = self._queue.get_nowait()
+            except Empty:
+                break
+            if another is None:
+                return batch, True
+            batch.append(another)
+            rows += another.command.size
+        return batch, False
+
+    def _write(self, batch: Sequence[Waiting]) -> list[Result]:
+        commands = [waiting.command for waiting in batch]
+        for attempt in range(MOST_TRIES):
+            try:
+                return self._transaction(commands)
+            except Unavailable as problem:
+                self.registry.forget()
+                log.error("database unavailable", extra={"fields": {"detail": problem.detail}})
+                return [problem] * len(batch)
+            except Exception as error:
+                if try_again(error) and attempt < MOST_TRIES - 1:
+                    self.registry.forget()
+                    continue
+                if len(batch) > 1:
+                    return [self._write([waiting])[0] for waiting in batch]
+                log.error("a command failed", exc_info=error, extra={"fields": {"command": type(commands[0]).__name__}})
+                return [error]
+        raise AssertionError("unreachable")
+
+    def _transaction(self, commands: Sequence[Command]) -> list[Result]:
+        results: list[Result | None] = [None] * len(commands)
+        with self.store.write() as connection:
+            ledger = Ledger(self.store, connection, self.registry)
+            wanted: set[int] = set()
+            about = [decision for command in commands for decision in command.decisions]
+            ledger.find(about)
+            for i, command in enumerate(commands):
+                try:
+                    command.resolve(ledger)
+                    wanted.update(command.chains(ledger))
+                except Problem as problem:
+                    results[i] = problem
+            ledger.lock(wanted)
+            ledger.read_decisions(decision for decision in about if decision in ledger.chain_of)
+            kept = _kept_answers(ledger, commands)
+            for i, command in enumerate(commands):
+                sender = command.sender
+                if sender.key is not None and sender.key in kept:
+                    request, answer = kept[sender.key]
+                    results[i] = answer if request == sender.request else _other_body()
+                    continue
+                if results[i] is not None:
+                    continue
+                try:
+                    answer = command.run(ledger)
+                except Problem as problem:
+                    results[i] = problem
+                    continue
+                results[i] = answer
+                if sender.key is not None:
+                    kept[sender.key] = (sender.request, answer)
+            ledger.flush()
+        return [result if result is not None else AssertionError("no result") for result in results]
+
+
+def _kept_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, Answer]]:
+    """The answers given before under the keys of these commands."""
+    keys = list({command.sender.key for command in commands if command.sender.key is not None})
+    if not keys:
+        return {}
+    table = schema.idempotency
+    columns = (table.c.key, table.c.request, table.c.status, table.c.answer)
+    rows = ledger.connection.execute(select(*columns).where(table.c.key.in_(keys)))
+    return {row.key: (row.request, Answer(row.status, row.answer.encode())) for row in rows}
+
+
+def _other_body() -> Conflict:
+    return Conflict("this Idempotency-Key was used before with another request")

@@ -1,0 +1,197 @@
+"""Keys, roles and the open door: what needs a key, what a role may do, and that nothing else gets in."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lenience import Client, ServiceError
+from serving import SPEC, audited, serving, sqlite_file
+
+
+def lenience(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "lenience", *words], capture_output=True, text=True, timeout=60)
+
+
+def make_key(database: str, *roles: str, days: str | None = None) -> dict[str, Any]:
+    chosen = [word for role in roles for word in ("--role", role)]
+    more = [] if days is None else ["--days", days]
+    made = lenience("keys", "create", "--database", database, "--label", " ".join(roles), *chosen, *more, "--json")
+    assert made.returncode == 0, made.stderr
+    key: dict[str, Any] = json.loads(made.stdout)
+    return key
+
+
+def soon_refused(client: Client) -> None:
+    """A running service notices within a few seconds."""
+    status = 0
+    for _ in range(60):
+        try:
+            client.policies()
+        except ServiceError as error:
+            status = error.status
+            break
+        time.sleep(0.1)
+    assert status == 401
+
+
+def test_keys_and_roles(database: str) -> None:
+    with serving(database) as served:
+        with served.client() as anyone:
+            anyone.create_policy(SPEC)
+            anyone.activate("cards")
+            # The first key closes the door; a running service notices by itself.
+            made = {role: make_key(database, role) for role in ("admin", "decide", "outcome", "read")}
+            soon_refused(anyone)
+        clients = {role: served.client(key["key"]) for role, key in made.items()}
+        decision = clients["decide"].decide("cards", "young")["id"]
+        allowed: dict[str, Any] = {
+            "decide": lambda client: client.decide("cards", "old"),
+            "outcome": lambda client: client.outcome(decision, "success"),
+            "read": lambda client: client.policy("cards"),
+            "admin": lambda client: client.shadow("cards", client.create_policy(SPEC)["version"]),
+        }
+        for role, client in clients.items():
+            for needed, act in allowed.items():
+                if role in (needed, "admin"):
+                    act(client)
+                else:
+                    with pytest.raises(ServiceError, match=f"403: the key {made[role]['id']} has not the role"):
+                        act(client)
+        admin_key = made["admin"]["key"]
+        wrong = [None, "lk_x_y", admin_key[:-1], admin_key + "x", "lk_" + made["read"]["id"] + "_" + admin_key[-43:]]
+        for key in wrong:
+            with served.client(key) as stranger, pytest.raises(ServiceError, match="401"):
+                stranger.policies()
+        told = httpx.get(f"{served.url}/v1/policies", headers={"Authorization": "Basic abc"})
+        assert (told.status_code, told.headers["www-authenticate"]) == (401, "Bearer")
+        assert httpx.get(f"{served.url}/metrics").status_code == 401
+        assert httpx.get(f"{served.url}/health").status_code == 200
+        assert httpx.get(f"{served.url}/ready").status_code == 200
+        revoked = lenience("keys", "revoke", "--database", database, made["read"]["id"], "--json")
+        assert json.loads(revoked.stdout) == {"revoked": made["read"]["id"]}
+        soon_refused(clients["read"])
+        for client in clients.values():
+            client.close()
+    listed = json.loads(lenience("keys", "list", "--database", database, "--json").stdout)["keys"]
+    assert {key["id"]: key["valid"] for key in listed}[made["read"]["id"]] is False
+    secrets = [key["key"].split("_", 2)[2] for key in made.values()]
+    assert not any(secret in json.dumps(listed) for secret in secrets)
+    if not database.startswith("postgresql"):
+        stored = b"".join(path.read_bytes() for path in Path(database).parent.glob(f"{Path(database).name}*"))
+        assert not any(secret.encode() in stored for secret in secrets), "a secret is stored"
+    assert audited(database)["findings"] == []
+
+
+def test_expired_keys_do_not_work(tmp_path: Path) -> None:
+    database = sqlite_file(tmp_path)
+    key = make_key(database, "read", days="0.00002")  # under two seconds
+    time.sleep(2)
+    with serving(database) as served, served.client(key["key"]) as client, pytest.raises(ServiceError, match="expired"):
+        client.policies()
+
+
+def test_other_addresses_need_keys(tmp_path: Path) -> None:
+    database = sqlite_file(tmp_path)
+    refused = lenience("serve", "--host", "0.0.0.0", "--port", "0", "--database", database)
+    assert refused.returncode == 2
+    assert "until an API key exists: make one with lenience keys create" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+    key = make_key(database, "admin")
+    with (
+        serving(database, "--host", "0.0.0.0") as served,
+        Client(f"http://127.0.0.1:{served.port}", key=key["key"], retries=0) as client,
+    ):
+        assert client.policies() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("serve", "--database", "mysql://x/y"), "database must be a file's path"),
+        (("serve", "--port", "99999"), "99999 is not in the range"),
+        (("serve", "--workers", "2", "--database", "FILE"), "workers must be 1 with SQLite"),
+        (("serve", "--database", "postgresql://nobody@127.0.0.1:1/none"), "the database cannot be used now"),
+        (("audit", "--database", "FILE"), "there is no database"),
+        (("audit", "--database", "FILE", "--expect", "/nowhere"), "expect must be the --json output"),
+        (
+            ("keys", "create", "--database", "FILE", "--label", "x", "--role", "king"),
+            "role must be one of admin, decide",
+        ),
+        (("keys", "create", "--database", "FILE", "--label", "", "--role", "read"), "label must be a text"),
+        (("keys", "revoke", "--database", "FILE", "nothing"), "there is no key 'nothing'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    found = lenience(*[str(tmp_path / "new.db") if word == "FILE" else word for word in words])
+    assert (found.returncode, found.stdout) == (2, "")
+    assert message in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_a_port_in_use_is_said(tmp_path: Path) -> None:
+    with serving(sqlite_file(tmp_path)) as served:
+        found = lenience("serve", "--port", str(served.port), "--database", sqlite_file(tmp_path))
+    assert found.returncode == 2
+    assert f"cannot listen on 127.0.0.1 port {served.port}" in found.stderr
+
+
+def test_audit_in_words_and_its_exit_code(tmp_path: Path) -> None:
+    import sqlite3
+
+    database = sqlite_file(tmp_path)
+    with serving(database) as served, served.client() as client:
+        client.create_policy(SPEC)
+        client.activate("cards")
+        client.decide("cards", "young")
+    kept = tmp_path / "audit.json"
+    kept.write_text(lenience("audit", "--database", database, "--json").stdout)
+    whole = lenience("audit", "--database", database, "--expect", str(kept))
+    assert whole.returncode == 0
+    assert whole.stdout.startswith("All holds: 4 events in 4 chains, 1 decisions replayed.")
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE decision SET status = 'success'")
+    connection.close()
+    broken = lenience("audit", "--database", database)
+    assert broken.returncode == 1
+    assert "its row says" in broken.stdout
+    assert "1 findings" in broken.stdout
+
+
+def test_retries_are_safe_because_of_the_keys() -> None:
+    """A client whose answers are lost half of the time: each call is decided once."""
+    import httpx as transport
+
+    answered: dict[str, bytes] = {}
+    tries: list[str] = []
+
+    def flaky(request: transport.Request) -> transport.Response:
+        key = request.headers["Idempotency-Key"]
+        tries.append(key)
+        first = key not in answered
+        answered.setdefault(key, json.dumps({"id": str(len(answered))}).encode())
+        if first:
+            raise transport.ReadError("the answer was lost")
+        if tries.count(key) == 2:
+            return transport.Response(503, json={"detail": "not now"})
+        return transport.Response(201, content=answered[key])
+
+    client = Client("http://test", retries=3)
+    client._http = transport.Client(base_url="http://test", transport=transport.MockTransport(flaky))
+    assert [client.decide("cards")["id"] for _ in range(3)] == ["0", "1", "2"]
+    assert len(tries) == 9
+    assert len(set(tries)) == 3
+    client.close()
+    hopeless = Client("http://127.0.0.1:1", retries=1)
+    with pytest.raises(ServiceError, match="0: the service cannot be reached"):
+        hopeless.policies()
+    assert hopeless.ready() is False
+    hopeless.close()

@@ -1,0 +1,254 @@
+"""The service over HTTP, as a user runs it: `lenience serve`, on both databases."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lenience import Client, ServiceError
+from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with one policy, for all tests of this file."""
+    if request.param == "sqlite":
+        database = sqlite_file(tmp_path_factory.mktemp("http"))
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        database = server.database()
+    with serving(database, "--log-requests") as made:
+        with made.client() as client:
+            client.create_policy(SPEC)
+            client.activate("cards")
+        yield made
+        report = audited(database)
+        assert report["findings"] == []
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[Client]:
+    with served.client() as made:
+        yield made
+
+
+@pytest.fixture
+def http(served: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=served.url) as made:
+        yield made
+
+
+def test_the_whole_road(client: Client) -> None:
+    decision = client.decide("cards", segment="old", reference="application 17")
+    assert decision["decision"] == "accept"
+    assert decision["reason"].startswith("Accept: 1 of 2 succeeded (50 %)")
+    assert (decision["belief"], decision["pending"], decision["probability"]) == ({"n": 2, "s": 1}, 0, 1)
+    assert decision["policy_version"] == 1
+    answer = client.outcome(decision["id"], "success")
+    assert answer["belief"] == {"n": 3, "s": 2}
+    view = client.decision(decision["id"])
+    assert view["reference"] == "application 17"
+    assert view["value_of_continuing"]["lower"] > 0
+    assert [entry["kind"] for entry in view["history"]] == ["decision", "outcome"]
+    segment = next(one for one in client.policy("cards")["segments"] if one["name"] == "old")
+    assert (segment["belief"], segment["pending"], segment["accepts"]) == ({"n": 3, "s": 2}, 0, True)
+    assert segment["value"]["lower"] > view["value"]["lower"]
+    assert segment["proved"] is True
+    client.correct(decision["id"], "failure")
+    client.override(client.decide("cards", "old")["id"], "accept", "head of credit", "a good reason")
+    client.erase(decision["id"])
+    assert client.decision(decision["id"])["erased"] is True
+    assert "cards" in {one["name"] for one in client.policies()}
+
+
+def test_answers_of_a_post(http: httpx.Client) -> None:
+    answer = http.post("/v1/policies/cards/decisions", json={"segment": "young"})
+    assert answer.status_code == 201
+    assert answer.headers["content-type"] == "application/json"
+    for name, value in (
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", "no-store"),
+        ("x-frame-options", "DENY"),
+    ):
+        assert answer.headers[name] == value
+    assert "server" not in answer.headers
+    assert http.get("/health").json()["status"] == "ok"
+    assert http.get("/ready").json()["status"] == "ready"
+
+
+def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
+    sent: dict[str, Any] = {"url": "/v1/policies/cards/decisions", "headers": {"Idempotency-Key": "k-1"}}
+    first = http.post(json={"segment": "young"}, **sent)
+    again = http.post(json={"segment": "young"}, **sent)
+    assert (again.status_code, again.content) == (first.status_code, first.content)
+    other = http.post(json={"segment": "old"}, **sent)
+    assert other.status_code == 409
+    assert other.json()["detail"] == "this Idempotency-Key was used before with another request"
+    outcome = f"/v1/decisions/{first.json()['id']}/outcome"
+    one = http.post(outcome, json={"outcome": "success"}, headers={"Idempotency-Key": "k-2"})
+    two = http.post(outcome, json={"outcome": "success"}, headers={"Idempotency-Key": "k-2"})
+    assert one.content == two.content
+    assert http.post(outcome, json={"outcome": "failure"}, headers={"Idempotency-Key": "k-2"}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "detail"),
+    [
+        ("/v1/policies/cards/decisions", {"segment": "nobody"}, 400, "segment must be one of 'young', 'old'"),
+        ("/v1/policies/cards/decisions", {}, 400, "segment must be given: one of 'young', 'old'"),
+        ("/v1/policies/cards/decisions", {"segment": 1}, 400, "segment: Expected `str | null`, got `int`"),
+        ("/v1/policies/cards/decisions", {"segment": "x" * 201}, 400, "segment"),
+        ("/v1/policies/cards/decisions", {"segment": "young", "reference": "a\u0000b"}, 400, "reference"),
+        ("/v1/policies/cards/decisions", {"segment": "young", "colour": 1}, 400, "colour"),
+        ("/v1/policies/none/decisions", {"segment": "a"}, 404, "there is no policy 'none'"),
+        ("/v1/policies/b%00d/decisions", {"segment": "a"}, 400, "name"),
+        ("/v1/policies/cards/decisions/batch", {"decisions": []}, 400, "decisions"),
+        ("/v1/policies/cards/decisions/batch", {"decisions": [{}] * 1001}, 400, "decisions"),
+        ("/v1/decisions/none/outcome", {"outcome": "success"}, 400, "identity"),
+        ("/v1/decisions/" + "0" * 36 + "/outcome", {"outcome": "success"}, 404, "there is no decision"),
+        ("/v1/decisions/" + "0" * 36 + "/outcome", {"outcome": "maybe"}, 400, "Invalid enum value 'maybe'"),
+        ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 1.2, "discount": 0.9}}, 400, "cost"),
+        ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 0.8}}, 400, "either discount, or both"),
+        ("/v1/policies", {**SPEC, "prior": {"n": 2, "s": 3}}, 400, "s must be a number from 0 to n = 2"),
+        ("/v1/policies", {**SPEC, "segments": ["a", "a"]}, 400, "'a' is there twice"),
+        (
+            "/v1/policies",
+            {**SPEC, "segments": [{"name": "a", "share": 0.7}, {"name": "b", "share": 0.7}]},
+            400,
+            "shares",
+        ),
+        ("/v1/policies", {**SPEC, "features": [{"name": "x", "edges": [1]}]}, 400, "segments or features, not both"),
+        ("/v1/policies", {**SPEC, "history": {"c": {"successes": 1, "failures": 1}}}, 400, "'c' is none of them"),
+        (
+            "/v1/policies",
+            {**SPEC, "objective": {"type": "discounted", "cost": 0.8, "discount": 0.99999999999}},
+            400,
+            "minutes",
+        ),
+        ("/v1/policies/cards/activate", {"version": 9}, 404, "has no version 9"),
+        ("/v1/policies/cards/activate", {"version": 1}, 409, "is active, so it cannot become active"),
+    ],
+)
+def test_what_is_refused_and_how(http: httpx.Client, path: str, body: Any, status: int, detail: str) -> None:
+    answer = http.post(path, json=body)
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert (answer.status_code, told["status"]) == (status, status)
+    assert detail in told["detail"]
+    assert "Traceback" not in answer.text
+
+
+def test_too_large_is_refused(http: httpx.Client) -> None:
+    answer = http.post("/v1/policies/cards/decisions", content=b"[" + b" " * 5_000_000 + b"]")
+    assert (answer.status_code, answer.json()["detail"]) == (413, "the request is larger than is allowed")
+    assert http.post("/v1/policies/cards/decisions", content=b"{").status_code == 400
+    assert http.delete("/v1/policies/cards").status_code == 405
+    assert http.get("/v1/nothing").status_code == 404
+    assert http.get("/v1/decisions", params={"since": "yesterday"}).status_code == 400
+    assert http.get("/v1/decisions", params={"policy": "none"}).status_code == 404
+
+
+def test_batches_exports_and_imports(client: Client, http: httpx.Client) -> None:
+    client.create_policy({**SPEC, "name": "batch", "constraints": {"exposure_cap": 5}})
+    client.activate("batch")
+    made = client.decide_batch("batch", [{"segment": "young"}] * 8)
+    assert [one["decision"] for one in made] == ["accept"] * 5 + ["reject"] * 3
+    assert client.outcomes({made[0]["id"]: "success", made[1]["id"]: "failure"})["recorded"] == 2
+    body = f"id,outcome\n{made[2]['id']},success\n{made[7]['id']},success\nunknown,failure\n"
+    answer = http.post("/v1/outcomes/import", content=body, headers={"content-type": "text/csv"}).json()
+    assert (answer["recorded"], [one["status"] for one in answer["problems"]]) == (1, [409, 404])
+    for wrong in (
+        "",
+        "id,outcome\n",
+        "a,b\n1,2\n",
+        "id,outcome\nx,maybe\n",
+        "id,outcome\n\xff,success\n".encode("latin1"),
+    ):
+        assert http.post("/v1/outcomes/import", content=wrong).status_code == 400
+    listed = list(client.decisions(policy="batch", status="pending"))
+    assert [one["id"] for one in listed] == [made[3]["id"], made[4]["id"]]
+    exported = http.get("/v1/decisions.csv", params={"policy": "batch"})
+    assert exported.headers["content-type"].startswith("text/csv")
+    rows = list(csv.DictReader(io.StringIO(exported.text)))
+    assert [row["id"] for row in rows] == [one["id"] for one in made]
+    assert rows[5]["rule"] == "exposure_cap"
+    import pyarrow.parquet as pq
+
+    file = http.get("/v1/decisions.parquet", params={"policy": "batch"})
+    assert pq.read_table(io.BytesIO(file.content)).num_rows == 8
+    assert http.get("/v1/decisions.csv", params={"policy": "none"}).status_code == 404
+    expired = client.expire("batch", older_than_days=0)
+    assert expired == {"expired": 2, "more": False}
+
+
+def test_late_labels_have_a_limit(client: Client) -> None:
+    client.create_policy(LATE)
+    client.activate("loans")
+    made = [client.decide("loans") for _ in range(3)]
+    assert [one["decision"] for one in made] == ["accept", "accept", "reject"]
+    assert made[2]["rule"] == "exposure_limit"
+    assert made[2]["limit"] == 2
+    assert [reason["code"] for reason in made[2]["principal_reasons"]] == [
+        "exposure_limit_reached",
+        "record_of_similar_applicants",
+    ]
+    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcomes pending")
+
+
+def test_policies_warn_of_segments_that_never_start(client: Client) -> None:
+    made = client.create_policy({**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]})
+    assert "1 of 2 segments never start ('few')" in made["warnings"][0]
+
+
+def test_history_gives_priors_and_rates_give_discounts(client: Client) -> None:
+    objective = {"type": "discounted", "cost": 0.8, "arrivals": 99, "discount_rate": 1}
+    history = {"young": {"successes": 90, "failures": 10}}
+    client.create_policy({**SPEC, "name": "past", "objective": objective, "history": history})
+    young, old = client.policy("past")["segments"]
+    assert young["belief"] == {"n": 22, "s": 19}
+    assert old["belief"] == {"n": 2, "s": 1}
+
+
+def test_metrics_and_logs_hold_no_personal_data(served: Served, client: Client, http: httpx.Client) -> None:
+    client.decide("cards", "young", reference="Grace Hopper")
+    with pytest.raises(ServiceError, match="404"):
+        client.decide("hopper", "young", reference="Grace Hopper")
+    text = http.get("/metrics").text
+    assert 'lenience_decisions_total{policy="cards"}' in text
+    assert "lenience_request_seconds_bucket" in text
+    lines = [json.loads(line) for line in served.logged().splitlines()]
+    requests = [line for line in lines if line["message"] == "request"]
+    assert {line["route"] for line in requests} >= {"/v1/policies/{name}/decisions"}
+    assert "Hopper" not in served.logged()
+    assert "hopper" not in served.logged()
+
+
+def test_a_second_writer_is_refused_on_sqlite(served: Served) -> None:
+    database = served.database
+    command = [sys.executable, "-m", "lenience", "serve", "--port", "0", "--database", str(database)]
+    if str(database).startswith("postgresql"):
+        with serving(str(database)) as other, other.client() as client:
+            assert client.decide("cards", "young")["policy_version"] == 1
+        return
+    found = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert found.returncode == 2
+    assert "another process" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_the_example_of_the_document_runs(served: Served) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+    example = text.split("```python\n")[1].split("```")[0]
+    names: dict[str, Any] = {}
+    example = example.replace("http://127.0.0.1:8000", served.url).replace(', key="lk_…"', "")
+    exec(compile(example, "docs/service.md", "exec"), names)
+    assert names["decision"]["segment"] == "young"

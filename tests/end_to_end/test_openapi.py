@@ -1,0 +1,85 @@
+"""schemathesis against the description: no 5xx, no answer that is not described; the documents name every path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Err
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    if request.param == "sqlite":
+        database = sqlite_file(tmp_path_factory.mktemp("openapi"))
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        database = server.database()
+    with serving(database) as made:
+        with made.client() as client:
+            for specification in (SPEC, LATE):
+                client.create_policy(specification)
+                client.activate(specification["name"])
+            client.decide("cards", "young")
+        yield made
+        assert audited(database)["findings"] == []
+
+
+def test_nothing_unforeseen_and_nothing_undescribed(served: Served) -> None:
+    description = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
+    with served.client() as client:
+        known = [one["id"] for one in client.decide_batch("cards", [{"segment": "young"}] * 5)]
+    statuses: set[int] = set()
+    operations = 0
+    for result in description.get_all_operations():
+        assert not isinstance(result, Err), result
+        operation = result.ok()
+        operations += 1
+
+        @settings(
+            max_examples=25,
+            deadline=None,
+            derandomize=True,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        def check(case: schemathesis.Case[Any]) -> None:
+            # Half of the time something that exists, so that the requests get past the first door.
+            if case.path_parameters and len(str(case.path_parameters)) % 2:
+                for name in case.path_parameters:
+                    case.path_parameters[name] = "cards" if name == "name" else known[len(str(case.body)) % 5]
+            if isinstance(case.body, dict) and case.path.endswith("/decisions") and len(case.body) % 2:
+                case.body["segment"] = "young"
+                case.body.pop("features", None)
+            if isinstance(case.body, dict) and case.path == "/v1/policies":
+                case.body.pop("features", None)
+                case.body.pop("history", None)
+            answer = case.call_and_validate(base_url=served.url, checks=CHECKS)
+            statuses.add(answer.status_code)
+
+        given(case=operation.as_strategy())(check)()
+    assert operations >= 22
+    assert {200, 201, 400, 404} <= statuses
+    assert served.process.poll() is None
+    assert "unforeseen" not in served.logged()
+
+
+def test_every_endpoint_is_documented(served: Served) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+    for path in httpx.get(f"{served.url}/openapi.json").json()["paths"]:
+        assert path in text, f"docs/service.md does not tell of {path}"

@@ -1,0 +1,87 @@
+"""An engine without HTTP: a store, its writer, and short words for what one does with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lenience.service.audit import AuditReport, audit
+from lenience.service.command import Command, sender
+from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
+from lenience.service.outcomes import Change, OverrideRequest
+from lenience.service.queries import Queries
+from lenience.service.registry import Registry
+from lenience.service.specification import PolicySpecification
+from lenience.service.store import Store
+from lenience.service.writer import Writer
+from serving import SPEC
+
+Json = dict[str, Any]
+_solved: dict[str, SolvedVersion] = {}
+
+
+class Engine:
+    """The engine on a database."""
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        self.store = Store(database, serving=True)
+        self.store.upgrade()
+        self.registry = Registry()
+        self.writer = Writer(self.store, self.registry)
+        self.queries = Queries(self.store, self.registry)
+
+    def close(self) -> None:
+        self.writer.close()
+        self.store.close()
+
+    def call(self, command: Command) -> Json:
+        found: Json = msgspec.json.decode(self.writer.call(command).body)
+        return found
+
+    def create(self, key: str | None = None, activate: bool = True, **changes: Any) -> Json:
+        posted = {**SPEC, **changes}
+        text = repr(posted)
+        if text not in _solved:
+            _solved[text] = solve_version(msgspec.convert(posted, PolicySpecification))
+        made = self.call(CreateVersion(sender("tester", key, "create", posted), _solved[text]))
+        if activate:
+            self.state(made["name"], "active")
+        return made
+
+    def state(self, policy: str, state: Any, version: int | None = None, key: str | None = None) -> Json:
+        return self.call(ChangeState(sender("tester", key, state, version), policy, state, version))
+
+    def decide(self, segment: str | None = "young", policy: str = "cards", key: str | None = None, **more: Any) -> Json:
+        asked = DecisionRequest(segment, **more)
+        return self.call(Decide(sender("tester", key, policy, asked), policy, [asked], True))
+
+    def batch(self, segments: list[str], policy: str = "cards", key: str | None = None) -> list[Json]:
+        asked = [DecisionRequest(segment) for segment in segments]
+        found: list[Json] = self.call(Decide(sender("tester", key, policy, asked), policy, asked, False))["decisions"]
+        return found
+
+    def outcome(self, decision: str, outcome: Any, key: str | None = None) -> Json:
+        return self.call(Change(sender("tester", key, decision, outcome), decision, "outcome", outcome))
+
+    def correct(self, decision: str, outcome: Any) -> Json:
+        return self.call(Change(sender("tester", None, "", ""), decision, "correction", outcome))
+
+    def give_up(self, decision: str) -> Json:
+        return self.call(Change(sender("tester", None, "", ""), decision, "expiry"))
+
+    def erase(self, decision: str) -> Json:
+        return self.call(Change(sender("tester", None, "", ""), decision, "erasure"))
+
+    def override(self, decision: str, choice: Any, reason: str = "known to the branch") -> Json:
+        asked = OverrideRequest(choice, "head of credit", reason)
+        return self.call(Change(sender("tester", None, "", ""), decision, "override", override=asked))
+
+    def counts(self, segment: str = "young", policy: str = "cards") -> tuple[float, float, int]:
+        view = next(one for one in self.queries.policy(policy).segments if one.name == segment)
+        return view.belief.n, view.belief.s, view.pending
+
+    def audit(self) -> AuditReport:
+        return audit(self.store)

@@ -1,0 +1,43 @@
+"""What a running service does by itself: give up overdue outcomes, and forget old idempotency keys."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from sqlalchemy import text
+
+from engines import Engine
+from lenience.service.audit import audit
+from lenience.service.http import service as running
+from lenience.service.http.service import Service
+
+
+def test_overdue_outcomes_are_given_up_and_old_answers_forgotten(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(database)
+    engine.create(expire_after_days=1e-6)  # under a tenth of a second
+    engine.create(name="patient")
+    for i in range(3):
+        engine.decide(key=f"key {i}")
+    engine.decide(policy="patient")
+    engine.close()
+    time.sleep(0.2)
+    service = Service(database)
+    try:
+        service.do_chores()
+        pending = {
+            name: sum(one.pending for one in service.queries.policy(name).segments) for name in ("cards", "patient")
+        }
+        assert pending == {"cards": 0, "patient": 1}
+        with service.store.read() as connection:
+            assert connection.execute(text("SELECT count(*) FROM idempotency")).scalar_one() == 3
+        monkeypatch.setattr(running, "KEEP_ANSWERS", 0)
+        service.do_chores()
+        with service.store.read() as connection:
+            assert connection.execute(text("SELECT count(*) FROM idempotency")).scalar_one() == 0
+        assert audit(service.store).findings == []
+    finally:
+        service.writer.close()
+        service.store.close()

@@ -1,0 +1,391 @@
+"""Decide, record, correct, give up, override, erase: on both databases, and audited after each test."""
+
+from __future__ import annotations
+
+import pytest
+
+from engines import Engine
+from lenience.belief import Belief
+from lenience.objective.delayed import Delayed
+from lenience.objective.discounted import Discounted
+from lenience.service.command import sender
+from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
+from lenience.service.problems import BadRequest, Conflict, NotFound
+from lenience.service.queries import Filters
+from serving import LATE
+
+
+def test_the_belief_is_the_prior_and_the_outcomes(engine: Engine) -> None:
+    engine.create()
+    ids = [engine.decide()["id"] for _ in range(3)]
+    assert engine.counts() == (2, 1, 3)
+    answer = engine.outcome(ids[0], "success")
+    assert (answer["belief"], answer["pending"], answer["status"]) == ({"n": 3, "s": 2}, 2, "success")
+    engine.outcome(ids[1], "failure")
+    assert engine.counts() == (4, 2, 1)
+    assert engine.counts("old") == (2, 1, 0)
+    assert engine.decide()["belief"] == {"n": 4, "s": 2}
+
+
+def test_decisions_are_those_of_the_segments_own_problem(engine: Engine) -> None:
+    engine.create(segments=[{"name": "young", "share": 0.25, "prior": {"n": 4, "s": 3}, "cost": 0.7}, "old"])
+    own = Discounted(0.7, 0.99 * 0.25 / (0.01 + 0.99 * 0.25)).solve(Belief(4, 3))
+    belief, seen = Belief(4, 3), set()
+    for _ in range(12):
+        decision = engine.decide()
+        assert decision["belief"] == {"n": belief.n, "s": belief.s}
+        assert (decision["decision"] == "accept") == own.accepts(belief)
+        assert decision["threshold"] == pytest.approx(own.threshold(belief.n, 1e-6).midpoint, abs=0.01)
+        seen.add(decision["decision"])
+        if decision["decision"] == "reject":
+            break
+        engine.outcome(decision["id"], "failure")
+        belief = belief.observe(False)
+    assert seen == {"accept", "reject"}
+    assert engine.decide("old")["cost"] == 0.8
+
+
+def test_a_rejection_gives_its_principal_reasons(engine: Engine) -> None:
+    engine.create()
+    first = engine.decide()
+    assert first["principal_reasons"] == []
+    engine.outcome(first["id"], "failure")
+    rejected = engine.decide()
+    assert rejected["decision"] == "reject"
+    assert rejected["reason"].startswith("Reject: 1 of 3 succeeded (33.3 %), not above the")
+    codes = [reason["code"] for reason in rejected["principal_reasons"]]
+    assert codes == ["record_of_similar_applicants", "limited_experience_with_segment"]
+    view = engine.queries.decision(rejected["id"])
+    assert "1 more successes instead of failures among 1 outcomes: accept." in view.would_have_changed
+    assert view.value is not None
+    assert view.value_of_continuing is not None
+    assert view.value.upper == 0 > view.value_of_continuing.upper
+    accepted = engine.queries.decision(first["id"])
+    assert accepted.value_of_continuing is not None
+    assert accepted.value_of_continuing.lower > 0
+
+
+def test_an_outcome_counts_once(engine: Engine) -> None:
+    engine.create()
+    decision = engine.decide()["id"]
+    assert engine.outcome(decision, "success")["recorded"] is True
+    assert engine.outcome(decision, "success")["recorded"] is False
+    assert engine.outcome(decision, "success", key="again")["recorded"] is False
+    with pytest.raises(Conflict, match="has the outcome success already: correct it"):
+        engine.outcome(decision, "failure")
+    assert engine.counts() == (3, 2, 0)
+
+
+def test_corrections_replace_and_both_stay(engine: Engine) -> None:
+    engine.create()
+    decision = engine.decide()["id"]
+    with pytest.raises(Conflict, match="no outcome to correct: it is pending"):
+        engine.correct(decision, "failure")
+    engine.outcome(decision, "success")
+    assert engine.correct(decision, "failure")["belief"] == {"n": 3, "s": 1}
+    assert engine.correct(decision, "failure")["recorded"] is False
+    assert engine.correct(decision, "success")["belief"] == {"n": 3, "s": 2}
+    kinds = [entry.kind for entry in engine.queries.decision(decision).history]
+    assert kinds == ["decision", "outcome", "correction", "correction"]
+
+
+def test_outcomes_that_never_come_are_given_up_and_may_still_come(engine: Engine) -> None:
+    engine.create()
+    decisions = [engine.decide()["id"] for _ in range(5)]
+    assert engine.give_up(decisions[0])["status"] == "expired"
+    assert engine.give_up(decisions[0])["recorded"] is False
+    assert engine.counts() == (2, 1, 4)
+    assert engine.outcome(decisions[0], "success")["pending"] == 4
+    with pytest.raises(Conflict, match="not pending but success"):
+        engine.give_up(decisions[0])
+    far = 2**60
+    first = engine.call(Expire(sender("tester", "k1", "", ""), "cards", far, most=3))
+    assert first == {"expired": 3, "more": True}
+    assert engine.call(Expire(sender("tester", "k1", "", ""), "cards", far, most=3)) == first
+    assert engine.call(Expire(sender("tester", None, "", ""), "cards", far, most=3)) == {"expired": 1, "more": False}
+    assert engine.call(Expire(sender("tester", "k2", "", ""), "cards", far)) == {"expired": 0, "more": False}
+    assert engine.counts() == (3, 2, 0)
+
+
+def test_overrides_by_a_person_still_teach(engine: Engine) -> None:
+    engine.create()
+    first = engine.decide()["id"]
+    engine.outcome(first, "failure")
+    rejected = engine.decide()["id"]
+    with pytest.raises(Conflict, match="was to reject"):
+        engine.outcome(rejected, "success")
+    assert engine.override(rejected, "accept")["status"] == "pending"
+    with pytest.raises(Conflict, match="is to accept already"):
+        engine.override(rejected, "accept")
+    assert engine.counts() == (3, 1, 1)
+    engine.outcome(rejected, "success")
+    assert engine.counts() == (4, 2, 0)
+    with pytest.raises(Conflict, match="cannot be overridden any more"):
+        engine.override(rejected, "reject")
+    other = engine.decide("old")["id"]
+    assert engine.override(other, "reject")["decision"] == "reject"
+    assert engine.counts("old") == (2, 1, 0)
+    view = engine.queries.decision(rejected)
+    assert view.overridden
+    assert [(entry.by, entry.reason) for entry in view.history if entry.kind == "override"] == [
+        ("head of credit", "known to the branch")
+    ]
+
+
+def test_batches_decide_in_order_each_as_if_alone(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 3})
+    made = engine.batch(["young"] * 5 + ["old"])
+    assert [one["decision"] for one in made] == ["accept"] * 3 + ["reject"] * 2 + ["accept"]
+    assert [one["pending"] for one in made] == [0, 1, 2, 3, 3, 0]
+    assert made[3]["rule"] == "exposure_cap"
+    assert "3 outcomes are pending, and at most 3" in made[3]["reason"]
+    engine.outcome(made[0]["id"], "success")
+    assert [one["decision"] for one in engine.batch(["young", "young"])] == ["accept", "reject"]
+
+
+def test_batches_that_name_an_unknown_segment_change_nothing(engine: Engine) -> None:
+    engine.create()
+    with pytest.raises(BadRequest, match="segment must be one of 'young', 'old', not 'middle'"):
+        engine.batch(["young", "middle"])
+    assert engine.counts() == (2, 1, 0)
+
+
+def test_exposure_limits_of_late_labels(engine: Engine) -> None:
+    engine.create(**LATE, segments=[])
+    policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+    belief, pending = Belief(2, 1), 0
+    seen = set()
+    waiting: list[str] = []
+    for step in range(30):
+        decision = engine.decide(None, "loans")
+        assert decision["limit"] == policy.limit(belief)
+        assert (decision["decision"] == "accept") == policy.accepts(belief, pending)
+        seen.add(decision["rule"])
+        if decision["decision"] == "accept":
+            waiting.append(decision["id"])
+            pending += 1
+        elif waiting:
+            good = step % 3 > 0
+            engine.outcome(waiting.pop(0), "success" if good else "failure")
+            belief, pending = belief.observe(good), pending - 1
+    assert {"worth_learning", "exposure_limit"} <= seen
+
+
+def test_horizons_end(engine: Engine) -> None:
+    engine.create(objective={"type": "horizon", "cost": 0.3, "horizon": 4}, segments=[])
+    made = [engine.decide(None) for _ in range(6)]
+    assert [one["decision"] for one in made] == ["accept"] * 4 + ["reject"] * 2
+    assert made[4]["rule"] == "horizon_over"
+    assert made[4]["reason"] == "Reject: all 4 acceptances of the horizon have been made."
+    assert engine.queries.decision(made[4]["id"]).would_have_changed == ["A longer horizon."]
+
+
+def test_the_exploration_floor_keeps_a_stopped_segment_open(engine: Engine) -> None:
+    engine.create(constraints={"exploration_floor": 0.3, "exposure_cap": 40})
+    engine.outcome(engine.decide()["id"], "failure")
+    made = engine.batch(["young"] * 100)
+    chosen = [one for one in made if one["decision"] == "accept"]
+    assert 10 < len(chosen) <= 40
+    assert {one["rule"] for one in chosen} == {"exploration_floor"}
+    assert {one["probability"] for one in made} <= {0.3, 0.0}
+    assert (
+        "Another draw of the exploration floor: reject." in engine.queries.decision(chosen[0]["id"]).would_have_changed
+    )
+
+
+def test_features_instead_of_segments(engine: Engine) -> None:
+    features = [{"name": "score", "edges": [600, 700]}, {"name": "region", "values": ["north"]}]
+    engine.create(segments=[], features=features)
+    made = engine.decide(None, features={"score": 650, "region": "west"}, reference="17")
+    assert made["segment"] == "score 600..700, region=other"
+    view = engine.queries.decision(made["id"])
+    assert (view.features, view.reference) == ({"score": 650, "region": "west"}, "17")
+    for wrong, said in (
+        ({"score": 650}, "features must have 'region'"),
+        ({"score": "high", "region": "north"}, "the feature 'score' must be a number"),
+        ({"score": 1, "region": 2}, "the feature 'region' must be a text"),
+    ):
+        with pytest.raises(BadRequest, match=said):
+            engine.decide(None, features=wrong)
+    with pytest.raises(BadRequest, match="takes features instead of a segment"):
+        engine.decide("young")
+
+
+def test_versions_shadows_and_states(engine: Engine) -> None:
+    engine.create()
+    engine.outcome(engine.decide()["id"], "failure")
+    engine.create(activate=False, objective={"type": "discounted", "cost": 0.2, "discount": 0.9})
+    engine.state("cards", "shadow")
+    made = engine.decide()
+    assert (made["decision"], made["policy_version"]) == ("reject", 1)
+    shadows = engine.queries.decision(made["id"]).shadows
+    assert [(one.version, one.decision) for one in shadows] == [(2, "accept")]
+    engine.state("cards", "active", 2)
+    assert engine.decide()["policy_version"] == 2
+    assert engine.decide()["belief"] == {"n": 3, "s": 1}
+    states = {one.version: one.state for one in engine.queries.policy("cards").versions}
+    assert states == {1: "retired", 2: "active"}
+    with pytest.raises(Conflict, match="version 2 of 'cards' is active, so it cannot become shadow"):
+        engine.state("cards", "shadow", 2)
+    with pytest.raises(NotFound, match="has no version 7"):
+        engine.state("cards", "active", 7)
+    engine.state("cards", "retired")
+    with pytest.raises(Conflict, match="no active version"):
+        engine.decide()
+    with pytest.raises(Conflict, match="no active version to retire"):
+        engine.state("cards", "retired")
+    engine.state("cards", "active", 1)
+    assert engine.decide()["policy_version"] == 1
+
+
+def test_a_new_version_may_have_other_segments(engine: Engine) -> None:
+    engine.create()
+    engine.decide("old")
+    engine.create(segments=["young", "middle"])
+    assert engine.decide("middle")["belief"] == {"n": 2, "s": 1}
+    with pytest.raises(BadRequest, match="one of 'young', 'middle', not 'old'"):
+        engine.decide("old")
+
+
+def test_another_process_sees_a_new_version_at_once(engine: Engine) -> None:
+    if engine.store.sqlite:
+        pytest.skip("SQLite has one writing process")
+    other = Engine(engine.database)
+    engine.create()
+    assert other.decide()["policy_version"] == 1
+    engine.create(objective={"type": "discounted", "cost": 0.5, "discount": 0.9})
+    assert other.decide()["policy_version"] == 2
+    engine.create(segments=["elsewhere"])
+    assert other.decide("elsewhere")["policy_version"] == 3
+    other.close()
+
+
+def test_the_same_key_gives_the_same_answer(engine: Engine) -> None:
+    made = engine.create(key="make")
+    assert engine.create(key="make", activate=False) == made
+    assert len(engine.queries.policies().policies[0].versions) == 1
+    first = engine.decide(key="one")
+    assert engine.decide(key="one") == first
+    with pytest.raises(Conflict, match="used before with another request"):
+        engine.decide("old", key="one")
+    assert engine.decide(key="two")["id"] != first["id"]
+    batch = engine.batch(["young", "old"], key="batch")
+    assert engine.batch(["young", "old"], key="batch") == batch
+    outcome = engine.outcome(first["id"], "success", key="out")
+    engine.decide()
+    assert engine.outcome(first["id"], "success", key="out") == outcome
+    with pytest.raises(Conflict, match="another request"):
+        engine.outcome(first["id"], "failure", key="out")
+    assert engine.counts() == (3, 2, 3)
+
+
+def test_keys_belong_to_who_used_them(engine: Engine) -> None:
+    engine.create()
+    asked = DecisionRequest("young")
+    first = engine.call(Decide(sender("one", "key", "p", asked), "cards", [asked], True))
+    second = engine.call(Decide(sender("two", "key", "p", asked), "cards", [asked], True))
+    assert first["id"] != second["id"]
+
+
+def test_personal_data_can_be_erased_and_the_log_stays_whole(engine: Engine) -> None:
+    engine.create()
+    made = engine.decide(reference="Ada Lovelace, 10 December 1815")
+    kept = engine.decide(reference="Charles Babbage")
+    engine.override(made["id"], "reject", reason="a note about Ada Lovelace")
+    assert engine.queries.page(Filters(reference="Ada Lovelace, 10 December 1815"), None, 10).decisions
+    engine.erase(made["id"])
+    view = engine.queries.decision(made["id"])
+    assert (view.reference, view.erased) == (None, True)
+    assert [entry.reason for entry in view.history if entry.kind == "override"] == [None]
+    assert engine.queries.decision(kept["id"]).reference == "Charles Babbage"
+    assert not engine.queries.page(Filters(reference="Ada Lovelace, 10 December 1815"), None, 10).decisions
+    from sqlalchemy import text
+
+    with engine.store.read() as connection:
+        for table in ("event", "decision", "personal", "idempotency"):
+            for row in connection.execute(text(f"SELECT * FROM {table}")):
+                assert "Ada" not in repr(row)
+
+
+def test_many_outcomes_at_once(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 4})
+    made = engine.batch(["young"] * 5)
+    ids = [one["id"] for one in made]
+    items = [
+        OutcomeItem(ids[0], "success"),
+        OutcomeItem(ids[0], "success"),
+        OutcomeItem(ids[0], "failure"),
+        OutcomeItem("unknown", "success"),
+        OutcomeItem(ids[4], "success"),
+        OutcomeItem(ids[1], "failure"),
+    ]
+    answer = engine.call(RecordOutcomes(sender("tester", "many", "", ""), items))
+    assert (answer["recorded"], answer["repeated"]) == (2, 1)
+    assert [(one["position"], one["status"]) for one in answer["problems"]] == [(2, 409), (3, 404), (4, 409)]
+    assert engine.call(RecordOutcomes(sender("tester", "many", "", ""), items)) == answer
+    again = engine.call(RecordOutcomes(sender("tester", "more", "", ""), items[:1]))
+    assert (again["recorded"], again["repeated"]) == (0, 1)
+    assert engine.counts() == (4, 2, 2)
+    with pytest.raises(NotFound, match="none of these"):
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem("unknown", "success")]))
+
+
+def test_what_is_not_there_is_not_found(engine: Engine) -> None:
+    with pytest.raises(NotFound, match="there is no policy 'cards'"):
+        engine.decide()
+    with pytest.raises(NotFound, match="there is no decision 'x'"):
+        engine.outcome("x", "success")
+    with pytest.raises(NotFound, match="there is no policy 'cards'"):
+        engine.state("cards", "active")
+    engine.create(activate=False)
+    with pytest.raises(Conflict, match="no active version: activate one first"):
+        engine.decide()
+
+
+def test_a_restart_needs_no_solver(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.create(**LATE, segments=[])
+    engine.create()
+    from lenience.service.registry import Registry
+    from lenience.solver import delayed_plan, stopping
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise AssertionError("solved again")
+
+    monkeypatch.setattr(stopping, "solve_discounted", refuse)
+    monkeypatch.setattr(delayed_plan, "solve_problem", refuse)
+    fresh = Registry()
+    engine.writer.registry = fresh
+    assert engine.decide()["decision"] == "accept"
+    assert engine.decide(None, "loans")["decision"] == "accept"
+
+
+def test_pages_filters_and_exports(engine: Engine) -> None:
+    engine.create()
+    made = [engine.decide("young" if i % 3 else "old")["id"] for i in range(10)]
+    engine.outcome(made[0], "success")
+    queries = engine.queries
+    first = queries.page(Filters(), None, 4)
+    second = queries.page(Filters(), first.next, 4)
+    third = queries.page(Filters(), second.next, 4)
+    assert [one.id for page in (first, second, third) for one in page.decisions] == made
+    assert third.next is None
+    assert [one.id for one in queries.page(Filters(segment="old"), None, 100).decisions] == made[::3]
+    assert [one.id for one in queries.page(Filters(policy="cards", status="success"), None, 9).decisions] == made[:1]
+    assert queries.page(Filters(decision="reject"), None, 9).decisions == []
+    assert queries.page(Filters(policy="cards", segment="nobody"), None, 9).decisions == []
+    with engine.store.read() as connection:
+        from sqlalchemy import text
+
+        times = {row[0]: row[1] for row in connection.execute(text("SELECT id, at FROM decision"))}
+    later = queries.page(Filters(since=times[made[5]], until=times[made[8]]), None, 9)
+    assert [one.id for one in later.decisions] == made[5:8]
+    lines = b"".join(queries.csv(Filters(segment="young"))).decode().splitlines()
+    assert len(lines) == 1 + 6
+    import io
+
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(queries.parquet(Filters())))
+    assert table.column("id").to_pylist() == made
+    assert table.column("status").to_pylist()[:2] == ["success", "pending"]

@@ -1,0 +1,187 @@
+"""The store: addresses, one writer, the schema's history, and a database that is not there."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+from sqlalchemy import inspect, text
+
+from engines import Engine
+from lenience.errors import InputError
+from lenience.service import schema
+from lenience.service.migrate import newest, revision_of
+from lenience.service.problems import Unavailable
+from lenience.service.store import Store, database_url
+from serving import Postgres, sqlite_file
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("mysql://localhost/x", "must be a file's path"),
+        ("nonsense://", "must be a file's path"),
+        ("sqlite://", "in memory would forget"),
+        (":memory:", "in memory would forget"),
+        ("/nowhere/at/all.db", "in a folder that exists"),
+    ],
+)
+def test_addresses_that_cannot_be_used(address: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        database_url(address)
+
+
+def test_passwords_are_not_shown() -> None:
+    store = Store("postgresql://user:secret@localhost:1/none")
+    assert "secret" not in store.name
+    with pytest.raises(Unavailable, match="cannot be used now"), store.read():
+        pass
+    store.close()
+
+
+def test_sqlite_has_one_writer(tmp_path: Path) -> None:
+    database = sqlite_file(tmp_path)
+    first = Store(database, serving=True)
+    with pytest.raises(
+        InputError, match=r"another process \(pid \d+\) is serving .*for several processes use PostgreSQL"
+    ):
+        Store(database, serving=True)
+    first.close()
+    Store(database, serving=True).close()
+
+
+def test_migrations_from_the_first_schema_on(database: str) -> None:
+    store = Store(database)
+    store.upgrade("0001")
+    with store.read() as connection:
+        assert revision_of(connection) == "0001"
+        assert "decision_pending" not in {index["name"] for index in inspect(connection).get_indexes("decision")}
+    with pytest.raises(InputError, match=r"has schema 0001, and this version of lenience needs"):
+        store.check_schema()
+    with store.write() as connection:
+        connection.execute(text("INSERT INTO policy (name, created_at) VALUES ('kept', 1)"))
+    store.upgrade()
+    store.check_schema()
+    with store.write() as connection:
+        assert revision_of(connection) == newest()
+        assert connection.execute(text("SELECT name FROM policy")).scalar_one() == "kept"
+        connection.execute(text("DELETE FROM policy"))
+    store.close()
+    engine = Engine(database)
+    engine.create()
+    engine.decide()
+    assert engine.audit().whole
+    engine.close()
+
+
+def test_the_migrated_schema_is_the_described_one(database: str) -> None:
+    store = Store(database)
+    store.upgrade()
+    with store.read() as connection:
+        found = inspect(connection)
+        assert set(found.get_table_names()) == {*schema.metadata.tables, "alembic_version"}
+        for name, table in schema.metadata.tables.items():
+            columns = {column["name"]: column["nullable"] for column in found.get_columns(name)}
+            assert columns == {column.name: column.nullable for column in table.columns}, name
+            assert set(found.get_pk_constraint(name)["constrained_columns"]) == {one.name for one in table.primary_key}
+            indexes = {index["name"] for index in found.get_indexes(name) if not index.get("duplicates_constraint")}
+            assert indexes == {index.name for index in table.indexes}, name
+    store.close()
+
+
+def test_an_empty_database_is_said_to_be_empty(database: str) -> None:
+    store = Store(database)
+    with pytest.raises(InputError, match="is empty, and this version of lenience needs"):
+        store.check_schema()
+    store.close()
+
+
+def test_commits_are_on_the_disk(tmp_path: Path) -> None:
+    store = Store(sqlite_file(tmp_path))
+    with store.write() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
+        assert connection.execute(text("PRAGMA synchronous")).scalar_one() == 2  # FULL
+    store.close()
+
+
+def test_a_full_disk_is_a_refusal_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    engine = Engine(sqlite_file(tmp_path))
+    engine.create()
+    engine.decide()
+    with engine.store.write() as connection:
+        pages = connection.execute(text("PRAGMA page_count")).scalar_one()
+        connection.execute(text(f"PRAGMA max_page_count = {pages + 1}"))
+    told: set[str] = set()
+    for _ in range(20):
+        try:
+            engine.batch(["young"] * 20)
+        except Unavailable as problem:
+            told.add(problem.detail)
+    assert told == {"the database cannot be used now (database or disk is full)"}
+    assert engine.audit().whole
+    with engine.store.write() as connection:
+        connection.execute(text("PRAGMA max_page_count = 1000000"))
+    engine.decide()
+    assert engine.audit().whole
+    engine.close()
+
+
+def test_a_file_that_is_gone_is_noticed_and_comes_back(tmp_path: Path) -> None:
+    database = sqlite_file(tmp_path)
+    engine = Engine(database)
+    engine.create()
+    engine.decide()
+    aside = Path(f"{database}.aside")
+    for ending in ("", "-wal", "-shm"):
+        if Path(database + ending).exists():
+            Path(database + ending).rename(str(aside) + ending)
+    with pytest.raises(Unavailable, match="file is gone"):
+        engine.decide()
+    for ending in ("", "-wal", "-shm"):
+        if Path(str(aside) + ending).exists():
+            Path(str(aside) + ending).rename(database + ending)
+    engine.decide()
+    assert engine.counts()[2] == 2
+    assert engine.audit().whole
+    engine.close()
+
+
+def test_backup_and_restore_of_sqlite(tmp_path: Path) -> None:
+    """A copy made while the service goes on is whole, and serves."""
+    engine = Engine(sqlite_file(tmp_path))
+    engine.create()
+    engine.batch(["young"] * 10)
+    copy = str(tmp_path / "backup.db")
+    source, target = sqlite3.connect(engine.database), sqlite3.connect(copy)
+    source.backup(target)
+    source.close()
+    target.close()
+    engine.batch(["young"] * 5)
+    heads = engine.audit().heads
+    engine.close()
+    restored = Engine(copy)
+    assert restored.counts()[2] == 10
+    assert restored.decide()["pending"] == 10
+    assert restored.audit().whole
+    from lenience.service.audit import audit
+
+    assert not audit(restored.store, heads).whole, "what the backup has not got is found by the earlier audit"
+    restored.close()
+
+
+def test_backup_and_restore_of_postgresql(postgres: Postgres) -> None:
+    first = postgres.database()
+    engine = Engine(first)
+    engine.create()
+    engine.batch(["young"] * 10)
+    tools = Path(postgres.server.bin_path)
+    dump = subprocess.run([str(tools / "pg_dump"), first], capture_output=True, check=True).stdout
+    engine.close()
+    second = postgres.database()
+    subprocess.run([str(tools / "psql"), "-q", "-v", "ON_ERROR_STOP=1", second], input=dump, check=True)
+    restored = Engine(second)
+    assert restored.decide()["pending"] == 10
+    assert restored.audit().whole
+    restored.close()

@@ -1,0 +1,187 @@
+"""Tampering with any row of any table, in either database, is found, and where it is is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text
+
+from engines import Engine
+from lenience.service import schema
+from lenience.service.audit import Head, audit
+from lenience.service.chain import genesis, link
+from lenience.service.events import Decided, read, write
+from lenience.service.keys import create_key, revoke_key
+from serving import Postgres, sqlite_file
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """A database with something in every table; every change a test makes to it is taken back."""
+    if request.param == "sqlite":
+        database = sqlite_file(tmp_path_factory.mktemp("tampering"))
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        database = server.database()
+    engine = Engine(database)
+    engine.create(key="make")
+    engine.create(activate=False, objective={"type": "discounted", "cost": 0.6, "discount": 0.9})
+    engine.state("cards", "shadow", 2)
+    made = [engine.decide(reference=f"person {i}", key=f"key {i}")["id"] for i in range(4)]
+    engine.outcome(made[0], "success")
+    engine.outcome(made[1], "failure")
+    engine.correct(made[1], "success")
+    engine.give_up(made[2])
+    engine.override(made[3], "reject")
+    engine.decide("old", reference="someone")
+    create_key(engine.store, "scoring", ("decide",), None, "tester")
+    revoke_key(engine.store, create_key(engine.store, "old", ("read",), None, "tester")[0], "tester")
+    assert engine.audit().whole
+    yield engine
+    engine.close()
+
+
+def changed(engine: Engine, change: Callable[[Connection], None]) -> list[str]:
+    """What the audit says after a change, which is then taken back."""
+    with engine.store.write() as connection:
+        if not engine.store.sqlite:
+            connection.execute(text("SET session_replication_role = replica"))  # as one who owns the server could
+        elif engine.store.sqlite:
+            connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+        change(connection)
+        if not engine.store.sqlite:
+            connection.execute(text("SET session_replication_role = DEFAULT"))
+        from lenience.service.audit import _Audit
+
+        report = _Audit(connection, "test").run([])
+        connection.rollback()
+    assert report.whole == (not report.findings)
+    return [f"{finding.where}: {finding.what}" for finding in report.findings]
+
+
+def other(value: Any, column: str) -> Any:
+    """A value of the same kind that differs."""
+    if value is None:
+        return 1 if column == "policy_id" else 1_900_000_000_000_000 if column.endswith("_at") else "made up"
+    if isinstance(value, int):
+        return value + 1000 if column != "accepted" or value > 1 else 1 - value
+    if column == "state":
+        return "retired" if value != "retired" else "draft"
+    middle = len(value) // 2
+    return value[:middle] + ("0" if value[middle] != "0" else "1") + value[middle + 1 :]
+
+
+def named(table: Any, row: Any) -> str:
+    """What a finding about this row must mention."""
+    values = row._mapping
+    if table in (schema.event, schema.personal):
+        return f"event {values['seq']} of"
+    if table is schema.chain:
+        return f"chain {values['id']}"
+    if table is schema.policy:
+        return f"policy {values['name']!r}"
+    if table is schema.version:
+        return f"version {values['number']} of"
+    return str(next(iter(values.values())))
+
+
+ALL = [schema.event, schema.decision, schema.personal, schema.chain, schema.policy]
+REST = [schema.version, schema.solved, schema.idempotency, schema.api_key]
+
+
+@pytest.mark.parametrize("table", [*ALL, *REST], ids=lambda table: table.name)
+def test_every_column_of_every_row(written: Engine, table: Any) -> None:
+    with written.store.read() as connection:
+        rows = connection.execute(table.select()).all()
+    assert rows
+    keys = [column.name for column in table.primary_key]
+    for row in rows:
+        values = dict(row._mapping)
+        place = " AND ".join(f"{key} = :old_{key}" for key in keys)
+        old = {f"old_{key}": values[key] for key in keys}
+        for column in values:
+            if column in keys and table in (schema.policy, schema.chain):
+                continue  # changing these is changing rows of other tables too
+            new = other(values[column], column)
+
+            statement = text(f"UPDATE {table.name} SET {column} = :new WHERE {place}")
+            given = {"new": new, **old}
+
+            def change(connection: Connection, statement: Any = statement, given: Any = given) -> None:
+                assert connection.execute(statement, given).rowcount == 1
+
+            found = changed(written, change)
+            assert found, f"{table.name}.{column} of {values} changed to {new!r} was not found"
+            if column not in keys:
+                places = {named(table, row), repr(values.get("segment"))}
+                assert any(place in finding for finding in found for place in places), (column, found)
+
+
+@pytest.mark.parametrize("table", [*ALL, *REST], ids=lambda table: table.name)
+def test_every_row_removed(written: Engine, table: Any) -> None:
+    with written.store.read() as connection:
+        rows = connection.execute(table.select()).all()
+    keys = [column.name for column in table.primary_key]
+    for row in rows:
+        values = {key: row._mapping[key] for key in keys}
+        place = " AND ".join(f"{key} = :{key}" for key in keys)
+
+        def change(connection: Connection, place: str = place, values: dict[str, Any] = values) -> None:
+            assert connection.execute(text(f"DELETE FROM {table.name} WHERE {place}"), values).rowcount == 1
+
+        if table is schema.idempotency:
+            assert changed(written, change) == []  # they are forgotten after a week, and nothing rests on them
+        else:
+            assert changed(written, change), f"{table.name} without {values} was not found"
+
+
+def test_events_put_in_or_made_to_look_right(written: Engine) -> None:
+    def forge(connection: Connection) -> None:
+        """Change a decision's event and its own hash, as one who knows how it works would."""
+        row = connection.execute(schema.event.select().order_by(schema.event.c.chain_id, schema.event.c.seq)).all()
+        place = next(i for i, one in enumerate(row) if isinstance(read(one.body), Decided))
+        event = row[place]
+        forged = event.body.replace('"decision":"accept"', '"decision":"reject"')
+        assert forged != event.body
+        before = row[place - 1].hash if row[place - 1].chain_id == event.chain_id else genesis("cards", "young")
+        connection.execute(
+            text("UPDATE event SET body = :body, hash = :hash WHERE chain_id = :chain AND seq = :seq"),
+            {"body": forged, "hash": link(before, forged), "chain": event.chain_id, "seq": event.seq},
+        )
+
+    found = changed(written, forge)
+    assert any("event 1 of segment 'young'" in one and "but policy version 1 says" in one for one in found)
+    assert any("event 2 of segment 'young'" in one and "does not follow" in one for one in found)
+
+    def insert(connection: Connection) -> None:
+        last = connection.execute(text("SELECT max(seq) FROM event WHERE chain_id = 1")).scalar_one()
+        store = written.store
+        store.insert(
+            connection, schema.event, [(1, last + 1, '{"kind":"policy","at":1,"actor":"x","name":"y"}', "0", None)]
+        )
+
+    found = changed(written, insert)
+    assert any("of the system's log" in one and "does not follow" in one for one in found)
+
+
+def test_a_log_written_anew_is_found_by_an_earlier_audit(written: Engine) -> None:
+    """The end of a chain cut off with all that follows from it looks whole from inside; the kept heads tell."""
+    heads = written.audit().heads
+    assert audit(written.store, heads).whole
+    written.decide("old")
+    assert audit(written.store, heads).whole, "a log that went on still holds what was seen"
+    forged = [Head(one.policy, one.segment, one.length, "0" * 64) if one.segment == "old" else one for one in heads]
+    report = audit(written.store, forged)
+    assert [finding.what for finding in report.findings] == ["event 1 is not the one an earlier audit saw"]
+    gone = [*heads, Head("elsewhere", None, 3, "0" * 64)]
+    assert [finding.what for finding in audit(written.store, gone).findings] == [
+        "it was there at an earlier audit, and is gone"
+    ]
+
+
+def test_texts_are_exactly_what_was_hashed(written: Engine) -> None:
+    with written.store.read() as connection:
+        rows = connection.execute(schema.event.select()).all()
+    assert all(write(read(row.body)) == row.body for row in rows)

@@ -1,0 +1,125 @@
+"""Group commit: refusals, failures nobody foresaw, and a database that goes away, in the midst of others' commands."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from engines import Engine
+from lenience.service import schema
+from lenience.service.command import Answer, Sender, sender
+from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.ledger import Ledger
+from lenience.service.problems import NotFound, Unavailable
+from lenience.service.writer import Result, Waiting, Writer
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A command that fails in the middle, after it has appended something."""
+
+    sender: Sender = field(default_factory=lambda: Sender("tester"))
+    size: int = 1
+    decisions: tuple[str, ...] = ()
+
+    def resolve(self, ledger: Ledger) -> None:
+        return
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        return [1]
+
+    def run(self, ledger: Ledger) -> Answer:
+        from lenience.service.events import PolicyCreated
+
+        ledger.append(ledger.chains[1], PolicyCreated(at=1, actor="x", name="half"))
+        raise ZeroDivisionError("in the middle")
+
+
+def together(engine: Engine, *commands: Any) -> list[Result]:
+    """The results of commands that are written in one transaction."""
+    return engine.writer._write([Waiting(command, lambda result: None) for command in commands])
+
+
+def decide(policy: str = "cards", key: str | None = None) -> Decide:
+    asked = DecisionRequest("young")
+    return Decide(sender("tester", key, policy, asked), policy, [asked], True)
+
+
+def test_a_refusal_or_a_failure_hinders_nobody_else(engine: Engine) -> None:
+    engine.create()
+    results = together(engine, decide(), decide("none"), Broken(), decide())
+    assert [type(result) for result in results] == [Answer, NotFound, ZeroDivisionError, Answer]
+    assert engine.counts() == (2, 1, 2)
+
+
+def test_one_key_twice_in_one_transaction(engine: Engine) -> None:
+    engine.create()
+    first, second = together(engine, decide(key="k"), decide(key="k"))
+    assert first == second
+    assert engine.counts() == (2, 1, 1)
+
+
+def test_many_threads(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 50})
+    answers: list[dict[str, Any]] = []
+    threads = [threading.Thread(target=lambda: answers.append(engine.decide())) for _ in range(80)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one["pending"] for one in answers if one["decision"] == "accept") == list(range(50))
+    assert len(answers) == 80
+    assert engine.writer.batches < 80 + 5
+
+
+def test_several_writers_on_postgresql(engine: Engine) -> None:
+    if engine.store.sqlite:
+        pytest.skip("SQLite has one writing process")
+    engine.create(constraints={"exposure_cap": 25}, segments=["young", "old", "middle"])
+    engines = [engine, *(Engine(engine.database) for _ in range(3))]
+    answers: list[dict[str, Any]] = []
+
+    def work(one: Engine, backwards: bool) -> None:
+        names = ["young", "old", "middle"]
+        for _ in range(10):
+            answers.extend(one.batch(names[::-1] if backwards else names))
+
+    threads = [threading.Thread(target=work, args=(one, bool(i % 2))) for i, one in enumerate(engines)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for segment in ("young", "old", "middle"):
+        accepted = [one["pending"] for one in answers if one["segment"] == segment and one["decision"] == "accept"]
+        assert sorted(accepted) == list(range(25))
+    assert len(answers) == 120
+    for one in engines[1:]:
+        one.close()
+
+
+def test_a_transaction_that_cannot_be_written_leaves_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.create()
+    before = engine.audit().digest
+
+    def fail(self: Ledger) -> None:
+        self.store.insert(self.connection, schema.event, self._events)
+        self.connection.execute(text("SELECT * FROM nothing_of_this_name"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "flush", fail)
+        with pytest.raises(Exception, match="nothing_of_this_name"):
+            engine.decide()
+    assert engine.audit().digest == before
+    engine.decide()
+
+
+def test_a_closed_writer_refuses(engine: Engine) -> None:
+    engine.create()
+    other = Writer(engine.store, engine.registry)
+    other.close()
+    with pytest.raises(Unavailable, match="is stopping"):
+        other.call(decide())

@@ -51,8 +51,8 @@ class ThresholdTable(NamedTuple):
     def threshold(self, n: ArrayLike, discount: ArrayLike) -> NDArray[np.float64]:
         """c_n at belief sizes and discounts that broadcast.
 
-        >>> threshold_table(0.8, 0.99).threshold([1, 10, 100], 0.99).round(3)
-        array([0.217, 0.654, 0.778])
+        >>> threshold_table(0.8, 0.99).threshold([1, 10, 100], 0.99).round(2)
+        array([0.22, 0.65, 0.78])
         """
         sizes, discounts = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(discount, dtype=np.float64))
         found = np.empty(sizes.shape)

@@ -105,7 +105,10 @@ class FeaturePolicy(SelectivePolicy):
         most = self.objective.discount if isinstance(self.objective, Discounted) else 1.0 - 1.0 / self.objective.horizon
         self.table_: ThresholdTable = threshold_table(self.cost_, min(most, 1.0 - 1e-9))
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
-        self.reference_ = np.array(rows[pick])
+        self._reference(rows[pick])
+
+    def _reference(self, rows: NDArray[np.float64]) -> None:
+        self.reference_ = np.array(rows)
         self._oldest = 0
         self._stale = True
 

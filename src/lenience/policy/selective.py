@@ -79,16 +79,20 @@ class SelectivePolicy(BaseEstimator):
             self._learn(np.asarray(rows, dtype=np.float64)[~np.isnan(outcomes)], outcomes[~np.isnan(outcomes)])
         return self
 
-    def decide(self, X: ArrayLike, time: float | None = None) -> NDArray[np.bool_]:
+    def decide(
+        self, X: ArrayLike, time: float | None = None, chances: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
         """Who of these is accepted, in the order they come; each decision is logged.
 
         Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit; by
-        default the number of arrivals) is when they came: it is what pending outcomes are written off by.
+        default the number of arrivals) is when they came: it is what pending outcomes are written off by. ``chances`` are
+        uniform random numbers, one a row, for policies that are to be compared on the same luck.
         """
         rows = self._rows(X)
         now = float(self.arrivals_) if time is None else real("time", time)
         self._write_off(now)
-        chances = self._random.random_sample(len(rows))
+        if chances is None:
+            chances = self._random.random_sample(len(rows))
         accepted = np.zeros(len(rows), dtype=np.bool_)
         for i, decision in enumerate(self._decide(rows, chances)):
             self.log_.append(decision)
@@ -115,6 +119,11 @@ class SelectivePolicy(BaseEstimator):
             self._heard(row)
         if known.any():
             self._learn(rows[known], seen[known])
+        return self
+
+    def use_reference(self, X: ArrayLike) -> Self:
+        """Let these rows stand for the population, where the policy asks who else there is."""
+        self._reference(self._rows(X))
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
@@ -161,6 +170,9 @@ class SelectivePolicy(BaseEstimator):
 
     def _start(self, rows: NDArray[np.float64]) -> None:
         """Take the first rows."""
+
+    def _reference(self, rows: NDArray[np.float64]) -> None:
+        """Take the rows that stand for the population."""
 
     def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
         n, mean = self.model_.beliefs(rows)

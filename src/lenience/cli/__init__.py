@@ -13,8 +13,10 @@ COMMANDS = {
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
     "demo": "Solve the paper's example, show what is proved, and draw its figure.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
+    "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",
     "regret": "Compare ways of exploring when rewards are not discounted.",
+    "replay": "Replay policies online on a file of individuals, seeing only the outcomes of the accepted.",
     "solve": "The optimal acceptance policy, proved.",
     "threshold": "The success rate above which one accepts after n observations.",
 }

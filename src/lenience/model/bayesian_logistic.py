@@ -1,8 +1,8 @@
 """BayesianLogistic: the default model with features, logistic regression with a Gaussian belief about its coefficients.
 
 The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with; β₀ ~ N(μ₀, 1.65)
-and the other coefficients share a variance of 1.65, together π²/3, so that with μ₀ = 0 the success probability of a
-middling individual is about uniform before any label. One-hot cells (:meth:`BayesianLogistic.for_cells`) have no
+and the other coefficients share a variance of 6.6. (A total of π²/3 would make p about uniform a priori; the features are
+given more than their part of it, because a prior that is too tight costs more than one that is too loose.) One-hot cells (:meth:`BayesianLogistic.for_cells`) have no
 intercept and π²/3 each: there the model is independent counts, cell by cell, in the log-odds.
 
 Labels are taken one at a time by the rank-one updates of :mod:`lenience.model.gaussian`: the work of a label or a belief
@@ -25,7 +25,8 @@ from lenience.errors import number, real
 from lenience.model.estimator import FeatureEstimator
 from lenience.model.gaussian import learn_rows, predict_rows
 
-VARIANCE = 1.65
+INTERCEPT_VARIANCE = 1.65
+FEATURE_VARIANCE = 6.6
 LIMIT = 6.0
 
 
@@ -39,16 +40,16 @@ class BayesianLogistic(FeatureEstimator):
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> model = BayesianLogistic().prepare(X)
     >>> n, mean = model.beliefs([[1.5]])
-    >>> float(mean[0].round(6)), float(n[0].round(2))  # before any label p is about uniform
+    >>> float(mean[0].round(6)), float(n[0].round(2))  # before any label, at the mean of the features
     (0.5, 3.11)
     >>> model.learn(X, [0, 0, 1, 1]).predict_proba([[0.0], [3.0], [float("nan")]])[:, 1].round(2)
-    array([0.23, 0.77, 0.5 ])
+    array([0.14, 0.86, 0.51])
     """
 
     def __init__(
         self,
-        intercept_variance: float = VARIANCE,
-        feature_variance: float = VARIANCE,
+        intercept_variance: float = INTERCEPT_VARIANCE,
+        feature_variance: float = FEATURE_VARIANCE,
         intercept_mean: float = 0.0,
         intercept: bool = True,
         divided: bool = True,

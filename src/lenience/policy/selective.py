@@ -159,7 +159,8 @@ class SelectivePolicy(BaseEstimator):
         return tags
 
     def _default_model(self) -> FeatureModel:
-        return BayesianLogistic()
+        """Logistic regression whose prior is centred on the break-even: a middling individual is as likely above as below."""
+        return BayesianLogistic(intercept_mean=log_odds_of(self.objective.cost))
 
     def _discount(self, ahead: int = 0) -> float:
         """γ for the arrival that comes after so many more; over a finite horizon 1 − 1/(those left), discounted."""

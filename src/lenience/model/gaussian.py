@@ -71,10 +71,14 @@ def belief_size(mean: float, variance: float) -> float:
 
 @compiled
 def mode_after(m: float, v: float, y: float, weight: float) -> float:
-    """The root of a = m + v·weight·(y − σ(a)): Newton's steps, kept inside the bracket."""
+    """The root of a = m + v·weight·(y − σ(a)): Newton's steps, halving the bracket where they do not help.
+
+    Newton's steps alone can swing for ever between both sides of the root where v is large.
+    """
     low = m - v * weight * (1.0 - y)
     high = m + v * weight * y
     a = m
+    before = math.inf
     for _ in range(STEPS):
         p = sigmoid(a)
         gap = a - m - v * weight * (y - p)
@@ -83,8 +87,9 @@ def mode_after(m: float, v: float, y: float, weight: float) -> float:
         else:
             low = a
         step = a - gap / (1.0 + v * weight * p * (1.0 - p))
-        if not low <= step <= high:
+        if not low <= step <= high or abs(gap) > 0.5 * before:
             step = 0.5 * (low + high)
+        before = abs(gap)
         if abs(step - a) <= 1e-12 * (1.0 + abs(a)):
             return step
         a = step

@@ -122,11 +122,13 @@ class Bootstrap(FeatureEstimator):
         if len(np.unique(self.outcomes_)) < 2:
             n = self.prior_.n + labels
             return np.full(len(X), n), np.full(len(X), (self.prior_.s + self.outcomes_.sum()) / n)
-        votes = self._votes(X)
+        # So many labels cannot show a rate nearer to 0 or 1 than this, whatever a leaf says.
+        least = 0.5 / (labels + 1.0)
+        votes = np.clip(self._votes(X), least, 1.0 - least)
         mean, variance = votes.mean(axis=0), votes.var(axis=0, ddof=1)
         spread = mean * (1.0 - mean)
         # Nobody knows more than all labels seen, however well the copies agree.
-        size = np.clip(spread / np.maximum(variance, 1e-12) - 1.0, 0.0, min(labels, LARGEST))
+        size = np.clip(spread / np.maximum(variance, spread / (labels + 1.0)) - 1.0, 0.0, min(labels, LARGEST))
         n = size + self.prior_.n
         return n, (size * mean + self.prior_.s) / n
 

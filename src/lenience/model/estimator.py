@@ -154,4 +154,6 @@ def _weights(given: ArrayLike | None, rows: int) -> NDArray[np.float64]:
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (rows,) or not np.all(weights >= 0):
         raise InputError(f"sample_weight must be a number of at least 0 for each of the {rows} rows")
+    if rows and not weights.any():
+        raise InputError("sample_weight must be above 0 for at least one row, not zero for all")
     return weights

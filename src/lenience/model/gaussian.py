@@ -1,13 +1,16 @@
-"""The kernels of Bayesian logistic regression: a Gaussian posterior that takes one label at a time.
+"""The kernels of Bayesian logistic regression: a Gaussian belief that takes one label at a time.
 
 The model. logit p(x) = βᵀx with β ~ N(μ, Σ), so the log-odds at x are N(m, v), m = μᵀx, v = xᵀΣx, u = Σx.
 
-A label y at x. The posterior's mode along u solves a = m + v(y − σ(a)), an equation in one unknown with exactly one root,
-between m and m + v(y − ½ ± ½). Then, with w = σ(a)(1 − σ(a)),
+A label y at x. Only the log-odds a at x enter its likelihood, so the posterior's exact moments follow from those of one number:
+with m′ and v′ the mean and variance of N(a; m, v) σ(a)^y σ(−a)^(1−y), by the same quadrature as below,
 
-    μ ← μ + u (y − σ(a)),        Σ ← Σ − u uᵀ w/(1 + w v),
+    μ ← μ + u (m′ − m)/v,        Σ ← Σ − u uᵀ (v − v′)/v²,
 
-the Laplace approximation taken one label at a time: O(d²) work, whatever the number of labels seen.
+and the Gaussian with these moments goes on to the next label (assumed-density filtering): O(d²) work, whatever the number of
+labels seen. Labels in a haphazard order leave a rate of s in n within about 0.01 of (s + 1)/(n + 2); sorted ones (all
+successes first) do not, which is the price of one pass. Expanding at the mode instead (Laplace) is as quick and pulls rates
+near 0 or 1 towards ½ by another 0.01, which is much where the cost is 0.95.
 
 The belief at x. The mean and variance of σ(N(m, v)) by Gauss–Hermite quadrature with 24 nodes; the Beta belief with
 these moments has n = p̂(1 − p̂)/variance − 1. Never the delta method (variance ≈ (p̂(1 − p̂))² v): it gives n < 0 where
@@ -118,16 +121,43 @@ def project(x: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArr
 
 
 @compiled
+def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float]:
+    """Mean and variance of N(m, v) after a label of the given weight: the density times σ(±a)^weight, by quadrature."""
+    root = math.sqrt(v)
+    total = 0.0
+    first = 0.0
+    second = 0.0
+    for k in range(NODES):
+        a = m + root * HERMITE_NODES[k]
+        likelihood = sigmoid(a) if y > 0.5 else sigmoid(-a)
+        if weight != 1.0:
+            likelihood = likelihood**weight
+        mass = HERMITE_WEIGHTS[k] * likelihood
+        total += mass
+        first += mass * HERMITE_NODES[k]
+        second += mass * HERMITE_NODES[k] * HERMITE_NODES[k]
+    first /= total
+    second = second / total - first * first
+    # A log-concave likelihood shrinks the variance; where it does not move it, rounding must not either.
+    return m + root * first, v * min(max(second, 1e-9), 1.0)
+
+
+@compiled
 def absorb(
-    y: float, weight: float, m: float, v: float, u: NDArray[np.float64], mean: NDArray[np.float64],
+    y: float,
+    weight: float,
+    m: float,
+    v: float,
+    u: NDArray[np.float64],
+    mean: NDArray[np.float64],
     covariance: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """Take a label at the x that m, v and u belong to; returns the shift along u, and w/(1 + wv)."""
-    a = mode_after(m, v, y, weight)
-    p = sigmoid(a)
-    shift = weight * (y - p)
-    w = weight * p * (1.0 - p)
-    shrink = w / (1.0 + w * v)
+    """Take a label at the x that m, v and u belong to; returns (m′ − m)/v and (v − v′)/v²."""
+    if v <= 0.0:
+        return 0.0, 0.0
+    after, spread = tilted(m, v, y, weight)
+    shift = (after - m) / v
+    shrink = (v - spread) / (v * v)
     size = u.size
     for i in range(size):
         mean[i] += u[i] * shift

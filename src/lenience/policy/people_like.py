@@ -3,13 +3,14 @@
 The homogeneous problem knows one discount γ from one individual to the next. With features the next individual is not
 like x, and others teach about x. Two rates, per arrival, over a reference set of M rows r (features only, no labels):
 
-    q = max(1, Σ_{r: p̂_r ≤ c} ρ²(x, r) · min{1, e^{−(k_r − k_x)/2}}) / M      others like x whom the label would help to decide
-    h = Σ_{r: p̂_r > c} ρ²(x, r) · g_r / M                                    labels that come for free
+    q = max(1, Σ_{r: p̂_r ≤ c} ρ²(x, r) · min{1, e^{−(k_r/ρ² − k_x)/2}}) / M    others whom a label at x would help to decide
+    h = Σ_{r: p̂_r > c} ρ²(x, r) · g_r / M                                      labels that come for free
 
-ρ² is the likeness of x and r (:mod:`lenience.model.features`), k = (mean − break-even)²/variance says how many standard
-errors, squared, someone is from the break-even (those far below it are not decided by one label more), and g_r is
+ρ² is the likeness of x and r (:mod:`lenience.model.features`); k = (mean − break-even)²/variance says how many standard
+errors, squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at r, so r
+is k_r/ρ² such errors from being decided by them: those far below the break-even, or little like x, do not count. g_r is
 the share of the variance at r that a label at r resolves, w v/(1 + w v) in the log-odds, which is 1/(n + 2) for a Beta
-belief. Those above the break-even are accepted anyway, and what their labels teach about x needs no exploring. Then
+belief: those above the break-even are accepted anyway, and what their labels teach about x needs no exploring. Then
 
     γ′ = γ q / (1 − γ + γ q + h):
 
@@ -36,6 +37,14 @@ def own_discount(gamma: float, q: float, h: float) -> float:
 
 
 @compiled
+def helped(likeness: float, distance: float, own_distance: float) -> float:
+    """How far someone below the break-even counts as one of the people like x."""
+    if likeness <= 0.0:
+        return 0.0
+    return likeness * min(1.0, math.exp(-0.5 * (distance / likeness - own_distance)))
+
+
+@compiled
 def shares(
     likeness: NDArray[np.float64],
     mean: NDArray[np.float64],
@@ -52,7 +61,7 @@ def shares(
         if mean[r] > cost:
             h += likeness[r] * resolved[r]
         else:
-            q += likeness[r] * min(1.0, math.exp(-0.5 * (distance[r] - own_distance)))
+            q += helped(likeness[r], distance[r], own_distance)
     return min(max(q, 1.0) / rows, 1.0), h / rows
 
 
@@ -110,5 +119,5 @@ def q_and_h(
             h += like * w * vr / (1.0 + w * vr)
         else:
             k = (reference_m[r] - break_even) ** 2 / vr
-            q += like * min(1.0, math.exp(-0.5 * (k - own)))
+            q += helped(like, k, own)
     return min(max(q, 1.0) / rows, 1.0), h / rows

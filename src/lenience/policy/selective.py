@@ -138,12 +138,14 @@ class SelectivePolicy(BaseEstimator):
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The believed probabilities of failure and success."""
-        mean = self.model_.beliefs(self._rows(X))[1]
+        rows = self._rows(X)
+        mean = self.model_.beliefs(rows)[1]
         return np.column_stack((1.0 - mean, mean))
 
     def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """n and p̂ at each row."""
-        n, mean = self.model_.beliefs(self._rows(X))
+        rows = self._rows(X)
+        n, mean = self.model_.beliefs(rows)
         return n, mean
 
     @property

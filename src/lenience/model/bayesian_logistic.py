@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from lenience.errors import number, real
 from lenience.model.estimator import FeatureEstimator
-from lenience.model.gaussian import learn_rows, predict_rows
+from lenience.model.gaussian import design_rows, learn_rows, predict_rows
 
 INTERCEPT_VARIANCE = 1.65
 FEATURE_VARIANCE = 6.6
@@ -95,11 +95,10 @@ class BayesianLogistic(FeatureEstimator):
 
     def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """The rows as the coefficients see them: standardised, missing values at 0, the intercept's 1 in front."""
-        z = (X - self.centre_) / self.scale_
-        z = np.where(np.isnan(z), 0.0, z)
-        if self.standardise:
-            z = np.clip(z, -self.limit, self.limit)
-        return np.ascontiguousarray(np.hstack((np.ones((len(z), 1)), z)) if self.intercept else z)
+        first = 1 if self.intercept else 0
+        out = np.empty((len(X), X.shape[1] + first))
+        design_rows(X, self.centre_, self.scale_, self.limit if self.standardise else math.inf, first, out)
+        return out
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         learn_rows(self.design(X), y, weights, self.mean_, self.covariance_)

@@ -191,3 +191,23 @@ def predict_rows(
         m[i], v[i] = project(X[i], mean, covariance, u)
         p[i], variance = moments(m[i], v[i])
         n[i] = belief_size(p[i], variance)
+
+
+@compiled
+def design_rows(
+    X: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    limit: float,
+    first: int,
+    out: NDArray[np.float64],
+) -> None:
+    """Write standardised rows from column ``first`` on, missing values as 0, kept within ±``limit``; 1 in the columns before."""
+    for i in range(X.shape[0]):
+        for j in range(first):
+            out[i, j] = 1.0
+        for j in range(X.shape[1]):
+            z = (X[i, j] - centre[j]) / scale[j]
+            if math.isnan(z):
+                z = 0.0
+            out[i, first + j] = min(max(z, -limit), limit)

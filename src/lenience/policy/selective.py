@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, real, refusal, whole
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.estimator import BaseEstimator
+from lenience.model.estimator import BaseEstimator, plain
 from lenience.model.features import FeatureModel, checked_outcomes
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
@@ -219,6 +219,9 @@ class SelectivePolicy(BaseEstimator):
         return validate_data(self, X, skip_check_array=True, reset=reset)
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
+        named = hasattr(self, "feature_names_in_") or getattr(self, "transformer_", self) is not None
+        if not named and plain(X, getattr(self, "n_features_in_", None)):
+            return X  # type: ignore[return-value]
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "model_")

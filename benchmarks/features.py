@@ -1,4 +1,4 @@
-"""Labels and decisions with 20 features, beside river's logistic regression in the same run, and the table of thresholds."""
+"""Labels and decisions with 20 features, beside river's logistic regression, and the table of thresholds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main() -> None:
     )
 
 
-def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[type-arg]
+def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
     model = ln.BayesianLogistic().prepare(X)
     z = model.design(X)
     u = np.empty(z.shape[1])
@@ -47,7 +47,7 @@ def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[t
             learn_rows(z, y, np.ones(ROWS), mean, covariance)
         each = count()
 
-        def learn(mean: np.ndarray = mean, covariance: np.ndarray = covariance, each: count[int] = each) -> None:  # type: ignore[type-arg]
+        def learn(mean: np.ndarray = mean, covariance: np.ndarray = covariance, each: count[int] = each) -> None:
             i = next(each) % ROWS
             m, v = project(z[i], mean, covariance, u)
             absorb(y[i], 1.0, m, v, u, mean, covariance)
@@ -61,7 +61,7 @@ def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[t
     return found
 
 
-def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[type-arg]
+def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
     found = []
     for labels in (0, 100_000):
         policy = ln.FeaturePolicy(objective=ln.Discounted(0.8, 0.99)).fit(X)
@@ -78,7 +78,9 @@ def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[
             i = next(each) % ROWS
             policy.observe(X[i : i + 1], [True], y[i : i + 1])
 
-        found.append(["FeaturePolicy.decide, one row, reference set of 100", seconds(best(decide, 5, 300)), f"{labels:,}"])
+        found.append(
+            ["FeaturePolicy.decide, one row, reference set of 100", seconds(best(decide, 5, 300)), f"{labels:,}"]
+        )
         found.append(["FeaturePolicy.observe, one row", seconds(best(observe, 5, 300)), f"{labels:,}"])
     policy = ln.FeaturePolicy(objective=ln.Discounted(0.8, 0.99)).fit(X, y)
 
@@ -90,7 +92,7 @@ def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[
     return found
 
 
-def _river(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[type-arg]
+def _river(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
     try:
         from river import linear_model
     except ModuleNotFoundError:
@@ -105,7 +107,7 @@ def _river(X: np.ndarray, y: np.ndarray) -> list[list[str]]:  # type: ignore[typ
         model.learn_one(dicts[i], outcomes[i])
 
     def predict() -> None:
-        model.predict_proba_one(dicts[next(each) % ROWS])
+        model.predict_proba_one(dicts[next(each) % ROWS])  # type: ignore[no-untyped-call]
 
     return [
         ["river LogisticRegression.learn_one (no uncertainty)", seconds(best(learn, 5, 2000)), "any"],

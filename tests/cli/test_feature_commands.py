@@ -34,7 +34,9 @@ def loans(tmp_path: Path) -> Path:
     lines = ["income,job,sex,repaid"]
     for _ in range(120):
         income = rng.normal(3, 1)
-        lines.append(f"{income:.3f},{rng.choice(['cook', 'clerk'])},{rng.choice(['f', 'm'])},{int(rng.random() < 0.3 * income)}")
+        lines.append(
+            f"{income:.3f},{rng.choice(['cook', 'clerk'])},{rng.choice(['f', 'm'])},{int(rng.random() < 0.3 * income)}"
+        )
     file = tmp_path / "loans.csv"
     file.write_text("\n".join(lines))
     return file
@@ -72,8 +74,8 @@ def test_replay_json_with_figure_and_report(run: Run, loans: Path, tmp_path: Pat
 
 def test_replay_table(run: Run, loans: Path) -> None:
     code, out, _ = run(
-        "replay", str(loans), "--outcome", "repaid", "--success", "1", "--cost", "0.6", "--horizon", "30", "--seeds", "2",
-        "--warm", "5",
+        "replay", str(loans), "--outcome", "repaid", "--success", "1", "--cost", "0.6", "--horizon", "30",
+        "--seeds", "2", "--warm", "5",
     )  # fmt: skip
     assert code == 0
     assert "5 labels known at the start" in out
@@ -102,8 +104,14 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("replay", "none.csv", "--outcome", "y", "--cost", "0.5", "--discount", "0.9"), "data must be a file that exists"),
-        (("replay", "LOANS", "--outcome", "paid", "--cost", "0.5", "--discount", "0.9"), "column 'paid' must be one of"),
+        (
+            ("replay", "none.csv", "--outcome", "y", "--cost", "0.5", "--discount", "0.9"),
+            "data must be a file that exists",
+        ),
+        (
+            ("replay", "LOANS", "--outcome", "paid", "--cost", "0.5", "--discount", "0.9"),
+            "column 'paid' must be one of",
+        ),
         (("replay", "LOANS", "--outcome", "job", "--cost", "0.5", "--discount", "0.9"), "success says which value"),
         (("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5"), "give --discount"),
         (
@@ -111,7 +119,18 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
             "output must be a file name ending in",
         ),
         (
-            ("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5", "--discount", "0.9", "--report", "/nowhere/r.html"),
+            (
+                "replay",
+                "LOANS",
+                "--outcome",
+                "repaid",
+                "--cost",
+                "0.5",
+                "--discount",
+                "0.9",
+                "--report",
+                "/nowhere/r.html",
+            ),
             "report must be in a folder that exists",
         ),
         (("offpolicy", "LOG", "--cost", "0.6"), "give either --proposed, or --score with --at-least"),

@@ -30,6 +30,7 @@ MODELS = [
     Bootstrap(GaussianNB(), copies=5, random_state=0),
 ]
 
+
 @pytest.mark.parametrize("model", [BayesianLogistic(), Neighbours()], ids=repr)
 def test_scikit_learns_own_checks(model: Any) -> None:
     failed = []

@@ -15,7 +15,7 @@ from lenience.model.cells import Cells
 from lenience.policy.rivals import EpsilonRule, GreedyRule, ThompsonRule
 from lenience.policy.selective import SelectivePolicy
 from lenience.study import feature_study
-from lenience.study.datasets import DATASETS, load
+from lenience.study.datasets import DATASETS, Dataset, load
 from lenience.study.replay import _prepared, _quick, _run_any, default_policies, draw
 from lenience.study.replay_report import rows_of, verdict, write_report
 from lenience.study.table import Table
@@ -139,8 +139,7 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
 ) -> None:
     X, y = world(120)
     toy = Table("toy", X, y, ("a", "b", "c", "d"))
-    one = feature_study.DATASETS[0]
-    sets = (type(one)("toy", (0.5, 0.7), "sklearn", False, lambda: toy),)
+    sets = (Dataset("toy", (0.5, 0.7), "sklearn", False, lambda: toy),)
     monkeypatch.setattr(feature_study, "DATASETS", sets)
     monkeypatch.setattr(feature_study, "load", lambda name: toy)
     path = tmp_path / "cells.json"

@@ -98,7 +98,7 @@ def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], message:
 def test_more_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a file that exists"):
         read_table(tmp_path / "none.csv", "y")
-    many = {"name": [f"person {i}" for i in range(60)], "y": [0, 1] * 30}
+    many: dict[str, list[Any]] = {"name": [f"person {i}" for i in range(60)], "y": [0, 1] * 30}
     with pytest.raises(InputError, match="has 60 categories"):
         from_columns(many, "y")
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\xff\xfe\x00")

@@ -11,7 +11,9 @@ from lenience.cli.options import console, cost_option, json_option, print_json, 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log")
 @cost_option
-@click.option("--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0).")
+@click.option(
+    "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
+)
 @click.option("--propensity", default="propensity", show_default=True, help="The column of acceptance probabilities.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty for the rejected.")
 @click.option("--proposed", help="The column of the proposed policy's acceptance probabilities (or 0 and 1).")

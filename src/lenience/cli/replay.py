@@ -45,7 +45,8 @@ def replay(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Replay policies with features on DATA, a CSV or ARFF file (or openml:NAME), as if its individuals came one by one.
+    """Replay policies with features on DATA, a CSV or ARFF file (or openml:NAME), as if its individuals came one by
+    one.
 
     \b
     Example:

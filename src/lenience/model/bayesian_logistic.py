@@ -1,17 +1,18 @@
 """BayesianLogistic: the default model with features, logistic regression with a Gaussian belief about its coefficients.
 
-The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with; β₀ ~ N(μ₀, 1.65)
-and the other coefficients share a variance of 6.6. (A total of π²/3 would make p about uniform a priori; the features are
-given more than their part of it, because a prior that is too tight costs more than one that is too loose.) One-hot cells (:meth:`BayesianLogistic.for_cells`) have no
-intercept and π²/3 each: there the model is independent counts, cell by cell, in the log-odds.
+The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with; β₀ ~ N(μ₀,
+1.65) and the other coefficients share a variance of 6.6. (A total of π²/3 would make p about uniform a priori; the
+features are given more than their part of it, because a prior that is too tight costs more than one that is too loose.)
+One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each: there the model is independent
+counts, cell by cell, in the log-odds.
 
-Labels are taken one at a time by the rank-one updates of :mod:`lenience.model.gaussian`: the work of a label or a belief
-does not depend on how many labels were seen. Interactions and splines come from a Pipeline in front.
+Labels are taken one at a time by the rank-one updates of :mod:`lenience.model.gaussian`: the work of a label or a
+belief does not depend on how many labels were seen. Interactions and splines come from a Pipeline in front.
 
 At the edges. Without labels the belief is the prior's. One class only is no trouble: the prior holds the coefficients.
 A feature that did not vary in the prepared rows is centred and left unscaled, so that an unseen category still counts.
-A missing value is the feature's mean: it says nothing. Standardised values are kept within ±``limit``, for a row far outside
-of what was seen is not that much more informative.
+A missing value is the feature's mean: it says nothing. Standardised values are kept within ±``limit``, for a row far
+outside of what was seen is not that much more informative.
 """
 
 from __future__ import annotations

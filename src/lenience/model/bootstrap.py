@@ -1,16 +1,16 @@
 """Bootstrap: any scikit-learn classifier becomes a belief, by an ensemble that disagrees where little is known.
 
-B copies of a classifier each see every label with a weight drawn from Poisson(1), the bootstrap that needs no second pass
-(Oza and Russell 2001): copies with ``partial_fit`` go on from where they are, others are refitted to all labels seen, and
-only when these have grown by a tenth (``every``), so that refitting stays affordable. The belief at x has the mean p̂ of
-the copies' probabilities and their variance, shrunk towards a prior worth ``prior.n`` labels:
+B copies of a classifier each see every label with a weight drawn from Poisson(1), the bootstrap that needs no second
+pass (Oza and Russell 2001): copies with ``partial_fit`` go on from where they are, others are refitted to all labels
+seen, and only when these have grown by a tenth (``every``), so that refitting stays affordable. The belief at x has the
+mean p̂ of the copies' probabilities and their variance, shrunk towards a prior worth ``prior.n`` labels:
 
     p̂ = (n̂ p̄ + s₀)/(n̂ + n₀),   n = n̂ + n₀,   n̂ = p̄(1 − p̄)/var − 1 (at least 0 and at most the number of labels).
 
-Before two classes were seen a classifier cannot be fitted: until then the belief is the prior plus the labels as counts. A
-copy whose weights happen to leave one class out says what its labels say, with one virtual label of each class. The
-likeness of x and r is the squared correlation of the copies' probabilities there; missing values go to the classifier
-as they are.
+Before two classes were seen a classifier cannot be fitted: until then the belief is the prior plus the labels as
+counts. A copy whose weights happen to leave one class out says what its labels say, with one virtual label of each
+class. The likeness of x and r is the squared correlation of the copies' probabilities there; missing values go to the
+classifier as they are.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each distinct row is a cell with a Beta belief of its own: the prior plus the cell's labels. The likeness of two rows is
 1 if they are the same cell and 0 otherwise, so q is the cell's share of the arrivals, nothing comes for free, and the
-policy is the segmented one: for each cell the optimal policy at its own discount γq/(1 − γ + γq). A row never seen before,
-an unseen category or a missing value included, is a cell at its prior.
+policy is the segmented one: for each cell the optimal policy at its own discount γq/(1 − γ + γq). A row never seen
+before, an unseen category or a missing value included, is a cell at its prior.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Cells(FeatureEstimator):
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
         left, right = np.array(_keys(X), dtype=object), np.array(_keys(R), dtype=object)
-        return (left[:, None] == right[None, :]).astype(np.float64)
+        same: NDArray[np.bool_] = left[:, None] == right[None, :]
+        return same.astype(np.float64)
 
 
 def _keys(X: NDArray[np.float64]) -> list[bytes]:

@@ -1,8 +1,8 @@
 """FeatureEstimator: what the models with features have in common, by scikit-learn's conventions.
 
 A model is prepared with rows that need no labels, then learns labels as they come; ``fit(X, y)`` does both at once, and
-``partial_fit`` goes on. So every model is also an ordinary binary classifier, which can be cloned, searched over and put
-behind a Pipeline or a ColumnTransformer.
+``partial_fit`` goes on. So every model is also an ordinary binary classifier, which can be cloned, searched over and
+put behind a Pipeline or a ColumnTransformer.
 """
 
 from __future__ import annotations
@@ -119,9 +119,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         check_is_fitted(self, "classes_")
-        rows: NDArray[np.float64] = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
-        )
+        rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         return rows
 
     def _prepare(self, X: NDArray[np.float64]) -> None:

@@ -2,15 +2,15 @@
 
 The model. logit p(x) = βᵀx with β ~ N(μ, Σ), so the log-odds at x are N(m, v), m = μᵀx, v = xᵀΣx, u = Σx.
 
-A label y at x. Only the log-odds a at x enter its likelihood, so the posterior's exact moments follow from those of one number:
-with m′ and v′ the mean and variance of N(a; m, v) σ(a)^y σ(−a)^(1−y), by the same quadrature as below,
+A label y at x. Only the log-odds a at x enter its likelihood, so the posterior's exact moments follow from those of one
+number: with m′ and v′ the mean and variance of N(a; m, v) σ(a)^y σ(−a)^(1−y), by the same quadrature as below,
 
     μ ← μ + u (m′ − m)/v,        Σ ← Σ − u uᵀ (v − v′)/v²,
 
-and the Gaussian with these moments goes on to the next label (assumed-density filtering): O(d²) work, whatever the number of
-labels seen. Labels in a haphazard order leave a rate of s in n within about 0.01 of (s + 1)/(n + 2); sorted ones (all
-successes first) do not, which is the price of one pass. Expanding at the mode instead (Laplace) is as quick and pulls rates
-near 0 or 1 towards ½ by another 0.01, which is much where the cost is 0.95.
+and the Gaussian with these moments goes on to the next label (assumed-density filtering): O(d²) work, whatever the
+number of labels seen. Labels in a haphazard order leave a rate of s in n within about 0.01 of (s + 1)/(n + 2); sorted
+ones (all successes first) do not, which is the price of one pass. Expanding at the mode instead (Laplace) is as quick
+and pulls rates near 0 or 1 towards ½ by another 0.01, which is much where the cost is 0.95.
 
 The belief at x. The mean and variance of σ(N(m, v)) by Gauss–Hermite quadrature with 24 nodes; the Beta belief with
 these moments has n = p̂(1 − p̂)/variance − 1. Never the delta method (variance ≈ (p̂(1 − p̂))² v): it gives n < 0 where
@@ -100,8 +100,9 @@ def mode_after(m: float, v: float, y: float, weight: float) -> float:
 
 
 @compiled
-def project(x: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64],
-            u: NDArray[np.float64]) -> tuple[float, float]:
+def project(
+    x: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64], u: NDArray[np.float64]
+) -> tuple[float, float]:
     """m and v at x; writes u = Σx."""
     size = x.size
     for i in range(size):
@@ -170,7 +171,10 @@ def absorb(
 
 @compiled
 def learn_rows(
-    X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64], mean: NDArray[np.float64],
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    mean: NDArray[np.float64],
     covariance: NDArray[np.float64],
 ) -> None:
     """Take the labels of many rows, one after the other."""
@@ -182,8 +186,13 @@ def learn_rows(
 
 @compiled
 def predict_rows(
-    X: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64], m: NDArray[np.float64],
-    v: NDArray[np.float64], p: NDArray[np.float64], n: NDArray[np.float64],
+    X: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    m: NDArray[np.float64],
+    v: NDArray[np.float64],
+    p: NDArray[np.float64],
+    n: NDArray[np.float64],
 ) -> None:
     """Write m, v, p̂ and n of many rows."""
     u = np.empty(mean.size)
@@ -202,7 +211,7 @@ def design_rows(
     first: int,
     out: NDArray[np.float64],
 ) -> None:
-    """Write standardised rows from column ``first`` on, missing values as 0, kept within ±``limit``; 1 in the columns before."""
+    """Write rows standardised, missing values as 0, kept within ±``limit``, after ``first`` columns of ones."""
     for i in range(X.shape[0]):
         for j in range(first):
             out[i, j] = 1.0

@@ -1,12 +1,13 @@
 """Neighbours: a kernel's effective sample size, the belief of whoever has no model.
 
-With weights k_i = K(|z − z_i|/b) over the labelled rows i (features standardised over the prepared rows), the belief at x is
+With weights k_i = K(|z − z_i|/b) over the labelled rows i (features standardised over the prepared rows), the belief at
+x is
 
     n = n₀ + Σ k_i,    s = s₀ + Σ k_i y_i,
 
 the prior plus labels counted by how near they are. K(t) = e^{−t²/2} with t² divided by the number of features, so that
-the bandwidth b means the same in any dimension. The likeness of x and r is K², as for a Gaussian process of that kernel.
-Missing values are the mean. The newest ``most`` labels are kept: memory and the time of a decision are bounded.
+the bandwidth b means the same in any dimension. The likeness of x and r is K², as for a Gaussian process of that
+kernel. Missing values are the mean. The newest ``most`` labels are kept: memory and the time of a decision are bounded.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@ Discussion). People like x are a share q of the arrivals, and h is learnt of x f
 (:mod:`lenience.policy.people_like`): together they make x's own discount γ′, and (n, γ′) the threshold c_n, from a
 table of certified thresholds (:mod:`lenience.solver.threshold_table`). Where p̂ > c acceptance needs no exploring.
 
-Late labels. An acceptance that has not been heard of has cost its risk and taught nothing yet. Pending acceptances count
-by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Without an exposure limit they count as labels
-that will come, so that c is taken at n + m: the benefit of the doubt is given to as many as it would be if all pending
-answers were in and left p̂ as it is. With one (the ``exposure(n, s)`` of a solved problem with late labels, or a number), x
-below the break-even is accepted only while m(x) is below the limit. Outcomes that do not come are written off after
-``write_off_after``: they no longer block anyone, and are not learnt from.
+Late labels. An acceptance that has not been heard of has cost its risk and taught nothing yet. Pending acceptances
+count by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Without an exposure limit they count
+as labels that will come, so that c is taken at n + m: the benefit of the doubt is given to as many as it would be if
+all pending answers were in and left p̂ as it is. With one (the ``exposure(n, s)`` of a solved problem with late labels,
+or a number), x below the break-even is accepted only while m(x) is below the limit. Outcomes that do not come are
+written off after ``write_off_after``: they no longer block anyone, and are not learnt from.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class FeaturePolicy(SelectivePolicy):
 
     ``model`` is a model of :mod:`lenience.model` or a Pipeline that ends in one (by default a
     :class:`~lenience.model.bayesian_logistic.BayesianLogistic`); ``reference`` the number of rows that stand for the
-    population, the newest arrivals if ``refresh``; ``explore`` a probability of accepting those the policy would reject, 0 unless
-    the log is to be evaluated for other policies later; ``exposure`` and ``write_off_after`` are for late labels.
+    population, the newest arrivals if ``refresh``; ``explore`` a probability of accepting those the policy would
+    reject, 0 unless the log is to be evaluated for other policies later; ``exposure`` and ``write_off_after`` are for
+    late labels.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))

@@ -3,19 +3,20 @@
 The homogeneous problem knows one discount γ from one individual to the next. With features the next individual is not
 like x, and others teach about x. Two rates, per arrival, over a reference set of M rows r (features only, no labels):
 
-    q = max(1, Σ_{r: p̂_r ≤ c} ρ²(x, r) · min{1, e^{−(k_r/ρ² − k_x)/2}}) / M    others whom a label at x would help to decide
-    h = Σ_{r: p̂_r > c} ρ²(x, r) · g_r / M                                      labels that come for free
+    q = max(1, Σ_{r: p̂_r ≤ c} ρ²(x, r) · min{1, e^{−(k_r/ρ² − k_x)/2}}) / M   others a label at x would help to decide
+    h = Σ_{r: p̂_r > c} ρ²(x, r) · g_r / M                                     labels that come for free
 
 ρ² is the likeness of x and r (:mod:`lenience.model.features`); k = (mean − break-even)²/variance says how many standard
-errors, squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at r, so r
-is k_r/ρ² such errors from being decided by them: those far below the break-even, or little like x, do not count. g_r is
-the share of the variance at r that a label at r resolves, w v/(1 + w v) in the log-odds, which is 1/(n + 2) for a Beta
-belief: those above the break-even are accepted anyway, and what their labels teach about x needs no exploring. Then
+errors, squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at
+r, so r is k_r/ρ² such errors from being decided by them: those far below the break-even, or little like x, do not
+count. g_r is the share of the variance at r that a label at r resolves, w v/(1 + w v) in the log-odds, which is
+1/(n + 2) for a Beta belief: those above the break-even are accepted anyway, and what their labels teach about x needs no
+exploring. Then
 
     γ′ = γ q / (1 − γ + γ q + h):
 
-x's own discount if people like it are a share q of the arrivals (thinning; q = 1 without features, the segment's share on
-one-hot cells), with h as a second reason why waiting is not lost: uncertainty that goes away by itself at rate h is
+x's own discount if people like it are a share q of the arrivals (thinning; q = 1 without features, the segment's share
+on one-hot cells), with h as a second reason why waiting is not lost: uncertainty that goes away by itself at rate h is
 worth exploring only for so long.
 """
 

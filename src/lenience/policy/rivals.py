@@ -1,8 +1,9 @@
-"""What people use now, in the interface of :class:`~lenience.policy.features.FeaturePolicy`: decide, observe, propensities.
+"""What people use now, in the interface of :class:`~lenience.policy.features.FeaturePolicy`: decide, observe,
+propensities.
 
-The rules are in :mod:`lenience.policy.rules`. Two have a learner of their own: LinUCB (Li et al. 2010), a ridge regression
-of outcomes, and consequential learning (Kilbertus et al. 2020), which learns the policy itself by the inverse-propensity
-gradient of its utility.
+The rules are in :mod:`lenience.policy.rules`. Two have a learner of their own: LinUCB (Li et al. 2010), a ridge
+regression of outcomes, and consequential learning (Kilbertus et al. 2020), which learns the policy itself by the
+inverse-propensity gradient of its utility.
 """
 
 from __future__ import annotations
@@ -165,9 +166,9 @@ class LinearUpperBoundRule(SelectivePolicy):
 class ConsequentialRule(SelectivePolicy):
     """Consequential learning of a semi-logistic policy (Kilbertus et al. 2020): accept where θ'x ≥ 0, else with σ(θ'x).
 
-    θ climbs the utility Σ π(x)(y − c) by stochastic gradient steps on each label, weighted by 1 over the propensity with which
-    it was had (at least 0.05). Where the policy accepts for certain its gradient is 0 and, from θ = 0, it would never
-    move; there the logistic policy's gradient is used.
+    θ climbs the utility Σ π(x)(y − c) by stochastic gradient steps on each label, weighted by 1 over the propensity
+    with which it was had (at least 0.05). Where the policy accepts for certain its gradient is 0 and, from θ = 0, it
+    would never move; there the logistic policy's gradient is used.
     """
 
     def __init__(self, model: Any = None, objective: Any = None, rate: float = 0.1, random_state: Any = None) -> None:
@@ -195,5 +196,7 @@ class ConsequentialRule(SelectivePolicy):
 def _design(model: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """The features as a linear learner sees them, scales and intercept included."""
     if not isinstance(model, BayesianLogistic):
-        raise refusal("model", model, "a BayesianLogistic, which says how features are scaled, or a Pipeline that ends in one")
+        raise refusal(
+            "model", model, "a BayesianLogistic, which says how features are scaled, or a Pipeline that ends in one"
+        )
     return model.design(rows)

@@ -7,7 +7,8 @@ so that a comparison shows the difference exploration makes and nothing else. L 
 - EPSILON: the same, and the others with probability ε.
 - THOMPSON: draw the log-odds and accept if above L: probability Φ((m − L)/√v) (Laplace's Gaussian; ``scale`` times √v).
 - UCB: accept iff m + width·√v > L (GLM-UCB in the log-odds).
-- OPTIMISM: pretend that x was accepted and succeeded, and accept iff it would then be above L (PLOT, Pacchiano et al. 2021,
+- OPTIMISM: pretend that x was accepted and succeeded, and accept iff it would then be above L (PLOT, Pacchiano et al.
+2021,
   with one pseudo-label of the given weight and the model updated instead of retrained).
 """
 

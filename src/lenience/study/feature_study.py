@@ -2,11 +2,11 @@
 
     python -m lenience.study.feature_study docs/features-study.md
 
-replays every cell (data set × cost × labels at the start × discount) with every policy at its default and with every rival at
-each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged by, which
-favours it), and writes the tables. A cell is *behind* if some default rival's mean discounted reward exceeds ours by more
-than the half-width of the paired 95 % interval. Answers are kept beside the output as JSON, cell by cell, so that a study
-that was interrupted goes on.
+replays every cell (data set × cost × labels at the start × discount) with every policy at its default and with every
+rival at each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged
+by, which favours it), and writes the tables. A cell is *behind* if some default rival's mean discounted reward exceeds
+ours by more than the half-width of the paired 95 % interval. Answers are kept beside the output as JSON, cell by cell,
+so that a study that was interrupted goes on.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def grid(objective: Discounted) -> dict[str, dict[str, SelectivePolicy]]:
     }
 
 
+HALVES = ((True, "Data sets not used to choose constants"), (False, "Data sets used to choose them"))
 DEFAULTS = {
     "greedy, burn-in": ("greedy", "greedy, burn-in 20"),
     "ε-greedy": ("ε-greedy 0.1",),
@@ -131,7 +132,7 @@ def tables(cells: list[Cell]) -> str:
     for discount in sorted({cell["discount"] for cell in cells}):
         mine = [cell for cell in cells if cell["discount"] == discount]
         parts.append(f"## γ = {discount:g}: {mine[0]['seeds']} runs of {mine[0]['arrivals']:,} arrivals\n")
-        for held_out, title in ((True, "Data sets not used to choose constants"), (False, "Data sets used to choose them")):
+        for held_out, title in HALVES:
             some = [cell for cell in mine if chosen[cell["data"]] is not held_out]
             if not some:
                 continue
@@ -139,8 +140,8 @@ def tables(cells: list[Cell]) -> str:
             ahead = [cell for cell in some if cell["rivals"][THOMPSON]["ahead"] > 0]
             sure = [c for c in some if c["rivals"][THOMPSON]["ahead"] > c["rivals"][THOMPSON]["half"]]
             parts.append(
-                f"### {title}\n\nBehind no default rival beyond the interval in {len(level)} of {len(some)} cells; ahead of "
-                f"Thompson in {len(ahead)}, beyond the interval in {len(sure)}.\n"
+                f"### {title}\n\nBehind no default rival beyond the interval in {len(level)} of {len(some)} cells; "
+                f"ahead of Thompson in {len(ahead)}, beyond the interval in {len(sure)}.\n"
             )
             head = ["data", "c", "labels", "known", f"**{OURS}**", *names]
             parts.append("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + _rows(some, names))
@@ -158,8 +159,8 @@ def _rows(cells: list[Cell], names: list[str]) -> str:
             text = f"{rival['mean']:.2f}"
             entries.append(f"**{text}** ({-rival['ahead']:.2f} ± {rival['half']:.2f})" if name in late else text)
         lines.append(
-            f"| {cell['data']} | {cell['cost']:g} | {cell['warm']} | {cell['known']:.2f} | {cell['ours']:.2f} ± {cell['half']:.2f} | "
-            + " | ".join(entries) + " |"
+            f"| {cell['data']} | {cell['cost']:g} | {cell['warm']} | {cell['known']:.2f} | "
+            f"{cell['ours']:.2f} ± {cell['half']:.2f} | " + " | ".join(entries) + " |"
         )  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -173,12 +174,13 @@ def _hindsight(cells: list[Cell]) -> str:
         best = [cell["rivals"][cell["best"][family]] for cell in tuned]
         ahead = sum(1 for b in best if b["ahead"] > b["half"])
         late = sum(1 for b in best if b["ahead"] < -b["half"])
-        gains = [b["ahead"] / max(cell["known"], 1e-9) for cell, b in zip(tuned, best, strict=True) if cell["known"] > 0.5]
+        gains = [b["ahead"] / cell["known"] for cell, b in zip(tuned, best, strict=True) if cell["known"] > 0.5]
         lines.append(f"| {family} | {ahead} | {len(best) - ahead - late} | {late} | {float(np.mean(gains)):+.3f} |")
     return (
-        f"### Rivals at their best in hindsight, all {len(tuned)} cells\n\nEach rival's best setting of those tried, chosen cell by cell "
-        "on the runs it is judged by. The last column is the mean of our lead over it, as a share of what the model that knows all "
-        "outcomes earns.\n\n| rival | we are ahead | level | behind | mean lead |\n|---|---:|---:|---:|---:|\n"
+        f"### Rivals at their best in hindsight, all {len(tuned)} cells\n\n"
+        "Each rival's best setting of those tried, chosen cell by cell on the runs it is judged by. The last column is "
+        "the mean of our lead over it, as a share of what the model that knows all outcomes earns.\n\n"
+        "| rival | we are ahead | level | behind | mean lead |\n|---|---:|---:|---:|---:|\n"
         + "\n".join(lines) + "\n"
     )  # fmt: skip
 
@@ -193,9 +195,9 @@ def main() -> None:
     target.write_text(
         "# The study of policies with features\n\n"
         "Written by `python -m lenience.study.feature_study docs/features-study.md` (data from "
-        f"{packages}); [Features](features.md) says what it shows. Mean discounted reward; in bold, with the paired difference "
-        "and its 95 % half-width, where a rival at its default is ahead of ours beyond the interval. *known* is what the same model "
-        "earns that knows the outcomes of all rows.\n\n" + tables(cells),
+        f"{packages}); [Features](features.md) says what it shows. Mean discounted reward; in bold, with the paired "
+        "difference and its 95 % half-width, where a rival at its default is ahead of ours beyond the interval. "
+        "*known* is what the same model earns that knows the outcomes of all rows.\n\n" + tables(cells),
         encoding="utf-8",
     )
 

@@ -7,13 +7,13 @@ arrival. Two estimates, both unbiased if propensities are right:
     inverse propensity   mean of  π A (y − c)/e
     doubly robust        mean of  π μ(x) + π A (y − c − μ(x))/e
 
-with μ(x) = p̂(x) − c from a model fitted to the *other* folds' accepted individuals (cross-fitting): right if the propensities
-or the model are, and the less noisy of the two where the model is any good. Intervals are normal, from the spread of the
-terms.
+with μ(x) = p̂(x) − c from a model fitted to the *other* folds' accepted individuals (cross-fitting): right if the
+propensities or the model are, and the less noisy of the two where the model is any good. Intervals are normal, from the
+spread of the terms.
 
-No overlap, no answer. Where π > 0 but e = 0 the log says nothing of what the proposal would do, and no estimate can make
-up for it: such a log is refused, with the share of the proposal's acceptances that it is silent about. Log with a small
-``explore`` probability, and the next proposal can be evaluated.
+No overlap, no answer. Where π > 0 but e = 0 the log says nothing of what the proposal would do, and no estimate can
+make up for it: such a log is refused, with the share of the proposal's acceptances that it is silent about. Log with a
+small ``explore`` probability, and the next proposal can be evaluated.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Estimate(msgspec.Struct, frozen=True):
 class OffPolicy(msgspec.Struct, frozen=True):
     """What the log says of a proposal, per arrival.
 
-    ``logged`` is what the logging policy earned, ``inverse_propensity`` and ``doubly_robust`` what the proposal would have
-    (the second only with features), ``gain`` the better-founded of the two less ``logged``, paired; ``accepted`` is the share
-    the proposal accepts; ``effective`` the number of acceptances the estimate is worth after weighting.
+    ``logged`` is what the logging policy earned, ``inverse_propensity`` and ``doubly_robust`` what the proposal would
+    have (the second only with features), ``gain`` the better-founded of the two less ``logged``, paired; ``accepted``
+    is the share the proposal accepts; ``effective`` the number of acceptances the estimate is worth after weighting.
     """
 
     arrivals: int
@@ -68,8 +68,8 @@ class OffPolicy(msgspec.Struct, frozen=True):
         else:
             verdict = "The log does not tell the proposal from the policy that was used"
         return (
-            f"{verdict}: {self.gain.value:+.4g} an arrival, 95 % interval {self.gain.lower:+.4g} to {self.gain.upper:+.4g}, "
-            f"from {self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
+            f"{verdict}: {self.gain.value:+.4g} an arrival, 95 % interval {self.gain.lower:+.4g} to "
+            f"{self.gain.upper:+.4g}, from {self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
         )
 
 
@@ -86,7 +86,8 @@ def off_policy(
     """Estimate what a proposed policy would have earned.
 
     ``proposed`` are its acceptance probabilities for the logged individuals (a policy's ``propensity(X)``, or 0 and 1);
-    ``outcomes`` are those of the accepted, anything for the others. Propensities below ``least_propensity`` count as none.
+    ``outcomes`` are those of the accepted, anything for the others. Propensities below ``least_propensity`` count as
+    none.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=4000)
@@ -95,8 +96,8 @@ def off_policy(
     >>> a = rng.random(4000) < e
     >>> found = off_policy((x > 0.4).astype(float), a, e, np.where(a, y, np.nan), cost=0.6, X=x[:, None])
     >>> print(found.statement)
-    The proposal would have earned more: +0.04... an arrival, 95 % interval +0.03... to +0.0..., from 4,000 arrivals worth
-    1,215 acceptances.
+    The proposal would have earned more: +0.04... an arrival, 95 % interval +0.03... to +0.0..., from 4,000 arrivals
+    worth 1,215 acceptances.
     """
     c = check_cost(cost)
     floor = real("least_propensity", least_propensity, above=0, below=1)
@@ -140,15 +141,13 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
     if silent.any():
         share = float(pi[silent].sum() / pi.sum())
         raise InputError(
-            f"the log has no overlap with the proposal: of those whom it would accept, {share:.1%} were accepted with a "
-            f"propensity below {floor:g}, so nothing in the log says what they would earn; log with some exploration, or "
-            "propose a policy that accepts only those who could have been accepted"
+            f"the log has no overlap with the proposal: of those whom it would accept, {share:.1%} were accepted with "
+            f"a propensity below {floor:g}, so nothing in the log says what they would earn; log with some "
+            "exploration, or propose a policy that accepts only those who could have been accepted"
         )
 
 
-def _crossfit(
-    X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float64], folds: int
-) -> NDArray[np.float64]:
+def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float64], folds: int) -> NDArray[np.float64]:
     """p̂ at every row from a model that has not seen its fold."""
     from lenience.model.bayesian_logistic import BayesianLogistic
 

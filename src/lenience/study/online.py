@@ -1,8 +1,8 @@
 """The online loop, compiled: one policy with the default model meets one sequence of individuals.
 
-It is decide, observe, decide, observe … of :class:`~lenience.policy.features.FeaturePolicy` and its rivals with outcomes
-that come at once, in one kernel: a test holds it to the policies' own decisions, one by one. Chance comes from outside (one
-uniform number an arrival), so that every policy meets the same arrivals, outcomes and luck.
+It is decide, observe, decide, observe … of :class:`~lenience.policy.features.FeaturePolicy` and its rivals with
+outcomes that come at once, in one kernel: a test holds it to the policies' own decisions, one by one. Chance comes from
+outside (one uniform number an arrival), so that every policy meets the same arrivals, outcomes and luck.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def run_online(
     # What LinUCB and consequential learning know instead.
     theta = np.zeros(size)
     inverse = np.eye(size)
-    own_model = rule == LINEAR_UCB or rule == CONSEQUENTIAL
+    own_model = rule in (LINEAR_UCB, CONSEQUENTIAL)
     for i in warm:
         if own_model:
             learn_own(rule, parameter, X[i], y[i], cost, theta, inverse, u)

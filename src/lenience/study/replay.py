@@ -1,9 +1,9 @@
 """replay: what a policy would have earned online, on data whose outcomes are all known.
 
-Rows are drawn from the data with replacement, as arrivals that are independent and alike; a policy sees an outcome only if
-it accepts, and earns y − c for it. Every policy meets the same arrivals in the same order with the same luck (common random
-numbers), so that differences are paired and their intervals narrow. Scales and the reference set come from the features
-alone; ``warm`` labels, if any, are of rows drawn like the others and known to every policy.
+Rows are drawn from the data with replacement, as arrivals that are independent and alike; a policy sees an outcome only
+if it accepts, and earns y − c for it. Every policy meets the same arrivals in the same order with the same luck (common
+random numbers), so that differences are paired and their intervals narrow. Scales and the reference set come from the
+features alone; ``warm`` labels, if any, are of rows drawn like the others and known to every policy.
 
 Regret is against the same model fitted to the outcomes of *all* rows and used greedily: what the model could know at
 best, not what a clairvoyant would earn.
@@ -56,8 +56,8 @@ OURS = "lenience"
 class Outcome(msgspec.Struct, frozen=True, eq=False):
     """What one policy did: by seed, its discounted and total reward; and the share accepted, in all and by group.
 
-    ``behind`` is how much less it earned (discounted) than the first policy of the replay, with the half-width of its 95 %
-    interval, paired over seeds; ``regret`` is against the model that knows all outcomes.
+    ``behind`` is how much less it earned (discounted) than the first policy of the replay, with the half-width of its
+    95 % interval, paired over seeds; ``regret`` is against the model that knows all outcomes.
     """
 
     policy: str
@@ -139,8 +139,8 @@ def replay(
     """Run every policy online on the data, ``seeds`` times over.
 
     ``arrivals`` is how many come in each run: by default the horizon, or as many as carry all but a thousandth of the
-    discounted reward, at most 10,000. ``groups`` names each row's group; acceptance is reported for each. ``progress`` is
-    called with the number of runs done.
+    discounted reward, at most 10,000. ``groups`` names each row's group; acceptance is reported for each. ``progress``
+    is called with the number of runs done.
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))

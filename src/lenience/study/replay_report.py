@@ -88,8 +88,9 @@ def write_report(found: Replay, path: str | Path, title: str) -> Path:
 <p>{html.escape(describe(found))}</p><p><b>{html.escape(verdict(found))}</b></p>
 <figure>{picture}</figure>
 <div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
-<p class="soft">"Ahead of it" is the paired difference of the first policy over this one, over runs with the same arrivals and
-luck. Regret is against the same model that knows the outcomes of all rows. Written by lenience {__version__}.</p>
+<p class="soft">"Ahead of it" is the paired difference of the first policy over this one, over runs with the same
+arrivals and luck. Regret is against the same model that knows the outcomes of all rows. Written by lenience
+{__version__}.</p>
 </main></body></html>
 """,
         encoding="utf-8",
@@ -101,8 +102,8 @@ def describe(found: Replay) -> str:
     """What was replayed."""
     known = f"{found.warm} labels known at the start" if found.warm else "no label known at the start"
     return (
-        f"{found.seeds} runs of {found.arrivals:,} arrivals drawn from the data (success rate {found.success_rate:.1%}), "
-        f"{known}, {found.objective}. An outcome is seen only if its individual is accepted."
+        f"{found.seeds} runs of {found.arrivals:,} arrivals drawn from the data (success rate "
+        f"{found.success_rate:.1%}), {known}, {found.objective}. An outcome is seen only if its individual is accepted."
     )
 
 

@@ -1,8 +1,8 @@
 """Tables of individuals: from a file, a frame or OpenML to features as numbers and outcomes as 0 and 1.
 
-Columns of numbers stay numbers, with missing values as they are (NaN, which the default model takes for the mean); other
-columns become one column of 0 and 1 for each category, the missing one included, and one of two categories becomes
-one column. Nothing looks at the outcome.
+Columns of numbers stay numbers, with missing values as they are (NaN, which the default model takes for the mean);
+other columns become one column of 0 and 1 for each category, the missing one included, and one of two categories
+becomes one column. Nothing looks at the outcome.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def read_table(
 ) -> Table:
     """A table from a CSV file (with a header) or an ARFF file, OpenML's format.
 
-    ``features`` are the columns to use, by default all but the outcome (the group among them: whether to use it is the user's
-    to say); ``success`` is the outcome's value that means success, needed unless outcomes are 0 and 1, true and false or
-    yes and no.
+    ``features`` are the columns to use, by default all but the outcome (the group among them: whether to use it is the
+    user's to say); ``success`` is the outcome's value that means success, needed unless outcomes are 0 and 1, true and
+    false or yes and no.
     """
     return from_columns(columns_of(path), outcome, features, group, success, Path(path).stem)
 
@@ -84,7 +84,7 @@ def from_openml(
     name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
     success: str | None = None,
 ) -> Table:  # fmt: skip
-    """A table from OpenML (over the network), by its name or number; the outcome is OpenML's target unless one is named."""
+    """A table from OpenML (over the network), by name or number; the outcome is OpenML's target unless one is named."""
     from sklearn.datasets import fetch_openml
 
     which: dict[str, Any] = {"data_id": name} if isinstance(name, int) else {"name": name}
@@ -137,7 +137,9 @@ def from_columns(
         for label, values in _encoded(column, columns[column]):
             names.append(label)
             parts.append(values)
-    groups = None if group is None else tuple(str(value) for value, keep in zip(columns[group], known, strict=True) if keep)
+    groups = (
+        None if group is None else tuple(str(value) for value, keep in zip(columns[group], known, strict=True) if keep)
+    )
     return Table(name, np.ascontiguousarray(np.column_stack(parts)[known]), y[known], tuple(names), groups)
 
 
@@ -190,7 +192,8 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
     categories = sorted(set(labels))
     if len(categories) > MOST_CATEGORIES:
         raise InputError(
-            f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the features"
+            f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the "
+            "features"
         )
     for category in categories[1:] if len(categories) == 2 else categories:
         yield f"{column}={category}", np.array([float(label == category) for label in labels])

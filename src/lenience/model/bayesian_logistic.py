@@ -44,7 +44,7 @@ class BayesianLogistic(FeatureEstimator):
     >>> float(mean[0].round(6)), float(n[0].round(2))  # before any label, at the mean of the features
     (0.5, 3.11)
     >>> model.learn(X, [0, 0, 1, 1]).predict_proba([[0.0], [3.0], [float("nan")]])[:, 1].round(2)
-    array([0.14, 0.86, 0.51])
+    array([0.08, 0.92, 0.5 ])
     """
 
     def __init__(

@@ -10,7 +10,7 @@ like x, and others teach about x. Two rates, per arrival, over a reference set o
 errors, squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at
 r, so r is k_r/ρ² such errors from being decided by them: those far below the break-even, or little like x, do not
 count. g_r is the share of the variance at r that a label at r resolves, w v/(1 + w v) in the log-odds, which is
-1/(n + 2) for a Beta belief: those above the break-even are accepted anyway, and what their labels teach about x needs no
+1/(n + 2) for a Beta belief: those above the break-even are accepted anyway, and their labels teach about x without
 exploring. Then
 
     γ′ = γ q / (1 − γ + γ q + h):

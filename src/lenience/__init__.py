@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from lenience.history import History as History
     from lenience.history import fit_history as fit_history
     from lenience.leniency import leniency_rate as leniency_rate
+    from lenience.model.bayesian_logistic import BayesianLogistic as BayesianLogistic
     from lenience.model.binning import Binning as Binning
+    from lenience.model.bootstrap import Bootstrap as Bootstrap
+    from lenience.model.cells import Cells as Cells
     from lenience.model.curve import Curve as Curve
     from lenience.model.independent import Independent as Independent
     from lenience.model.independent import skeptical as skeptical
+    from lenience.model.neighbours import Neighbours as Neighbours
     from lenience.model.past import FromHistory as FromHistory
     from lenience.model.past import SelectiveLabelsWarning as SelectiveLabelsWarning
     from lenience.model.protocol import Model as Model
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from lenience.policy.explore_exploit import ExploreThenExploit as ExploreThenExploit
     from lenience.policy.exposure import ExposurePolicy as ExposurePolicy
     from lenience.policy.exposure_certificate import ExposureCertificate as ExposureCertificate
+    from lenience.policy.features import FeaturePolicy as FeaturePolicy
     from lenience.policy.forgetting import Forgetting as Forgetting
     from lenience.policy.gittins import Gittins as Gittins
     from lenience.policy.greedy import Greedy as Greedy
@@ -102,9 +107,13 @@ if TYPE_CHECKING:
     from lenience.study.evaluate import evaluate as evaluate
     from lenience.study.fairness import group_fates as group_fates
     from lenience.study.fairness import segment_fates as segment_fates
+    from lenience.study.off_policy import OffPolicy as OffPolicy
+    from lenience.study.off_policy import off_policy as off_policy
     from lenience.study.paper import Claim as Claim
     from lenience.study.paper import check_paper as check_paper
     from lenience.study.paper_report import write_paper_report as write_paper_report
+    from lenience.study.replay import Replayed as Replayed
+    from lenience.study.replay import replay as replay
     from lenience.study.segment_report import segments_report as segments_report
     from lenience.study.sequence import ByArrival as ByArrival
     from lenience.study.sequence import acceptance_by_arrival as acceptance_by_arrival
@@ -116,13 +125,16 @@ _HOME = {
     "ArrivalCounts": "segments.arrivals",
     "AverageReward": "objective.average",
     "BayesUCB": "policy.bayes_ucb",
+    "BayesianLogistic": "model.bayesian_logistic",
     "Belief": "belief",
     "Bernoulli": "simulate.worlds",
     "Binning": "model.binning",
     "Blind": "policy.pending",
+    "Bootstrap": "model.bootstrap",
     "Bounds": "bounds",
     "ByArrival": "study.sequence",
     "Capped": "policy.pending",
+    "Cells": "model.cells",
     "Certificate": "certificate",
     "ChangePoints": "simulate.worlds",
     "Characteristics": "study.characteristics",
@@ -139,6 +151,7 @@ _HOME = {
     "ExploreThenExploit": "policy.explore_exploit",
     "ExposureCertificate": "policy.exposure_certificate",
     "ExposurePolicy": "policy.exposure",
+    "FeaturePolicy": "policy.features",
     "FiniteHorizon": "objective.horizon",
     "Forgetting": "policy.forgetting",
     "FromHistory": "model.past",
@@ -154,6 +167,8 @@ _HOME = {
     "Logistic": "policy.logistic",
     "Mixture": "simulate.worlds",
     "Model": "model.protocol",
+    "Neighbours": "model.neighbours",
+    "OffPolicy": "study.off_policy",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
@@ -161,6 +176,7 @@ _HOME = {
     "RandomWalk": "simulate.worlds",
     "Redrawn": "simulate.worlds",
     "Replay": "simulate.replay",
+    "Replayed": "study.replay",
     "Segment": "segments.segment",
     "SegmentPolicies": "segments.solved",
     "Segments": "segments.segment",
@@ -191,6 +207,7 @@ _HOME = {
     "load_german_credit": "data.german",
     "load_sweep": "study.sweep",
     "loss_of_keeping": "segments.moved",
+    "off_policy": "study.off_policy",
     "paper_values": "solver.paper",
     "plot_acceptance_by_arrival": "plot.simulate",
     "plot_comparison": "plot.simulate",
@@ -200,6 +217,7 @@ _HOME = {
     "policy_named": "policy.registry",
     "policy_names": "policy.registry",
     "regret_table": "study.average",
+    "replay": "study.replay",
     "run_sweep": "study.sweep",
     "segment_fates": "study.fairness",
     "segments_report": "study.segment_report",

@@ -1,0 +1,130 @@
+"""Labels and decisions with 20 features, beside river's logistic regression, and the table of thresholds."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+
+import numpy as np
+
+import lenience as ln
+from benchmarks.measure import best, report, seconds
+from lenience.model.gaussian import absorb, learn_rows, predict_rows, project
+from lenience.solver import threshold_table as tables
+from lenience.study.feature_study import run_cell
+
+FEATURES = 20
+ROWS = 1000
+
+
+def main() -> None:
+    """Print the measurements."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(ROWS, FEATURES))
+    y = (rng.random(ROWS) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
+    rows = [*_kernels(X, y), *_policies(X, y), *_river(X, y)]
+    report(f"One label, one decision: {FEATURES} features", ["", "time", "labels seen before"], rows)
+    _table()
+    start = time.perf_counter()
+    cell = run_cell("german credit", 0.8, 0, 0.99, 700, 10, tuned=False)
+    took = time.perf_counter() - start
+    steps = 700 * 10 * (1 + len(cell["rivals"]))
+    report(
+        "Replay, compiled: German credit (59 features), 10 policies × 10 runs × 700 arrivals",
+        ["", "time"],
+        [["all", seconds(took)], ["an arrival", seconds(took / steps)]],
+    )
+
+
+def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
+    model = ln.BayesianLogistic().prepare(X)
+    z = model.design(X)
+    u = np.empty(z.shape[1])
+    found = []
+    for labels in (0, 100_000):
+        mean, covariance = model.mean_.copy(), model.covariance_.copy()
+        for _ in range(labels // ROWS):
+            learn_rows(z, y, np.ones(ROWS), mean, covariance)
+        each = count()
+
+        def learn(mean: np.ndarray = mean, covariance: np.ndarray = covariance, each: count[int] = each) -> None:
+            i = next(each) % ROWS
+            m, v = project(z[i], mean, covariance, u)
+            absorb(y[i], 1.0, m, v, u, mean, covariance)
+
+        found.append(["a label (kernels called from Python)", seconds(best(learn, 7, 2000)), f"{labels:,}"])
+    together = best(lambda: learn_rows(z, y, np.ones(ROWS), mean.copy(), covariance.copy()), 7) / ROWS
+    found.append(["a label, in a batch of 1,000", seconds(together), "100,000"])
+    out = [np.empty(ROWS) for _ in range(4)]
+    belief = best(lambda: predict_rows(z, mean, covariance, *out), 7) / ROWS
+    found.append(["a belief (n, p̂), in a batch of 1,000", seconds(belief), "100,000"])
+    return found
+
+
+def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
+    found = []
+    for labels in (0, 100_000):
+        policy = ln.FeaturePolicy(objective=ln.Discounted(0.8, 0.99)).fit(X)
+        for _ in range(labels // ROWS):
+            policy.model_.learn(X, y)
+        each = count()
+
+        def decide(policy: ln.FeaturePolicy = policy, each: count[int] = each) -> None:
+            i = next(each) % ROWS
+            policy.decide(X[i : i + 1])
+            policy._pending.clear()
+
+        def observe(policy: ln.FeaturePolicy = policy, each: count[int] = each) -> None:
+            i = next(each) % ROWS
+            policy.observe(X[i : i + 1], [True], y[i : i + 1])
+
+        found.append(
+            ["FeaturePolicy.decide, one row, reference set of 100", seconds(best(decide, 5, 300)), f"{labels:,}"]
+        )
+        found.append(["FeaturePolicy.observe, one row", seconds(best(observe, 5, 300)), f"{labels:,}"])
+    policy = ln.FeaturePolicy(objective=ln.Discounted(0.8, 0.99)).fit(X, y)
+
+    def batch() -> None:
+        policy.decide(X)
+        policy._pending.clear()
+
+    found.append(["FeaturePolicy.decide, in a batch of 1,000", seconds(best(batch, 3) / ROWS), "1,000"])
+    return found
+
+
+def _river(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
+    try:
+        from river import linear_model
+    except ModuleNotFoundError:
+        return [["river (not installed)", "", ""]]
+    model = linear_model.LogisticRegression()
+    dicts = [{f"x{j}": float(value) for j, value in enumerate(row)} for row in X]
+    outcomes = [bool(value) for value in y]
+    each = count()
+
+    def learn() -> None:
+        i = next(each) % ROWS
+        model.learn_one(dicts[i], outcomes[i])
+
+    def predict() -> None:
+        model.predict_proba_one(dicts[next(each) % ROWS])  # type: ignore[no-untyped-call]
+
+    return [
+        ["river LogisticRegression.learn_one (no uncertainty)", seconds(best(learn, 5, 2000)), "any"],
+        ["river LogisticRegression.predict_proba_one", seconds(best(predict, 5, 2000)), "any"],
+    ]
+
+
+def _table() -> None:
+    rows = []
+    for cost in (0.5, 0.8, 0.95):
+        for discount in (0.99, 0.999):
+            tables._build.cache_clear()
+            tables._column.cache_clear()
+            tables._reached.clear()
+            start = time.perf_counter()
+            tables.threshold_table(cost, discount)
+            built = time.perf_counter() - start
+            error = tables.measured_error(cost, discount, points=150)
+            rows.append([f"c = {cost:g}, γ up to {discount:g}", seconds(built), f"{error:.2%}"])
+    report("The table of thresholds", ["", "to build", "largest error, of c − cₙ or cₙ"], rows)

@@ -1,0 +1,130 @@
+"""lenience replay: what policies would have earned online on data whose outcomes are known."""
+
+from __future__ import annotations
+
+import click
+
+from lenience.cli.options import (
+    console,
+    json_option,
+    objective,
+    objective_options,
+    print_json,
+    table,
+)
+
+
+@click.command(short_help="Replay policies online on a file of individuals, seeing only the outcomes of the accepted.")
+@click.argument("data")
+@click.option("--outcome", required=True, help="The column of outcomes.")
+@click.option("--success", help="The outcome's value that means success, unless it is 1, true or yes.")
+@click.option("--features", help="Columns to use, separated by commas; by default all but the outcome.")
+@click.option("--group", help="A column of groups: acceptance is reported for each.")
+@objective_options
+@click.option("--seeds", type=int, default=30, show_default=True, help="Runs, each with arrivals drawn anew.")
+@click.option("--individuals", type=int, help="Arrivals a run; by default as many as matter to the objective.")
+@click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
+@click.option("--figure", help="Write a figure to this file (PNG, SVG or PDF).")
+@click.option("--report", help="Write a report to this HTML file, which needs nothing else.")
+@json_option
+def replay(
+    data: str,
+    outcome: str,
+    success: str | None,
+    features: str | None,
+    group: str | None,
+    cost: float,
+    discount: float | None,
+    arrivals: float | None,
+    discount_rate: float | None,
+    horizon: int | None,
+    seeds: int,
+    individuals: int | None,
+    warm: int,
+    figure: str | None,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Replay policies with features on DATA, a CSV or ARFF file (or openml:NAME), as if its individuals came one by
+    one.
+
+    \b
+    Example:
+      lenience replay loans.csv --outcome repaid --cost 0.8 --discount 0.99 --report replay.html
+      lenience replay loans.csv --outcome repaid --features age,amount --group sex --cost 0.8 --discount 0.99
+    """
+    from pathlib import Path
+
+    from lenience.cli.progress import solving
+    from lenience.errors import InputError
+    from lenience.study.replay import replay as run
+    from lenience.study.replay_report import describe, rows_of, verdict, write_report
+    from lenience.study.table import from_openml, read_table
+
+    goal = objective(cost, discount, arrivals, discount_rate, horizon)
+    if figure is not None:
+        from lenience.plot import check_path
+
+        check_path(figure)
+    if report is not None and not Path(report).parent.is_dir():
+        raise InputError(f"report must be in a folder that exists, not {str(Path(report).parent)!r}")
+    chosen = None if features is None else [name.strip() for name in features.split(",")]
+    if data.startswith("openml:"):
+        name = data.removeprefix("openml:")
+        found = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
+    else:
+        found = read_table(data, outcome, chosen, group, success)
+    answer = solving(
+        "replaying",
+        lambda: run(found.X, found.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=found.groups),
+    )
+    title = f"{found.name}: {len(found.y):,} individuals, {len(found.features)} features, c = {goal.cost:g}"
+    written = []
+    if figure is not None:
+        from lenience.plot import save
+        from lenience.plot.features import replay_figure
+
+        written.append(str(save(replay_figure(answer, title), figure)))
+    if report is not None:
+        written.append(str(write_report(answer, report, title)))
+    if as_json:
+        first = answer.outcomes[0]
+        print_json(
+            {
+                "individuals": len(found.y),
+                "features": list(found.features),
+                "success_rate": answer.success_rate,
+                "arrivals": answer.arrivals,
+                "seeds": answer.seeds,
+                "warm": answer.warm,
+                "known": answer.known,
+                "policies": [
+                    {
+                        "policy": one.policy,
+                        "discounted": one.mean,
+                        "half_width": one.half_width if answer.seeds > 1 else None,
+                        "behind": one.behind(first)[0],
+                        "behind_half_width": one.behind(first)[1] if answer.seeds > 1 else None,
+                        "total": float(one.total.mean()),
+                        "regret": float(one.regret.mean()),
+                        "accepted": one.accepted,
+                        "by_group": one.by_group,
+                    }
+                    for one in answer.outcomes
+                ],
+                "files": written,
+            }
+        )
+        return
+    out = console()
+    out.print(f"[bold]{title}[/bold]\n{describe(answer)}\n")
+    headings, rows = rows_of(answer)
+    grid = table()
+    for position, heading in enumerate(headings):
+        grid.add_column(heading, justify="left" if position == 0 else "right")
+    for row in rows:
+        grid.add_row(*row)
+    out.print(grid)
+    out.print(verdict(answer))
+    for path in written:
+        out.print(f"Wrote {path}")

@@ -1,0 +1,42 @@
+"""The figures of replays: what each policy has earned after so many arrivals, and how they compare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
+from lenience.study.replay import Replayed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, "#999933", "#882255", "#44aa99", "#888888")
+
+
+def replay_figure(found: Replayed, title: str) -> Figure:
+    """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
+    figure, (left, right) = canvas(2, 5.4, 4.4)
+    for outcome, colour in zip(found.outcomes, COLOURS * len(found.outcomes), strict=False):
+        first = outcome is found.outcomes[0]
+        left.plot(
+            found.marks, outcome.curve, color=colour, linewidth=2.4 if first else 1.3, label=outcome.policy,
+            zorder=3 if first else 2,
+        )  # fmt: skip
+    left.set_xscale("log")
+    left.axhline(0, color=INK, linewidth=0.8)
+    left.set_xlabel("arrivals")
+    left.set_ylabel("total reward, mean over runs")
+    left.legend(frameon=False, fontsize=7, loc="best")
+    places = np.arange(len(found.outcomes))[::-1]
+    for place, outcome, colour in zip(places, found.outcomes, COLOURS * len(found.outcomes), strict=False):
+        width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
+        right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
+    right.axvline(found.known, color=INK, linestyle="--", linewidth=1)
+    right.annotate("all outcomes known", (found.known, -0.6), fontsize=7, ha="right", color=INK)
+    right.set_yticks(places, [outcome.policy for outcome in found.outcomes])
+    right.set_ylim(-0.9, len(found.outcomes) - 0.4)
+    right.set_xlabel("discounted reward, 95 % interval")
+    figure.suptitle(title, fontsize=10)
+    return figure

@@ -1,0 +1,272 @@
+"""FeaturePolicy: the paper's policy for individuals with features: accept iff p̂(x) > c_n(x) at x's own discount.
+
+A model says what is believed of x: a success probability p̂ and, by its confidence, a belief size n (the paper's
+Discussion). People like x are a share q of the arrivals, and h is learnt of x for free
+(:mod:`lenience.policy.people_like`): together they make x's own discount γ′, and (n, γ′) the threshold c_n, from a
+table of certified thresholds (:mod:`lenience.solver.threshold_table`). Where p̂ > c acceptance needs no exploring.
+
+Late labels. An acceptance that has not been heard of has cost its risk and taught nothing yet. Pending acceptances
+count by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Without an exposure limit they count
+as labels that will come, so that c is taken at n + m: the benefit of the doubt is given to as many as it would be if
+all pending answers were in and left p̂ as it is. With one (the ``exposure(n, s)`` of a solved problem with late labels,
+or a number), x below the break-even is accepted only while m(x) is below the limit. Outcomes that do not come are
+written off after ``write_off_after``: they no longer block anyone, and are not learnt from.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.errors import real, whole
+from lenience.model.bayesian_logistic import BayesianLogistic
+from lenience.model.gaussian import belief_size, moments, project
+from lenience.objective.discounted import Discounted
+from lenience.policy.people_like import own_discount, q_and_h, reference_rows, shares
+from lenience.policy.selective import Decision, SelectivePolicy
+from lenience.solver.compiled import compiled
+from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
+
+REFERENCE = 100
+
+
+class FeaturePolicy(SelectivePolicy):
+    """Decide one at a time or in batches, learn from the accepted, explore by what a label is worth.
+
+    ``model`` is a model of :mod:`lenience.model` or a Pipeline that ends in one (by default a
+    :class:`~lenience.model.bayesian_logistic.BayesianLogistic`); ``reference`` the number of rows that stand for the
+    population, the newest arrivals if ``refresh``; ``explore`` a probability of accepting those the policy would
+    reject, 0 unless the log is to be evaluated for other policies later; ``exposure`` and ``write_off_after`` are for
+    late labels.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
+    >>> policy.decide(X[:3])  # nothing is known yet: the first is given the benefit of the doubt
+    array([ True,  True,  True])
+    >>> policy.observe(X[:2], [True, True], [1, 0]).pending_  # the third has not been heard of
+    1
+    >>> [decision.propensity for decision in policy.log_]
+    [1.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        objective: Any = None,
+        reference: int = REFERENCE,
+        refresh: bool = True,
+        explore: float = 0.0,
+        exposure: Any = None,
+        write_off_after: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.reference = reference
+        self.refresh = refresh
+        self.explore = explore
+        self.exposure = exposure
+        self.write_off_after = write_off_after
+        self.random_state = random_state
+
+    def explain(self, X: Any) -> list[str]:
+        """Each row's decision if it came now, alone, and its reason in words."""
+        rows = self._rows(X)
+        found = []
+        for i in range(len(rows)):
+            d = self._decide(rows[i : i + 1], np.ones(1))[0]
+            seen = f"expected success {d.mean:.1%}, known as if from {d.n:.3g} observations"
+            cost = self.objective.cost
+            if d.mean > cost:
+                found.append(f"Accept: {seen}, above the {cost:.1%} break-even.")
+            elif d.threshold is not None and d.mean > d.threshold and d.propensity == 1.0:
+                found.append(
+                    f"Accept: {seen}, short of the {cost:.1%} break-even but above {d.threshold:.1%}: what the label "
+                    "teaches about people like this one is worth the risk."
+                )
+            else:
+                found.append(
+                    f"Reject: {seen}, not above the {d.threshold:.1%} at which a label would be worth its risk "
+                    f"(break-even {cost:.1%})."
+                )
+        return found
+
+    def _start(self, rows: NDArray[np.float64]) -> None:
+        size = whole("reference", self.reference, least=1)
+        real("explore", self.explore, least=0, most=1)
+        if self.write_off_after is not None:
+            real("write_off_after", self.write_off_after, least=0)
+        if self.exposure is not None and not hasattr(self.exposure, "exposure"):
+            real("exposure", self.exposure, least=0)
+        self.cost_ = self.objective.cost
+        most = self.objective.discount if isinstance(self.objective, Discounted) else 1.0 - 1.0 / self.objective.horizon
+        self.table_: ThresholdTable = threshold_table(self.cost_, min(most, 1.0 - 1e-9))
+        pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
+        self._reference(rows[pick])
+
+    def _reference(self, rows: NDArray[np.float64]) -> None:
+        self.reference_ = np.array(rows)
+        self._oldest = 0
+        self._stale = True
+
+    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
+        super()._learn(rows, outcomes)
+        self._stale = True
+
+    def _arrived(self, rows: NDArray[np.float64]) -> None:
+        if not self.refresh:
+            return
+        size = whole("reference", self.reference, least=1)
+        for row in rows[-size:]:
+            if len(self.reference_) < size:
+                self.reference_ = np.vstack((self.reference_, row[None]))
+            else:
+                self.reference_[self._oldest % size] = row
+                self._oldest += 1
+        self._stale = True
+
+    def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
+        gammas = np.array([self._discount(i) for i in range(len(rows))])
+        if isinstance(self.model_, BayesianLogistic) and self.exposure is None:
+            found = self._decide_logistic(rows, chances, gammas)
+        else:
+            found = self._decide_any(rows, chances, gammas)
+        return [
+            Decision(self.arrivals_ + i, bool(one[0] > 0), *(float(value) for value in one[1:]))
+            for i, one in enumerate(found)
+        ]
+
+    def _decide_logistic(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        model = self.model_
+        if self._stale:
+            self._design = model.design(self.reference_)
+            self._m, self._v = np.empty(len(self._design)), np.empty(len(self._design))
+            reference_rows(self._design, model.mean_, model.covariance_, self._m, self._v)
+            self._stale = False
+        pending = np.zeros((len(self._pending) + len(rows), len(model.mean_)))
+        if self._pending:
+            pending[: len(self._pending)] = model.design(np.array([row for _, _, row in self._pending]))
+        out = np.empty((len(rows), 7))
+        decide_rows(
+            model.design(rows),
+            model.mean_,
+            model.covariance_,
+            self._design,
+            self._m,
+            self._v,
+            pending,
+            len(self._pending),
+            gammas,
+            chances,
+            float(self.explore),
+            *self.table_,
+            out,
+        )
+        return out
+
+    def _decide_any(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The same for any model, by its beliefs and likeness, and for exposure limits."""
+        cost = self.cost_
+        n, mean = self.model_.beliefs(rows)
+        size, rate = self.model_.beliefs(self.reference_)
+        spread = np.maximum(rate * (1.0 - rate), 1e-12)
+        distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
+        like = self.model_.likeness(rows, self.reference_)
+        waiting = [row for _, _, row in self._pending]
+        near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
+        among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
+        out = np.empty((len(rows), 7))
+        for i in range(len(rows)):
+            own = (mean[i] - cost) ** 2 * (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
+            q, h = shares(like[i], rate, distance, resolved, own, cost)
+            discount = own_discount(gammas[i], q, h)
+            pending = float(near[i])
+            limit = self._limit(float(n[i]), float(mean[i]))
+            counted = n[i] + (pending if self.exposure is None else 0.0)
+            threshold = float(self.table_.threshold(counted, discount))
+            accept = mean[i] > cost or (mean[i] > threshold and pending < limit)
+            propensity = 1.0 if accept else float(self.explore)
+            taken = chances[i] < propensity
+            out[i] = taken, propensity, mean[i], n[i], discount, threshold, pending
+            if taken:
+                near[i + 1 :] += among[i + 1 :, i]
+        return out
+
+    def _limit(self, n: float, mean: float) -> float:
+        """The exposure limit at a belief: at the nearest belief of the solved problem's lattice, where there is one."""
+        if self.exposure is None:
+            return math.inf
+        if not hasattr(self.exposure, "exposure"):
+            return float(self.exposure)
+        prior = self.exposure.prior
+        k = max(round(n - prior.n), 0)
+        j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
+        return float(self.exposure.exposure(prior.n + k, prior.s + j))
+
+
+@compiled
+def decide_rows(
+    X: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    R: NDArray[np.float64],
+    reference_m: NDArray[np.float64],
+    reference_v: NDArray[np.float64],
+    pending: NDArray[np.float64],
+    waiting: int,
+    gammas: NDArray[np.float64],
+    chances: NDArray[np.float64],
+    explore: float,
+    cost: float,
+    n0: float,
+    n_step: float,
+    g0: float,
+    g_step: float,
+    f: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Decide rows in turn; writes accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
+
+    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
+    """
+    break_even = math.log(cost / (1.0 - cost))
+    u = np.empty(mean.size)
+    spread = np.empty(pending.shape[0])
+    for k in range(waiting):
+        _, spread[k] = project(pending[k], mean, covariance, u)
+    for i in range(X.shape[0]):
+        m, v = project(X[i], mean, covariance, u)
+        p, variance = moments(m, v)
+        n = belief_size(p, variance)
+        q, h = q_and_h(m, v, u, R, reference_m, reference_v, cost, break_even)
+        near = 0.0
+        for k in range(waiting):
+            row = pending[k]
+            dot = 0.0
+            for j in range(mean.size):
+                dot += row[j] * u[j]
+            near += min(dot * dot / max(v * spread[k], 1e-300), 1.0)
+        discount = own_discount(gammas[i], q, h)
+        threshold = look_up(cost, n0, n_step, g0, g_step, f, n + near, discount)
+        propensity = 1.0 if p > cost or p > threshold else explore
+        taken = chances[i] < propensity
+        out[i, 0] = 1.0 if taken else 0.0
+        out[i, 1] = propensity
+        out[i, 2] = p
+        out[i, 3] = n
+        out[i, 4] = discount
+        out[i, 5] = threshold
+        out[i, 6] = near
+        if taken:
+            for j in range(mean.size):
+                pending[waiting, j] = X[i, j]
+            spread[waiting] = v
+            waiting += 1

@@ -1,0 +1,67 @@
+"""The rivals' rules as formulas: the acceptance probability of each, from the log-odds N(m, v) or from a Beta belief.
+
+Every rule here is what people use now, on the same model and prior as :class:`~lenience.policy.features.FeaturePolicy`,
+so that a comparison shows the difference exploration makes and nothing else. L is the break-even log(c/(1 − c)).
+
+- GREEDY: accept iff p̂ > c (a burn-in accepts the first few whoever they are).
+- EPSILON: the same, and the others with probability ε.
+- THOMPSON: draw the log-odds and accept if above L: probability Φ((m − L)/√v) (Laplace's Gaussian; ``scale`` times √v).
+- UCB: accept iff m + width·√v > L (GLM-UCB in the log-odds).
+- OPTIMISM: pretend that x was accepted and succeeded, and accept iff it would then be above L (PLOT, Pacchiano et al.
+2021,
+  with one pseudo-label of the given weight and the model updated instead of retrained).
+"""
+
+from __future__ import annotations
+
+import math
+
+from lenience.model.gaussian import mode_after, moments
+from lenience.solver.compiled import compiled
+
+GREEDY, EPSILON, THOMPSON, UCB, OPTIMISM, LINEAR_UCB, CONSEQUENTIAL, ALWAYS, LENIENT = range(9)
+
+
+@compiled
+def acceptance(rule: int, parameter: float, m: float, v: float, accepted: int, cost: float) -> float:
+    """The probability with which a rule accepts at log-odds N(m, v) after so many acceptances."""
+    break_even = math.log(cost / (1.0 - cost))
+    if rule == THOMPSON:
+        spread = parameter * math.sqrt(v)
+        if spread <= 0.0:
+            return 1.0 if m > break_even else 0.0
+        return 0.5 * math.erfc((break_even - m) / (spread * math.sqrt(2.0)))
+    if rule == UCB:
+        return 1.0 if m + parameter * math.sqrt(v) > break_even else 0.0
+    if rule == OPTIMISM:
+        return 1.0 if mode_after(m, v, 1.0, parameter) > break_even else 0.0
+    if rule == ALWAYS:
+        return 1.0
+    p, _ = moments(m, v)
+    if p > cost:
+        return 1.0
+    if rule == GREEDY:
+        return 1.0 if accepted < parameter else 0.0
+    return parameter if rule == EPSILON else 0.0
+
+
+def beta_acceptance(rule: int, parameter: float, mean: float, n: float, accepted: int, cost: float) -> float:
+    """The same at a Beta belief, for models that have no log-odds.
+
+    >>> round(beta_acceptance(THOMPSON, 1.0, 0.7, 10.0, 0, 0.8), 4)
+    0.2618
+    """
+    if rule == THOMPSON:
+        from lenience.belief import Belief
+
+        size = n / parameter**2 if parameter > 0 else math.inf
+        return Belief(size, min(mean * size, size)).exceeds(cost) if size < math.inf else float(mean > cost)
+    if rule == UCB:
+        return float(mean + parameter * math.sqrt(mean * (1.0 - mean) / (n + 1.0)) > cost)
+    if rule == OPTIMISM:
+        return float((mean * n + parameter) / (n + parameter) > cost)
+    if rule == ALWAYS or mean > cost:
+        return 1.0
+    if rule == GREEDY:
+        return float(accepted < parameter)
+    return parameter if rule == EPSILON else 0.0

@@ -1,0 +1,271 @@
+"""SelectivePolicy: what every policy with features does, whatever its rule: decide, log, wait, learn.
+
+Individuals come with features. ``decide`` says who is accepted and logs each decision with its *propensity*, the
+probability with which it was to be accepted: without it nobody can later say from the log what another policy would
+have earned. ``observe`` brings outcomes, and only those of the accepted are learnt from: the others' are not known,
+and where a file happens to hold one it is ignored. Accepted individuals whose outcome has not come are *pending*, until
+they are heard of or written off.
+
+By scikit-learn's conventions: parameters are constructor arguments and nothing else, ``fit`` starts from rows of
+features (labels optional), ``clone`` works, and the model may be a Pipeline whose last step is a model of
+:mod:`lenience.model`; what stands before it (a ColumnTransformer, splines) is fitted to the first rows, without labels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.errors import InputError, real, refusal, whole
+from lenience.model.bayesian_logistic import BayesianLogistic
+from lenience.model.estimator import BaseEstimator, plain
+from lenience.model.features import FeatureModel, checked_outcomes
+from lenience.objective.discounted import Discounted
+from lenience.objective.horizon import FiniteHorizon
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """One decision as it is logged.
+
+    ``propensity`` is the probability of acceptance, ``mean`` and ``n`` the belief; ``discount`` and ``threshold`` are
+    the individual's own γ′ and c_n where the policy has them, ``pending`` the acceptances like this one still unheard
+    of.
+    """
+
+    arrival: int
+    accepted: bool
+    propensity: float
+    mean: float
+    n: float
+    discount: float | None = None
+    threshold: float | None = None
+    pending: float | None = None
+
+
+class SelectivePolicy(BaseEstimator):
+    """The frame of a policy with features; a subclass gives the acceptance probability of each row."""
+
+    model: Any
+    objective: Any
+    random_state: Any
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Start afresh from rows of features, the reference set, and from their outcomes where they are known.
+
+        ``y`` may be missing altogether, or have NaN (or None) for those who were not accepted.
+        """
+        from sklearn.utils import check_random_state
+
+        if not isinstance(self.objective, Discounted | FiniteHorizon):
+            raise refusal("objective", self.objective, "a Discounted or a FiniteHorizon objective")
+        self.log_: list[Decision] = []
+        self.arrivals_ = 0
+        self.accepted_ = 0
+        self._pending: list[tuple[bytes, float, NDArray[np.float64]]] = []
+        self._random = check_random_state(self.random_state)
+        self.transformer_, self.model_ = _parts(self.model)
+        if self.model_ is None:
+            self.model_ = self._default_model()
+        rows = self._raw(X, reset=True)
+        if self.transformer_ is not None:
+            rows = _dense(self.transformer_.fit_transform(rows))
+        self.model_.prepare(rows)
+        self._start(np.asarray(rows, dtype=np.float64))
+        if y is not None:
+            outcomes = _outcomes(y, len(rows))
+            self._learn(np.asarray(rows, dtype=np.float64)[~np.isnan(outcomes)], outcomes[~np.isnan(outcomes)])
+        return self
+
+    def decide(
+        self, X: ArrayLike, time: float | None = None, chances: NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Who of these is accepted, in the order they come; each decision is logged.
+
+        Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit; by
+        default the number of arrivals) is when they came: it is what pending outcomes are written off by. ``chances``
+        are uniform random numbers, one a row, for policies that are to be compared on the same luck.
+        """
+        rows = self._rows(X)
+        now = float(self.arrivals_) if time is None else real("time", time)
+        self._write_off(now)
+        if chances is None:
+            chances = self._random.random_sample(len(rows))
+        accepted = np.zeros(len(rows), dtype=np.bool_)
+        for i, decision in enumerate(self._decide(rows, chances)):
+            self.log_.append(decision)
+            accepted[i] = decision.accepted
+            self.accepted_ += decision.accepted
+            if decision.accepted:
+                self._pending.append((rows[i].tobytes(), now, rows[i]))
+        self.arrivals_ += len(rows)
+        self._arrived(rows)
+        return accepted
+
+    def observe(self, X: ArrayLike, accepted: ArrayLike, outcomes: ArrayLike) -> Self:
+        """Outcomes have come: learn from the accepted whose outcome is known (not NaN or None), and from nobody else.
+
+        An accepted row whose outcome is not known stays pending.
+        """
+        rows = self._rows(X)
+        taken = np.asarray(accepted)
+        if taken.shape != (len(rows),) or not np.all((taken == 0) | (taken == 1)):
+            raise InputError(f"accepted must be true or false for each of the {len(rows)} rows, not {accepted!r}")
+        seen = _outcomes(outcomes, len(rows), which=taken.astype(bool))
+        known = taken.astype(bool) & ~np.isnan(seen)
+        for row in rows[known]:
+            self._heard(row)
+        if known.any():
+            self._learn(rows[known], seen[known])
+        return self
+
+    def use_reference(self, X: ArrayLike) -> Self:
+        """Let these rows stand for the population, where the policy asks who else there is."""
+        self._reference(self._rows(X))
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """1 for those who would be accepted (with a probability of at least a half) if they came now, alone."""
+        return (self.propensity(X) >= 0.5).astype(np.int64)
+
+    def propensity(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The probability of acceptance of each row if it came now, alone; nothing is logged or changed."""
+        rows = self._rows(X)
+        never = np.ones(1)  # a chance of 1 accepts nobody by lot
+        return np.array([self._decide(rows[i : i + 1], never)[0].propensity for i in range(len(rows))])
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The believed probabilities of failure and success."""
+        rows = self._rows(X)
+        mean = self.model_.beliefs(rows)[1]
+        return np.column_stack((1.0 - mean, mean))
+
+    def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """n and p̂ at each row."""
+        rows = self._rows(X)
+        n, mean = self.model_.beliefs(rows)
+        return n, mean
+
+    @property
+    def pending_(self) -> int:
+        """How many accepted individuals have not been heard of."""
+        return len(self._pending)
+
+    def __sklearn_tags__(self) -> Any:
+        """Rows with missing values are welcome if the model takes them, and labels are optional."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = False
+        return tags
+
+    def _default_model(self) -> FeatureModel:
+        """A prior centred on the break-even: a middling individual is as likely above it as below."""
+        return BayesianLogistic(intercept_mean=log_odds_of(self.objective.cost))
+
+    def _discount(self, ahead: int = 0) -> float:
+        """γ for the arrival that comes after so many more; over a finite horizon 1 − 1/(those left), discounted."""
+        if isinstance(self.objective, Discounted):
+            return self.objective.discount
+        left = self.objective.horizon - self.arrivals_ - ahead
+        return float(self.objective.discount * (1.0 - 1.0 / left)) if left > 1 else 0.0
+
+    def _start(self, rows: NDArray[np.float64]) -> None:
+        """Take the first rows."""
+
+    def _reference(self, rows: NDArray[np.float64]) -> None:
+        """Take the rows that stand for the population."""
+
+    def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
+        n, mean = self.model_.beliefs(rows)
+        found = []
+        accepted = 0
+        for i in range(len(rows)):
+            propensity = self._acceptance(rows[i], float(mean[i]), float(n[i]), self.accepted_ + accepted)
+            take = bool(chances[i] < propensity)
+            accepted += take
+            found.append(Decision(self.arrivals_ + i, take, propensity, float(mean[i]), float(n[i])))
+        return found
+
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
+        """The probability of accepting a row at this belief after so many acceptances."""
+        raise NotImplementedError
+
+    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
+        self.model_.learn(rows, outcomes)
+
+    def _arrived(self, rows: NDArray[np.float64]) -> None:
+        """All who came, the rejected included."""
+
+    def _write_off(self, now: float) -> None:
+        after = getattr(self, "write_off_after", None)
+        if after is not None:
+            self._pending = [one for one in self._pending if now - one[1] <= after]
+
+    def _heard(self, row: NDArray[np.float64]) -> None:
+        key = row.tobytes()
+        for i, (other, _, _) in enumerate(self._pending):
+            if other == key:
+                del self._pending[i]
+                return
+
+    def _raw(self, X: ArrayLike, reset: bool) -> Any:
+        """The rows, checked; frames stay frames where a transformer may want their columns by name."""
+        from sklearn.utils.validation import validate_data
+
+        if self.transformer_ is None:
+            return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+        return validate_data(self, X, skip_check_array=True, reset=reset)
+
+    def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
+        named = hasattr(self, "feature_names_in_") or getattr(self, "transformer_", self) is not None
+        if not named and plain(X, getattr(self, "n_features_in_", None)):
+            return X  # type: ignore[return-value]
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "model_")
+        rows = self._raw(X, reset=False)
+        if self.transformer_ is not None:
+            rows = _dense(self.transformer_.transform(rows))
+        return np.ascontiguousarray(rows, dtype=np.float64)
+
+
+def log_odds_of(rate: float) -> float:
+    """log(p/(1 − p))."""
+    return math.log(rate / (1.0 - rate))
+
+
+def _parts(model: Any) -> tuple[Any, Any]:
+    """What transforms the rows, and the model itself, both fresh."""
+    from sklearn.base import clone
+    from sklearn.pipeline import Pipeline
+
+    if model is None:
+        return None, None
+    if isinstance(model, Pipeline):
+        final, front = model.steps[-1][1], model.steps[:-1]
+        transformer = clone(Pipeline(front)) if front else None
+    else:
+        final, transformer = model, None
+    if not isinstance(final, FeatureModel):
+        raise refusal("model", final, "a model of lenience.model, or a Pipeline that ends in one")
+    return transformer, clone(final)
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+
+def _outcomes(y: ArrayLike, rows: int, which: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Outcomes as 0, 1 or NaN; those of rows that were not accepted are NaN whatever is given."""
+    given = np.asarray(y, dtype=object)
+    if given.shape != (rows,):
+        raise InputError(f"outcomes must be one for each of the {whole('rows', rows)} rows, not of shape {given.shape}")
+    found = np.full(rows, np.nan)
+    for i, value in enumerate(given):
+        if value is None or value != value or (which is not None and not which[i]):
+            continue
+        found[i] = checked_outcomes([value], 1)[0]
+    return found

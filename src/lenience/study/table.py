@@ -1,0 +1,228 @@
+"""Tables of individuals: from a file, a frame or OpenML to features as numbers and outcomes as 0 and 1.
+
+Columns of numbers stay numbers, with missing values as they are (NaN, which the default model takes for the mean);
+other columns become one column of 0 and 1 for each category, the missing one included, and one of two categories
+becomes one column. Nothing looks at the outcome.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.errors import InputError, refusal
+
+MISSING = ("", "na", "nan", "null", "?", "<na>")
+MOST_CATEGORIES = 50
+
+
+class Table(msgspec.Struct, frozen=True, eq=False):
+    """Individuals: features as numbers with their names, outcomes, and each one's group where one was named."""
+
+    name: str
+    X: np.ndarray[Any, np.dtype[np.float64]]
+    y: np.ndarray[Any, np.dtype[np.float64]]
+    features: tuple[str, ...]
+    groups: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        return f"Table({self.name!r}, {rows:,} rows, {columns} features, success rate {self.y.mean():.3f})"
+
+
+def read_table(
+    path: str | Path,
+    outcome: str,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    success: str | None = None,
+) -> Table:
+    """A table from a CSV file (with a header) or an ARFF file, OpenML's format.
+
+    ``features`` are the columns to use, by default all but the outcome (the group among them: whether to use it is the
+    user's to say); ``success`` is the outcome's value that means success, needed unless outcomes are 0 and 1, true and
+    false or yes and no.
+    """
+    return from_columns(columns_of(path), outcome, features, group, success, Path(path).stem)
+
+
+def columns_of(path: str | Path) -> dict[str, list[Any]]:
+    """The columns of a CSV or ARFF file by name, as they are written."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"data must be a file that exists, not {str(path)!r}")
+    try:
+        return _arff(file) if file.suffix.lower() == ".arff" else _csv(file)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(
+            f"data must be a text file of comma-separated values, and {str(path)!r} is not: {error}"
+        ) from None
+
+
+def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
+    """A column as numbers, NaN where a value is missing; true and false are 1 and 0."""
+    if column not in columns:
+        raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
+    found = []
+    for value in columns[column]:
+        text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
+        number = math.nan if _missing(text) else _number(text)
+        if number is None:
+            raise InputError(f"column {column!r} must be numbers, and {value!r} is none")
+        found.append(number)
+    return np.array(found)
+
+
+def from_openml(
+    name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
+    success: str | None = None,
+) -> Table:  # fmt: skip
+    """A table from OpenML (over the network), by name or number; the outcome is OpenML's target unless one is named."""
+    from sklearn.datasets import fetch_openml
+
+    which: dict[str, Any] = {"data_id": name} if isinstance(name, int) else {"name": name}
+    try:
+        found = fetch_openml(**which, as_frame=True)
+    except OSError as error:
+        raise InputError(f"OpenML's data set {name!r} could not be fetched: {error}") from None
+    target = outcome or found.target.name
+    return from_frame(found.frame, target, features, group, success, str(name))
+
+
+def from_frame(
+    frame: Any,
+    outcome: str,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    success: str | None = None,
+    name: str = "frame",
+) -> Table:
+    """A table from a data frame (pandas, or whatever has columns by name and ``to_numpy``)."""
+    columns = {str(column): np.asarray(frame[column].to_numpy(), dtype=object).tolist() for column in frame.columns}
+    return from_columns(columns, outcome, features, group, success, name)
+
+
+def from_columns(
+    columns: Mapping[str, Sequence[Any]],
+    outcome: str,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    success: str | None = None,
+    name: str = "data",
+) -> Table:
+    """A table from columns by name.
+
+    >>> table = from_columns({"age": [30, None], "job": ["none", "clerk"], "paid": ["yes", "no"]}, "paid")
+    >>> table.features, table.y.tolist(), table.X.tolist()
+    (('age', 'job=none'), [1.0, 0.0], [[30.0, 1.0], [nan, 0.0]])
+    """
+    for column in (outcome, *(features or ()), *([group] if group else [])):
+        if column not in columns:
+            raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
+    chosen = [column for column in (features or columns) if column != outcome]
+    if not chosen:
+        raise InputError("features must name at least one column other than the outcome")
+    y = _outcomes(outcome, columns[outcome], success)
+    known = ~np.isnan(y)
+    parts: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    for column in chosen:
+        for label, values in _encoded(column, columns[column]):
+            names.append(label)
+            parts.append(values)
+    groups = (
+        None if group is None else tuple(str(value) for value, keep in zip(columns[group], known, strict=True) if keep)
+    )
+    return Table(name, np.ascontiguousarray(np.column_stack(parts)[known]), y[known], tuple(names), groups)
+
+
+def _csv(file: Path) -> dict[str, list[Any]]:
+    with file.open(newline="", encoding="utf-8-sig") as text:
+        rows = list(csv.reader(text))
+    rows = [row for row in rows if row]
+    if len(rows) < 2:
+        raise InputError(f"data must have a header and at least one row, and {str(file)!r} has {len(rows)} lines")
+    header = rows[0]
+    for position, row in enumerate(rows[1:], start=2):
+        if len(row) != len(header):
+            raise InputError(f"line {position} of {str(file)!r} must have {len(header)} values, not {len(row)}")
+    return {column: [row[i] for row in rows[1:]] for i, column in enumerate(header)}
+
+
+def _arff(file: Path) -> dict[str, list[Any]]:
+    from scipy.io import arff
+
+    try:
+        data, meta = arff.loadarff(str(file))
+    except (arff.ArffError, ValueError, StopIteration) as error:
+        raise InputError(f"data must be an ARFF file, and {str(file)!r} is not one that can be read: {error}") from None
+    return {
+        column: [value.decode() if isinstance(value, bytes) else value for value in data[column].tolist()]
+        for column in meta.names()
+    }
+
+
+def _missing(value: Any) -> bool:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return str(value).strip().lower() in MISSING
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[np.float64]]]:
+    gone = [_missing(value) for value in values]
+    numbers = [math.nan if lost else _number(value) for value, lost in zip(values, gone, strict=True)]
+    if all(value is not None for value in numbers):
+        yield column, np.array(numbers, dtype=np.float64)
+        return
+    labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
+    categories = sorted(set(labels))
+    if len(categories) > MOST_CATEGORIES:
+        raise InputError(
+            f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the "
+            "features"
+        )
+    for category in categories[1:] if len(categories) == 2 else categories:
+        yield f"{column}={category}", np.array([float(label == category) for label in labels])
+
+
+def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArray[np.float64]:
+    """1 for success, 0 for failure, NaN where the outcome is missing."""
+    found = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        if _missing(value):
+            continue
+        text = str(value).strip()
+        number = _number(text)
+        if success is not None:
+            same = text == success or (number is not None and number == _number(success))
+            found[i] = float(same)
+        elif number in (0.0, 1.0):
+            found[i] = number
+        elif text.lower() in ("true", "yes", "good", "success"):
+            found[i] = 1.0
+        elif text.lower() in ("false", "no", "bad", "failure"):
+            found[i] = 0.0
+        else:
+            raise InputError(
+                f"outcome {column!r} must be 0 or 1, true or false, or yes or no, unless success says which value is "
+                f"success, not {text!r}"
+            )
+    if not np.any(~np.isnan(found)):
+        raise refusal(f"outcome {column!r}", "nothing", "known for at least one row")
+    if success is not None and not np.any(found == 1.0):
+        raise InputError(f"success must be a value of {column!r}, and {success!r} does not occur")
+    return found

@@ -1,0 +1,158 @@
+"""The commands for individuals with features."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lenience.cli import main
+
+Run = Any
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lenience", *words])
+        monkeypatch.setenv("COLUMNS", "160")
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        output = capsys.readouterr()
+        return int(exit_.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    lines = ["income,job,sex,repaid"]
+    for _ in range(120):
+        income = rng.normal(3, 1)
+        lines.append(
+            f"{income:.3f},{rng.choice(['cook', 'clerk'])},{rng.choice(['f', 'm'])},{int(rng.random() < 0.3 * income)}"
+        )
+    file = tmp_path / "loans.csv"
+    file.write_text("\n".join(lines))
+    return file
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    lines = ["score,accepted,propensity,outcome"]
+    for _ in range(800):
+        score = rng.random()
+        e = 0.9 if score > 0.5 else 0.2
+        taken = rng.random() < e
+        lines.append(f"{score:.4f},{int(taken)},{e},{int(rng.random() < score) if taken else ''}")
+    file = tmp_path / "log.csv"
+    file.write_text("\n".join(lines))
+    return file
+
+
+def test_replay_json_with_figure_and_report(run: Run, loans: Path, tmp_path: Path) -> None:
+    code, out, err = run(
+        "replay", str(loans), "--outcome", "repaid", "--features", "income,job", "--group", "sex", "--cost", "0.7",
+        "--discount", "0.95", "--seeds", "3", "--figure", str(tmp_path / "f.svg"), "--report", str(tmp_path / "r.html"),
+        "--json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["features"] == ["income", "job=cook"]
+    assert answer["policies"][0]["policy"] == "lenience"
+    assert set(answer["policies"][0]["by_group"]) == {"f", "m"}
+    assert answer["policies"][0]["behind"] == 0
+    assert (tmp_path / "f.svg").read_text().startswith("<?xml")
+    assert "<table>" in (tmp_path / "r.html").read_text()
+
+
+def test_replay_table(run: Run, loans: Path) -> None:
+    code, out, _ = run(
+        "replay", str(loans), "--outcome", "repaid", "--success", "1", "--cost", "0.6", "--horizon", "30",
+        "--seeds", "2", "--warm", "5",
+    )  # fmt: skip
+    assert code == 0
+    assert "5 labels known at the start" in out
+    assert "Thompson" in out
+    assert "lenience is behind" in out
+
+
+def test_offpolicy_json(run: Run, log: Path) -> None:
+    code, out, err = run(
+        "offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.7", "--features", "score", "--json"
+    )
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert answer["gain"]["lower"] > 0
+    assert answer["doubly_robust"]["value"] == pytest.approx(0.3 * (0.85 - 0.6), abs=0.03)
+    assert "would have earned more" in answer["statement"]
+
+
+def test_offpolicy_table(run: Run, log: Path) -> None:
+    code, out, _ = run("offpolicy", str(log), "--cost", "0.6", "--proposed", "propensity")
+    assert code == 0
+    assert "inverse propensity" in out
+    assert "doubly robust" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("replay", "none.csv", "--outcome", "y", "--cost", "0.5", "--discount", "0.9"),
+            "data must be a file that exists",
+        ),
+        (
+            ("replay", "LOANS", "--outcome", "paid", "--cost", "0.5", "--discount", "0.9"),
+            "column 'paid' must be one of",
+        ),
+        (("replay", "LOANS", "--outcome", "job", "--cost", "0.5", "--discount", "0.9"), "success says which value"),
+        (("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5"), "give --discount"),
+        (
+            ("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5", "--discount", "0.9", "--figure", "f.gif"),
+            "output must be a file name ending in",
+        ),
+        (
+            (
+                "replay",
+                "LOANS",
+                "--outcome",
+                "repaid",
+                "--cost",
+                "0.5",
+                "--discount",
+                "0.9",
+                "--report",
+                "/nowhere/r.html",
+            ),
+            "report must be in a folder that exists",
+        ),
+        (("offpolicy", "LOG", "--cost", "0.6"), "give either --proposed, or --score with --at-least"),
+        (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "nothing"), "column 'nothing' must be one of"),
+        (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--propensity", "outcome"), "propensity must be"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    run: Run, loans: Path, log: Path, words: tuple[str, ...], message: str
+) -> None:
+    places = {"LOANS": str(loans), "LOG": str(log)}
+    code, out, err = run(*(places.get(word, word) for word in words))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_log_without_overlap_is_refused(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    rows = "\n".join(f"{i % 2},{i % 2},{i % 2},{'1' if i % 2 else ''}" for i in range(100))
+    file.write_text(f"score,accepted,propensity,outcome\n{rows}")
+    code, _, err = run("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
+    assert code == 2
+    assert "no overlap with the proposal: of those whom it would accept, 50.0%" in err

@@ -1,0 +1,110 @@
+"""Off-policy estimates: unbiased, intervals that cover, and a refusal where the log is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import quad
+
+from lenience import Discounted, FeaturePolicy, InputError, off_policy
+
+Array = NDArray[np.float64]
+
+
+def logged(rows: int, seed: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Features, propensities, acceptances, outcomes (NaN for the rejected) and what each would earn on average."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    p = 1 / (1 + np.exp(-x))
+    e = np.clip(0.15 + 0.7 * (x > -0.5), 0, 1)
+    a = (rng.random(rows) < e).astype(float)
+    y = np.where(a > 0, (rng.random(rows) < p).astype(float), np.nan)
+    return x, e, a, y, p - 0.6
+
+
+def test_unbiased_and_covering() -> None:
+    exact = quad(lambda t: np.exp(-t * t / 2) / np.sqrt(2 * np.pi) * (1 / (1 + np.exp(-t)) - 0.6), 0.3, 10)[0]
+    hits_ips = hits_dr = 0
+    ips, dr, truth = [], [], []
+    for seed in range(200):
+        x, e, a, y, gain = logged(600, seed)
+        pi = (x > 0.3).astype(float)
+        found = off_policy(pi, a, e, y, 0.6, X=x[:, None])
+        assert found.doubly_robust is not None
+        ips.append(found.inverse_propensity.value)
+        dr.append(found.doubly_robust.value)
+        truth.append(float((pi * gain).mean()))
+        hits_ips += found.inverse_propensity.lower <= exact <= found.inverse_propensity.upper
+        hits_dr += found.doubly_robust.lower <= exact <= found.doubly_robust.upper
+    assert np.mean(ips) == pytest.approx(exact, abs=3 * np.std(ips) / np.sqrt(200))
+    assert np.mean(dr) == pytest.approx(exact, abs=3 * np.std(dr) / np.sqrt(200))
+    assert hits_ips >= 180
+    assert hits_dr >= 180
+    assert np.std(dr) < np.std(ips)  # the model takes noise away
+    assert np.mean(truth) == pytest.approx(exact, abs=5e-3)
+
+
+def test_no_overlap_is_refused() -> None:
+    x, e, a, y, _ = logged(500, 1)
+    e = np.where(x < -1, 0.0, e)
+    a = np.where(x < -1, 0.0, a)
+    y = np.where(x < -1, np.nan, y)
+    with pytest.raises(InputError, match=r"no overlap with the proposal: of those whom it would accept, \d+\.\d% were"):
+        off_policy(np.ones(500), a, e, y, 0.6)
+    # A proposal that stays within what was possible is answered.
+    assert off_policy((x > -1).astype(float), a, e, y, 0.6).effective > 100
+
+
+def test_too_little_overlap_is_refused() -> None:
+    x, e, a, y, _ = logged(500, 1)
+    with pytest.raises(InputError, match="effective acceptances"):
+        off_policy((x > 2.2).astype(float), a, e, y, 0.6)
+
+
+def test_a_deterministic_log_answers_for_its_own_subset_only() -> None:
+    x, _, _, _, _ = logged(800, 3)
+    a = (x > 0).astype(float)
+    y = np.where(a > 0, (np.random.default_rng(0).random(800) < 0.7).astype(float), np.nan)
+    stricter = off_policy((x > 0.5).astype(float), a, a, y, 0.6)
+    mine = (x > 0.5) & (a > 0)
+    assert stricter.inverse_propensity.value == pytest.approx((mine * (np.nan_to_num(y) - 0.6)).mean())
+    with pytest.raises(InputError, match="no overlap"):
+        off_policy((x > -0.5).astype(float), a, a, y, 0.6)
+
+
+def test_a_policys_own_log_can_be_used() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 2))
+    y = (rng.random(1500) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
+    policy = FeaturePolicy(objective=Discounted(0.6, 0.99), explore=0.15, random_state=0).fit(X)
+    for i in range(0, 1500, 10):
+        taken = policy.decide(X[i : i + 10])
+        policy.observe(X[i : i + 10], taken, y[i : i + 10])
+    a = np.array([d.accepted for d in policy.log_], dtype=float)
+    e = np.array([d.propensity for d in policy.log_])
+    found = off_policy((X[:, 0] > 0.4).astype(float), a, e, np.where(a > 0, y, np.nan), 0.6, X=X)
+    assert found.gain.lower < found.gain.value < found.gain.upper
+    assert "acceptances" in found.statement
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"proposed": [2.0, 0.0]}, "proposed must be probabilities"),
+        ({"propensity": [0.5, -0.1]}, "propensity must be probabilities"),
+        ({"accepted": [0.5, 1]}, "accepted must be true or false"),
+        ({"outcomes": [np.nan, np.nan]}, "outcomes must be 0 or 1 for every accepted"),
+        ({"propensity": [0.0, 0.5]}, "propensity must be above 0 for everyone who was accepted"),
+        ({"proposed": [1.0]}, "one number for each logged"),
+        ({"cost": 1.0}, "cost must be a number"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {
+        "proposed": [1.0, 0.0], "accepted": [1, 0], "propensity": [0.5, 0.5], "outcomes": [1, np.nan], "cost": 0.6,
+    } | change  # fmt: skip
+    with pytest.raises(InputError, match=message):
+        off_policy(**given)

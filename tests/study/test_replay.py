@@ -1,0 +1,176 @@
+"""Replays: the compiled loop against the policies' own decisions, common random numbers, groups, reports, the study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lenience import Discounted, FeaturePolicy, FiniteHorizon, InputError, replay
+from lenience.model.bayesian_logistic import BayesianLogistic
+from lenience.model.cells import Cells
+from lenience.policy.rivals import EpsilonRule, GreedyRule, ThompsonRule
+from lenience.policy.selective import SelectivePolicy
+from lenience.study import feature_study
+from lenience.study.datasets import DATASETS, Dataset, load
+from lenience.study.replay import _prepared, _quick, _run_any, default_policies, draw
+from lenience.study.replay_report import rows_of, verdict, write_report
+from lenience.study.table import Table
+
+Rows = NDArray[np.float64]
+
+
+def world(rows: int = 400, seed: int = 0) -> tuple[Rows, Rows]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4))
+    return X, (rng.random(rows) < 1 / (1 + np.exp(-0.4 - 1.5 * X[:, 0]))).astype(float)
+
+
+GOAL = Discounted(0.6, 0.97)
+NAMES = list(default_policies(GOAL))
+
+
+@pytest.mark.parametrize("objective", [GOAL, FiniteHorizon(0.6, 60)], ids=["discounted", "horizon"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_compiled_loop_decides_as_the_policy_itself(name: str, objective: Discounted | FiniteHorizon) -> None:
+    X, y = world()
+    policy = default_policies(objective)[name]
+    run = _prepared(policy, X, y, objective, 60)
+    for seed, warm in ((0, 0), (1, 15)):
+        chance = draw(seed, len(y), 60, warm)
+        quick, slow = np.zeros(60, dtype=np.bool_), np.zeros(60, dtype=np.bool_)
+        run(chance, quick)
+        _run_any(policy, X, y, chance, slow)
+        assert np.array_equal(quick, slow)
+
+
+def test_other_models_run_by_their_own_decisions() -> None:
+    assert _quick(FeaturePolicy(Cells(), GOAL)) is None
+    assert _quick(FeaturePolicy(BayesianLogistic(), GOAL, explore=0.1)) is None
+    assert _quick(GreedyRule(Cells(), GOAL)) is None
+    X = np.round(world()[0][:, :1])
+    found = replay(X, world()[1], GOAL, {"cells": FeaturePolicy(Cells(), GOAL)}, seeds=2, arrivals=40)
+    assert 0 < found["cells"].accepted < 1
+
+
+def test_every_policy_meets_the_same_arrivals() -> None:
+    X, y = world()
+    pair: dict[str, SelectivePolicy] = {"one": ThompsonRule(None, GOAL), "two": ThompsonRule(None, GOAL)}
+    found = replay(X, y, GOAL, pair, seeds=3)
+    assert np.array_equal(found["one"].discounted, found["two"].discounted)
+    assert found["two"].behind(found["one"]) == (0.0, 0.0)
+    again = replay(X, y, GOAL, pair, seeds=3)
+    assert np.array_equal(found["one"].discounted, again["one"].discounted)
+    other = replay(X, y, GOAL, pair, seeds=3, first_seed=100)
+    assert not np.array_equal(found["one"].discounted, other["one"].discounted)
+
+
+def test_rewards_by_hand() -> None:
+    X, y = world(50)
+    found = replay(X, y, GOAL, {"all": default_policies(GOAL)["always"]}, seeds=2, arrivals=30)
+    for seed in range(2):
+        gains = y[draw(seed, 50, 30, 0).order] - 0.6
+        assert found["all"].total[seed] == pytest.approx(gains.sum())
+        assert found["all"].discounted[seed] == pytest.approx((gains * 0.97 ** np.arange(30)).sum())
+    assert found["all"].accepted == 1.0
+    assert found["all"].curve[-1] == pytest.approx(found["all"].total.mean())
+    assert found.marks[-1] == 30
+
+
+def test_acceptance_by_group() -> None:
+    X, y = world()
+    groups = np.where(X[:, 0] > 0, "good", "bad")
+    found = replay(X, y, GOAL, seeds=6, groups=groups.tolist())
+    share = found["lenience"].by_group
+    assert list(share) == ["bad", "good"]
+    assert share["good"] > share["bad"] + 0.2
+
+
+def test_it_earns_more_than_greedy_where_greedy_never_starts() -> None:
+    X, y = world()
+    found = replay(X, y, Discounted(0.6, 0.99), seeds=12)
+    assert found["greedy"].accepted == 0.0
+    lead, half = found["greedy"].behind(found["lenience"])
+    assert lead > half
+    lead, half = found["Thompson"].behind(found["lenience"])
+    assert lead > 0
+    assert found.known > found["lenience"].mean
+
+
+def test_report(tmp_path: Path) -> None:
+    X, y = world()
+    found = replay(X, y, GOAL, seeds=3, groups=["a"] * 200 + ["<b>"] * 200)
+    headings, rows = rows_of(found)
+    assert headings[-2:] == ["<b>", "a"]
+    assert len(rows) == len(NAMES)
+    path = write_report(found, tmp_path / "report.html", "Loans <&>")
+    text = path.read_text(encoding="utf-8")
+    assert "<svg" in text
+    assert "Loans &lt;&amp;&gt;" in text
+    assert "&lt;b&gt;" in text
+    assert "http://" not in text.split("<svg")[0]
+    assert "src=" not in text  # it needs nothing else
+    assert verdict(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
+    with pytest.raises(InputError, match="a folder that exists"):
+        write_report(found, tmp_path / "none" / "report.html", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": [0, 1, 2]}, "outcomes must be 0 or 1"),
+        ({"X": [1, 2, 3]}, "X must be a table"),
+        ({"groups": ["a"]}, "groups must name a group"),
+        ({"seeds": 0}, "seeds must be a whole number"),
+        ({"policies": {}}, "at least one policy"),
+    ],
+)
+def test_bad_input(change: dict[str, object], message: str) -> None:
+    given: dict[str, object] = {"X": [[1.0], [2.0], [3.0]], "y": [0, 1, 0], "objective": GOAL, "seeds": 1, **change}
+    with pytest.raises(InputError, match=message):
+        replay(**given)  # type: ignore[arg-type]
+
+
+def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = world(120)
+    toy = Table("toy", X, y, ("a", "b", "c", "d"))
+    sets = (Dataset("toy", (0.5, 0.7), "sklearn", False, lambda: toy),)
+    monkeypatch.setattr(feature_study, "DATASETS", sets)
+    monkeypatch.setattr(feature_study, "load", lambda name: toy)
+    path = tmp_path / "cells.json"
+    cells = feature_study.run_study(path, settings=((0.9, 25, 2),))
+    assert len(cells) == 4
+    kept = json.loads(path.read_text())
+    kept[0]["ours"] = -1000.0
+    kept[0]["rivals"]["greedy"] |= {"ahead": -5.0, "half": 1.0}
+    path.write_text(json.dumps(kept))
+    again = feature_study.run_study(path, settings=((0.9, 25, 2),))
+    assert again[0]["ours"] == -1000.0  # not computed anew
+    assert feature_study.behind(again[0])[0] == "greedy"
+    text = feature_study.tables(again)
+    assert "(5.00 ± 1.00)" in text
+    assert "in hindsight, all 4 cells" in text
+
+
+def test_bundled_data_sets_load() -> None:
+    for data in DATASETS:
+        if data.needs != "sklearn":
+            continue
+        table = load(data.name)
+        assert set(np.unique(table.y)) == {0.0, 1.0}
+        assert np.isfinite(table.X).all()
+        assert len(table.features) == table.X.shape[1]
+    with pytest.raises(InputError, match="data set must be one of"):
+        load("nothing")
+
+
+def test_epsilon_is_common_to_all() -> None:
+    X, y = world()
+    low, high = EpsilonRule(None, GOAL, epsilon=0.1), EpsilonRule(None, GOAL, epsilon=0.9)
+    found = replay(X, y, GOAL, {"low": low, "high": high}, seeds=4)
+    assert found["high"].accepted > found["low"].accepted

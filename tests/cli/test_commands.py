@@ -139,7 +139,7 @@ def test_demo(run: Run, tmp_path: Path) -> None:
         (("characteristics", "--cost", "0.8", "--discount", "0.9", "--p", "2"), "p must be a number from 0 to 1"),
         (("plot", "values", "--output", "figure.gif"), "output must be a file name ending in .png, .svg, .pdf"),
         (("plot", "values", "--output", "/nowhere/figure.png"), "output must be in a folder that exists"),
-        (("sovle",), "no command 'sovle'; there are characteristics, demo"),
+        (("sovle",), "no command 'sovle'; there are audit, characteristics, demo"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from engines import Engine
 from sqlalchemy import text
 
+from engines import Engine
 from lenience.service.audit import audit
 from lenience.service.http import service as running
 from lenience.service.http.service import Service

@@ -7,7 +7,9 @@ from importlib import import_module
 from pathlib import Path
 
 names = sorted(
-    path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in ("__init__", "__main__", "measure")
+    path.stem
+    for path in Path(__file__).parent.glob("*.py")
+    if path.stem not in ("__init__", "__main__", "load", "measure")
 )
 wanted = sys.argv[1:] or names
 for name in wanted:

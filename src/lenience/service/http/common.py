@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from litestar import Response
 from litestar.datastructures import State as State
-from litestar.params import Parameter
+from litestar.params import HeaderParameter, Parameter
 
 from lenience.service.command import Answer
 
 IdempotencyKey = Annotated[
     str | None,
-    Parameter(
-        header="Idempotency-Key",
+    HeaderParameter(
+        name="Idempotency-Key",
         min_length=1,
         max_length=200,
         description="The same key and request give the first answer again; the same key and another request, 409",

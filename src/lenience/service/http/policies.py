@@ -17,7 +17,7 @@ from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
 Req = Request[None, str, State]
-VersionNumber = Annotated[int | None, Parameter(query="version", ge=1, le=10**6, description="Which version")]
+VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 
 
 @post("/v1/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])

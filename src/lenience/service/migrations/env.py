@@ -6,6 +6,7 @@ from alembic import context
 
 from lenience.service.schema import metadata
 
-connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
-context.run_migrations()
+if hasattr(context, "config"):  # nothing to do when it is only looked at
+    connection = context.config.attributes["connection"]
+    context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
+    context.run_migrations()

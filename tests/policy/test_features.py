@@ -104,7 +104,7 @@ def test_shares_by_hand() -> None:
     distance = np.array([4.0, 4.0, 1.0, 1.0])
     q, h = shares(like, mean, distance, np.array([0.1, 0.1, 0.1, 0.1]), 4.0, 0.7)
     assert q == pytest.approx((1.0 + 0.5 * math.exp(-0.5 * (8.0 - 4.0))) / 4)
-    assert h == pytest.approx(0.1 / 4)
+    assert h == pytest.approx(2 * 0.1 / 4)
     assert shares(like * 0, mean, distance, like, 4.0, 0.7) == (0.25, 0.0)  # never rarer than one in the reference set
     assert helped(0.0, 1.0, 1.0) == 0.0
     assert own_discount(0.99, 1.0, 0.0) == pytest.approx(0.99)

@@ -174,13 +174,13 @@ def _hindsight(cells: list[Cell]) -> str:
         best = [cell["rivals"][cell["best"][family]] for cell in tuned]
         ahead = sum(1 for b in best if b["ahead"] > b["half"])
         late = sum(1 for b in best if b["ahead"] < -b["half"])
-        gains = [b["ahead"] / cell["known"] for cell, b in zip(tuned, best, strict=True) if cell["known"] > 0.5]
-        lines.append(f"| {family} | {ahead} | {len(best) - ahead - late} | {late} | {float(np.mean(gains)):+.3f} |")
+        gains = [b["ahead"] / cell["known"] for cell, b in zip(tuned, best, strict=True) if cell["known"] > 0.0]
+        lines.append(f"| {family} | {ahead} | {len(best) - ahead - late} | {late} | {float(np.median(gains)):+.3f} |")
     return (
         f"### Rivals at their best in hindsight, all {len(tuned)} cells\n\n"
         "Each rival's best setting of those tried, chosen cell by cell on the runs it is judged by. The last column is "
-        "the mean of our lead over it, as a share of what the model that knows all outcomes earns.\n\n"
-        "| rival | we are ahead | level | behind | mean lead |\n|---|---:|---:|---:|---:|\n"
+        "the median of our lead over it, as a share of what the model that knows all outcomes earns.\n\n"
+        "| rival | we are ahead | level | behind | median lead |\n|---|---:|---:|---:|---:|\n"
         + "\n".join(lines) + "\n"
     )  # fmt: skip
 

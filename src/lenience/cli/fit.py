@@ -57,20 +57,20 @@ def fit(as_json: bool, **options: Any) -> None:
     out = console()
     out.print(past.history.describe() + "\n")
     grid = table()
-    grid.add_column("segment")
-    headings = ["arrivals", "accepted", "labels", "pending", "own rate", "belief"]
-    if starts:
-        headings += ["volume", "to start", "now"]
+    grid.add_column("segment", overflow="fold", min_width=12)
+    headings = ["arrivals", "labels", "own rate", "belief"]
+    headings += ["volume", "to start", "now"] if starts else ["pending"]
     for heading in headings:
-        grid.add_column(heading, justify="right")
+        grid.add_column(heading, justify="right", no_wrap=True)
     for row, shrunk in list(zip(past.history.segments, past.shrinkage, strict=True))[:MOST_SHOWN]:
         belief = shrunk.belief
-        line = [row.segment, f"{row.arrivals:,}", f"{row.accepted:,}", f"{row.labels:,}", f"{row.pending:,}"]
-        line += ["" if row.rate is None else f"{row.rate:.1%}", f"{belief.mean:.1%} of {belief.n:,.4g}"]
+        line = [row.segment, f"{row.arrivals:,}", f"{row.labels:,}"]
+        line += ["" if row.rate is None else f"{row.rate:.1%}", f"{belief.mean:.1%} of {belief.n:,.0f}"]
         if row.segment in starts:
             start = starts[row.segment]
-            needed = "never" if start.needed == float("inf") else f"{start.needed:,.3g}"
-            line += [f"{start.volume:,.3g}", needed, "accept" if start.starts else "reject"]
+            line += [_volume(start.volume), _volume(start.needed), "accept" if start.starts else "reject"]
+        else:
+            line.append(f"{row.pending:,}")
         grid.add_row(*line)
     out.print(grid)
     if len(past.shrinkage) > MOST_SHOWN:
@@ -79,3 +79,7 @@ def fit(as_json: bool, **options: Any) -> None:
         out.print(
             "Volume: the members still to come, each at its discount; below the volume to start, learning does not pay."
         )
+
+
+def _volume(volume: float) -> str:
+    return "never" if volume == float("inf") else f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"

@@ -113,7 +113,7 @@ def table(title: str | None = None) -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def show(bounds: Bounds, digits: int = 6) -> str:

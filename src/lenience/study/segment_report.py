@@ -90,8 +90,8 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     if not shut:
         return text + "<p>None: every segment is worth a first acceptance.</p>"
     text += (
-        f"<p>{len(shut):,} of {len(segments):,} segments are too rare, for what is believed of them, to be worth a "
-        "first acceptance. They are shut out unseen, deserving or not; beliefs that borrow strength, coarser segments "
+        f"<p>{len(shut):,} of {len(segments):,} segments are too rare, for what is believed of them, to be worth an "
+        "acceptance. They are shut out from here on, deserving or not; beliefs that borrow strength, coarser segments "
         "or a floor on exploration would let them in.</p>"
     )
     header = ["group", "segments", "never start"]

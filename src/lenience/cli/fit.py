@@ -57,7 +57,7 @@ def fit(as_json: bool, **options: Any) -> None:
     out = console()
     out.print(past.history.describe() + "\n")
     grid = table()
-    grid.add_column("segment", overflow="fold", min_width=12)
+    grid.add_column("segment", overflow="fold", min_width=10)
     headings = ["arrivals", "labels", "own rate", "belief"]
     headings += ["volume", "to start", "now"] if starts else ["pending"]
     for heading in headings:

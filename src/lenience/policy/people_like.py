@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from lenience.model.gaussian import sigmoid
 from lenience.solver.compiled import compiled
 
-
 FREE = 2.0
 
 

@@ -272,7 +272,7 @@ def test_parameters_and_clones() -> None:
 
 
 class WithoutLabels(FeaturePolicy):
-    """The checks fit to labels of three classes, or to real numbers; outcomes are 0 and 1, and optional: leave them out."""
+    """The checks fit to labels of three classes, or to real numbers; outcomes are 0 and 1, and optional."""
 
     def fit(self, X: Any, y: Any = None) -> WithoutLabels:
         return super().fit(X)

@@ -53,6 +53,15 @@ def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
             absorb(y[i], 1.0, m, v, u, mean, covariance)
 
         found.append(["a label (kernels called from Python)", seconds(best(learn, 7, 2000)), f"{labels:,}"])
+        each = count()
+        for _ in range(labels // ROWS):
+            model.learn(X, y)
+
+        def through(labels: int = labels, each: count[int] = each) -> None:
+            i = next(each) % ROWS
+            model.learn(X[i : i + 1], y[i : i + 1])
+
+        found.append(["BayesianLogistic.learn, one row", seconds(best(through, 7, 1000)), f"{labels:,}"])
     together = best(lambda: learn_rows(z, y, np.ones(ROWS), mean.copy(), covariance.copy()), 7) / ROWS
     found.append(["a label, in a batch of 1,000", seconds(together), "100,000"])
     out = [np.empty(ROWS) for _ in range(4)]

@@ -111,11 +111,11 @@ class FeaturePolicy(SelectivePolicy):
     def _reference(self, rows: NDArray[np.float64]) -> None:
         self.reference_ = np.array(rows)
         self._oldest = 0
-        self._stale = True
+        self._cache: dict[str, NDArray[np.float64]] = {}  # of the reference set, until something is learnt
 
     def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
         super()._learn(rows, outcomes)
-        self._stale = True
+        self._cache.clear()
 
     def _arrived(self, rows: NDArray[np.float64]) -> None:
         if not self.refresh:
@@ -127,7 +127,7 @@ class FeaturePolicy(SelectivePolicy):
             else:
                 self.reference_[self._oldest % size] = row
                 self._oldest += 1
-        self._stale = True
+        self._cache.clear()
 
     def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
         gammas = np.array([self._discount(i) for i in range(len(rows))])
@@ -144,11 +144,11 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         model = self.model_
-        if self._stale:
-            self._design = model.design(self.reference_)
-            self._m, self._v = np.empty(len(self._design)), np.empty(len(self._design))
-            reference_rows(self._design, model.mean_, model.covariance_, self._m, self._v)
-            self._stale = False
+        cache = self._cache
+        if not cache:
+            design = model.design(self.reference_)
+            cache |= {"design": design, "m": np.empty(len(design)), "v": np.empty(len(design))}
+            reference_rows(design, model.mean_, model.covariance_, cache["m"], cache["v"])
         pending = np.zeros((len(self._pending) + len(rows), len(model.mean_)))
         if self._pending:
             pending[: len(self._pending)] = model.design(np.array([row for _, _, row in self._pending]))
@@ -157,9 +157,9 @@ class FeaturePolicy(SelectivePolicy):
             model.design(rows),
             model.mean_,
             model.covariance_,
-            self._design,
-            self._m,
-            self._v,
+            cache["design"],
+            cache["m"],
+            cache["v"],
             pending,
             len(self._pending),
             gammas,

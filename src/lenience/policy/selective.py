@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, real, refusal, whole
+from lenience.errors import InputError, real, refusal
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.estimator import BaseEstimator, plain
 from lenience.model.features import FeatureModel, checked_outcomes
@@ -111,11 +111,12 @@ class SelectivePolicy(BaseEstimator):
         An accepted row whose outcome is not known stays pending.
         """
         rows = self._rows(X)
-        taken = np.asarray(accepted)
-        if taken.shape != (len(rows),) or not np.all((taken == 0) | (taken == 1)):
+        given = np.asarray(accepted)
+        taken = given == 1
+        if given.shape != (len(rows),) or not (taken | (given == 0)).all():
             raise InputError(f"accepted must be true or false for each of the {len(rows)} rows, not {accepted!r}")
-        seen = _outcomes(outcomes, len(rows), which=taken.astype(bool))
-        known = taken.astype(bool) & ~np.isnan(seen)
+        seen = _outcomes(outcomes, len(rows), which=taken)
+        known = ~np.isnan(seen)
         for row in rows[known]:
             self._heard(row)
         if known.any():
@@ -260,9 +261,14 @@ def _dense(rows: Any) -> NDArray[np.float64]:
 
 def _outcomes(y: ArrayLike, rows: int, which: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Outcomes as 0, 1 or NaN; those of rows that were not accepted are NaN whatever is given."""
+    plain = np.asarray(y)
+    if plain.dtype.kind in "bif" and plain.shape == (rows,):
+        numbers = np.where(True if which is None else which, plain, np.nan)
+        if ((numbers == 0.0) | (numbers == 1.0) | np.isnan(numbers)).all():
+            return numbers
     given = np.asarray(y, dtype=object)
     if given.shape != (rows,):
-        raise InputError(f"outcomes must be one for each of the {whole('rows', rows)} rows, not of shape {given.shape}")
+        raise InputError(f"outcomes must be one for each of the {rows} rows, not of shape {given.shape}")
     found = np.full(rows, np.nan)
     for i, value in enumerate(given):
         if value is None or value != value or (which is not None and not which[i]):

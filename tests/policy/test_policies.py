@@ -41,6 +41,8 @@ POLICIES_TRIED: list[Any] = [
     ln.Persistent(0.8, exponent=0.5),
     ln.SemiLogistic(0.8),
     ln.Thompson(0.8),
+    ln.Blind(ln.Greedy(0.8), cost=0.8),
+    ln.Capped(ln.Discounted(0.8, 0.99).solve(ln.Belief(2, 1)), cost=0.8, cap=3),
 ]
 
 
@@ -48,7 +50,7 @@ POLICIES_TRIED: list[Any] = [
 def test_every_policy_passes_the_checklist(policy: Any) -> None:
     done = ln.check_policy(policy)
     assert done[:5] == ["probabilities", "shapes", "no state", "JSON", "repr"]
-    assert "monotone" in done or isinstance(policy, ln.ExposurePolicy)
+    assert "monotone" in done or isinstance(policy, ln.ExposurePolicy | ln.Blind | ln.Capped)
 
 
 def test_every_registered_policy_is_tried() -> None:

@@ -6,13 +6,13 @@ accepts where such a policy does, but only while fewer than a fixed number are p
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import real, whole
+from lenience.errors import InputError, real, whole
 from lenience.policy.protocol import Policy
 
 UNKNOWN = -1  # a ``steady_limit`` that is not promised
@@ -34,7 +34,7 @@ class PendingPolicy(Protocol):
         """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
 
 
-class Blind(msgspec.Struct, frozen=True):
+class Blind(msgspec.Struct, frozen=True, tag="blind", tag_field="type"):
     """Accept as ``policy`` says, whatever is pending; ``cost`` tells where it always accepts (p̂ ≥ c).
 
     >>> from lenience.policy.greedy import Greedy
@@ -66,8 +66,22 @@ class Blind(msgspec.Struct, frozen=True):
         """A rate at or below which nobody is accepted at belief size n."""
         return self.policy.stop_floor(n)
 
+    @property
+    def stop_ceiling(self) -> float:
+        """The rate above which the policy never stops for good: waiting for a label is no stop."""
+        return self.policy.stop_ceiling
 
-class Capped(msgspec.Struct, frozen=True):
+    def to_json(self) -> str:
+        """The policy as JSON text, with the one inside it; :func:`lenience.policy_from_json` reads it."""
+        return _to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Blind:
+        """The policy that :meth:`to_json` wrote."""
+        return cls(**_from_json(text))
+
+
+class Capped(msgspec.Struct, frozen=True, tag="capped", tag_field="type"):
     """Accept as ``policy`` says, but only while fewer than ``cap`` are pending.
 
     Where p̂ ≥ ``cost`` the cap does not hold, unless ``everywhere``. ``cap=1, everywhere=True`` waits for every label
@@ -110,3 +124,35 @@ class Capped(msgspec.Struct, frozen=True):
     def stop_floor(self, n: float) -> float:
         """A rate at or below which nobody is accepted at belief size n."""
         return self.policy.stop_floor(n)
+
+    @property
+    def stop_ceiling(self) -> float:
+        """The rate above which the policy never stops for good: waiting for a label is no stop."""
+        return self.policy.stop_ceiling
+
+    def to_json(self) -> str:
+        """The policy as JSON text, with the one inside it; :func:`lenience.policy_from_json` reads it."""
+        return _to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Capped:
+        """The policy that :meth:`to_json` wrote."""
+        return cls(**_from_json(text))
+
+
+def _to_json(policy: Blind | Capped) -> str:
+    fields: dict[str, object] = {"type": str(type(policy).__struct_config__.tag)}
+    fields |= {name: getattr(policy, name) for name in type(policy).__struct_fields__}
+    fields["policy"] = msgspec.Raw(policy.policy.to_json().encode())
+    return msgspec.json.encode(fields).decode()
+
+
+def _from_json(text: str | bytes) -> dict[str, Any]:
+    from lenience.policy.registry import policy_from_json
+
+    fields: dict[str, Any] = msgspec.json.decode(text)
+    if not isinstance(fields.get("policy"), dict):
+        raise InputError("policy must be the JSON of the policy inside")
+    inner = policy_from_json(msgspec.json.encode(fields.pop("policy")))
+    fields.pop("type", None)
+    return {"policy": inner, **fields}

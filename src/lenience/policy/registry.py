@@ -19,6 +19,8 @@ from lenience.policy.protocol import Policy
 # Each policy's tag, module and class; a new policy is added here.
 POLICIES: Mapping[str, tuple[str, str]] = {
     "bayes_ucb": ("bayes_ucb", "BayesUCB"),
+    "blind": ("pending", "Blind"),
+    "capped": ("pending", "Capped"),
     "constant": ("constant", "Constant"),
     "decaying_epsilon": ("decaying_epsilon", "DecayingEpsilon"),
     "epsilon_greedy": ("epsilon_greedy", "EpsilonGreedy"),
@@ -40,7 +42,7 @@ def policy_names() -> list[str]:
     """The names that :func:`policy_named` knows.
 
     >>> policy_names()[:4]
-    ['always-accept', 'bayes-ucb', 'constant', 'decaying-epsilon']
+    ['always-accept', 'bayes-ucb', 'blind', 'capped']
     """
     return sorted([*(tag.replace("_", "-") for tag in POLICIES), "always-accept", "finite-horizon"])
 

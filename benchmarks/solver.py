@@ -81,7 +81,7 @@ def main() -> None:
     """Print the measurements."""
     problem = ln.Discounted(0.8, 0.99)
     rows = []
-    for last, number in ((1000, 20), (10_000, 1)):
+    for last, number in ((1000, 100), (10_000, 3)):
         base = best(lambda last=last: plain(0.8, 0.99, last), number=number)  # type: ignore[misc]
         ways = [
             ("plain triangle, Numba, one-sided", base),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -256,6 +257,11 @@ def test_sizes_that_are_no_numbers_of_their_own_are_refused() -> None:
             Discounted(0.8, 0.9).solve(Belief(n, n / 2))
 
 
+def test_the_index_without_a_future_holds_the_exact_rate() -> None:
+    index = gittins_index(Belief(3, 1), 0.0)
+    assert Fraction(index.lower) < Fraction(1, 3) < Fraction(index.upper)
+
+
 def test_ties_at_discount_zero_are_exact() -> None:
     # 0.75 is a binary fraction, so 3 of 4 is exactly at the cost: not above it, hence rejected.
     policy = Discounted(0.75, 0.0).solve(Belief(2, 1), rows=30)
@@ -269,8 +275,6 @@ def test_ties_at_discount_zero_are_exact() -> None:
 
 @given(costs, st.floats(0.01, 1e6), st.floats(0, 1), st.integers(0, 10**6))
 def test_distance_to_the_strike_is_exact_to_rounding(cost: float, n: float, share: float, k: int) -> None:
-    from fractions import Fraction
-
     s = share * n
     j = int(share * k)
     exact = Fraction(cost) * (Fraction(n) + k) - (Fraction(s) + j)

@@ -38,8 +38,8 @@ class Pains(NamedTuple):
     effort: Effort
 
 
-QUICK = Pains(5_000, 1_000, Effort(ROWS, 1e-6, 1e-3, 0.1))
-PATIENT = Pains(200_000, 1e9, Effort(ROWS, 1e-6, 1e-4, 3.0))
+QUICK = Pains(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1))
+PATIENT = Pains(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0))
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -97,12 +97,15 @@ def answer(asked: Asked, pains: Pains = QUICK) -> Answer:
     found = _foresee(first, asked.prior, pains.effort)
     words = []
     if asked.weeks > 0:
-        words.append("as if outcomes came at once: late ones make acceptances wait, and are worth a little less")
+        words.append("as if outcomes came at once: late ones make acceptances wait, and are worth less")
     if volume < asked.volume:
-        words.append(f"for {volume:,.0f} applicants that count: with more one is a little more lenient still")
+        words.append(f"for {volume:,.0f} applicants that count: with more one is more lenient still")
     if not words:
         return Answer(found)
-    return Answer(found, f"Shown {' and '.join(words)}.", more=pains is not PATIENT)
+    said = f"Shown {' and '.join(words)}."
+    if pains is PATIENT:
+        return Answer(found, f"{said} To solve it in full would take too long here.")
+    return Answer(found, said, more=True)
 
 
 @lru_cache(maxsize=512)

@@ -28,7 +28,7 @@
       location.assign(address);
     });
 
-    // A slider and the field beside it say the same; one with data-log moves by ratios.
+    // A slider and the field beside it say the same, before htmx reads them; one with data-log moves by ratios.
     document.addEventListener("input", (event) => {
       const pair = event.target.closest("[data-pair]");
       if (!pair) return;
@@ -37,6 +37,12 @@
       if (event.target === slider) field.value = log ? Number((10 ** slider.value).toPrecision(3)) : slider.value;
       else if (field.value > 0 || !log) slider.value = log ? Math.log10(field.value) : field.value;
       slider.setAttribute("aria-valuetext", field.value);
+    }, true);
+
+    // What an answer says is said aloud from a place that stays.
+    document.body.addEventListener("htmx:afterSettle", () => {
+      const live = document.getElementById("live"), said = document.querySelector("[data-say]")?.textContent;
+      if (live && said && live.textContent !== said) live.textContent = said;
     });
 
     const trouble = document.getElementById("trouble");

@@ -41,6 +41,7 @@ class Effort(NamedTuple):
     tolerance: float = 1e-9  # of values
     late_tolerance: float = 1e-6  # of the value of late labels, relative
     seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
+    limit: bool = True  # whether to find the limit of leniency, from which thresholds without a curve are shown
 
 
 STORED = Effort()
@@ -250,7 +251,7 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
         first=int(policy.accept_from[0]),
         rises=b64encode(np.packbits(rises.astype(np.uint8)).tobytes()).decode(),
         curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
-        leniency=_leniency(problem) if isinstance(problem, Discounted) else 0.0,
+        leniency=_leniency(problem) if isinstance(problem, Discounted) and effort.limit else 0.0,
     )
     return msgspec.json.encode(body).decode()
 

@@ -22,7 +22,7 @@ from lenience.web.page import page, part
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
 from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, read_standing
-from lenience.web.windows import Stretch, span, stretches, width_for
+from lenience.web.windows import Stretch, first_id, span, stretches, width_for
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
@@ -175,7 +175,7 @@ def read_fairness(connection: Connection, standing: PolicyStanding) -> Fairness:
     members: dict[str, list[SegmentStanding]] = {}
     for one in standing.segments:
         members.setdefault(one.group or one.name, []).append(one)
-    groups = [_group(connection, name, mine, found) for name, mine in members.items()]
+    groups = [_group(connection, name, mine, found, width) for name, mine in members.items()]
     most = sorted(groups, key=lambda group: group.all.arrivals, reverse=True)[:DRAWN]
     series = [_series(group, found, width) for group in groups if group in most and group.all.arrivals]
     return Fairness(standing, disparities(groups), series, width)
@@ -203,24 +203,33 @@ def _beside(group: Group, best: Group) -> Group:
     return msgspec.structs.replace(group, disparity=found)
 
 
-def _group(connection: Connection, name: str, segments: list[SegmentStanding], found: list[Stretch]) -> Group:
+def _group(
+    connection: Connection, name: str, segments: list[SegmentStanding], found: list[Stretch], width: int
+) -> Group:
     chains = {one.chain for one in segments}
     mine = [one for one in found if one.chain in chains]
     everyone = Tally(sum(one.accepted for one in mine), sum(one.arrivals for one in mine))
-    early = _first(connection, sorted(chains), everyone.arrivals // 2)
+    early = _first(connection, mine, everyone.arrivals // 2, width)
     late = Tally(everyone.accepted - early.accepted, everyone.arrivals - early.arrivals)
     return Group(name, segments, everyone, early, late)
 
 
-def _first(connection: Connection, chains: list[int], count: int) -> Tally:
-    """The first so many decisions of some chains; an id begins with its time."""
-    if count == 0:
-        return Tally()
-    table = schema.decision
-    mine = table.c.chain_id.in_(chains)
-    middle = select(table.c.id).where(mine).order_by(table.c.id).offset(count).limit(1).scalar_subquery()
-    accepted = connection.execute(select(func.sum(table.c.accepted)).where(mine, table.c.id < middle)).scalar_one()
-    return Tally(int(accepted or 0), count)
+def _first(connection: Connection, mine: list[Stretch], count: int, width: int) -> Tally:
+    """The first so many decisions: whole stretches of time, and of the next as many as are missing."""
+    seen = accepted = 0
+    for start in sorted({one.start for one in mine}):
+        here = [one for one in mine if one.start == start]
+        came = sum(one.arrivals for one in here)
+        if seen + came > count:
+            table = schema.decision
+            within = table.c.id.between(first_id(start), first_id(start + width)) & table.c.chain_id.in_(
+                [one.chain for one in here]
+            )
+            some = select(table.c.accepted).where(within).order_by(table.c.id).limit(count - seen).subquery()
+            return Tally(accepted + int(connection.execute(select(func.sum(some.c.accepted))).scalar() or 0), count)
+        seen += came
+        accepted += sum(one.accepted for one in here)
+    return Tally(accepted, seen)
 
 
 def _series(group: Group, found: list[Stretch], width: int) -> Series:

@@ -38,8 +38,8 @@ class Pains(NamedTuple):
     effort: Effort
 
 
-QUICK = Pains(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1))
-PATIENT = Pains(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0))
+QUICK = Pains(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1, limit=False))
+PATIENT = Pains(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0, limit=False))
 
 
 class Outlook(msgspec.Struct, frozen=True):

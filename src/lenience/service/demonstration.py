@@ -133,10 +133,10 @@ class Awaited:
         return found
 
 
-def play_the_past(database: str, portfolio: Portfolio, until: int | None = None) -> Awaited:
-    """Make the policies and play three months of applicants into an empty database; the labels still awaited."""
-    end = now() if until is None else until
-    time = end - DAYS * DAY
+def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS) -> Awaited:
+    """Make the policies and play so many days of applicants into an empty database; the labels still awaited."""
+    end = now()
+    time = end - days * DAY
     store = Store(database, serving=True)
     store.upgrade()
     writer = Writer(store, Registry(), clock=lambda: time)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from serving import Served
+from serving import Served, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+    from serving import Postgres
 
 pytest.importorskip("playwright")
 from browsing import DESK, PHONE, Visit, visiting
@@ -160,6 +162,36 @@ def test_with_keys_one_signs_in_and_sees_what_the_role_allows(browser: Browser, 
         page.wait_for_url(empty.url + "/")
         visit.open("/policies/cards")
         assert page.locator("text=Decide one by hand").count() == 1
+
+
+def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
+    from lenience.service.demonstration import Portfolio, play_the_past
+
+    database = postgres.emptied()
+    play_the_past(database, Portfolio(), days=3)
+    with serving(database) as service, visiting(browser, service.url) as visit:
+        for path in PAGES:
+            visit.open(path).wait_for_load_state("networkidle")
+        page = visit.open("/policies/cards")
+        page.select_option("select[name=segment]", "white 80–100")
+        page.click("button:has-text('Decide')")
+        page.wait_for_url(re.compile("/decisions/[0-9a-f-]{36}"))
+        page.click("button:has-text('It failed')")
+        page.wait_for_selector("text=The outcome is recorded")
+        visit.open("/")
+        page.click("button:has-text('Replay the log now')")
+        page.wait_for_selector("text=all holds", timeout=30_000)
+
+
+def test_a_page_weighs_less_than_a_megabyte(browser: Browser, portfolio: Served) -> None:
+    with visiting(browser, portfolio.url) as visit:
+        for path in PAGES:
+            visit.open(path).wait_for_load_state("networkidle")
+            weight = visit.page.evaluate(
+                """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+                    .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+            )
+            assert 50_000 < weight < 1_000_000, path
 
 
 def test_trouble_is_told_when_the_service_is_gone(browser: Browser, empty: Served) -> None:

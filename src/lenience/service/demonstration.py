@@ -133,8 +133,11 @@ class Awaited:
         return found
 
 
-def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS) -> Awaited:
-    """Make the policies and play so many days of applicants into an empty database; the labels still awaited."""
+def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS, times: float = 1.0) -> Awaited:
+    """Make the policies and play so many days of applicants into an empty database; the labels still awaited.
+
+    ``times`` is how many times as many come as usual.
+    """
     end = now()
     time = end - days * DAY
     store = Store(database, serving=True)
@@ -151,7 +154,7 @@ def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS) -> Awai
         while time + step <= end:
             time += step
             for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY)):
-                segments = portfolio.applicants(policy, int(portfolio.chance.poisson(rate / STEPS_A_DAY)))
+                segments = portfolio.applicants(policy, int(portfolio.chance.poisson(times * rate / STEPS_A_DAY)))
                 if segments:
                     asked = [DecisionRequest(segment) for segment in segments]
                     answer = msgspec.json.decode(writer.call(Decide(who, policy, asked, False)).body)

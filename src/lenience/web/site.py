@@ -18,6 +18,7 @@ from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
 from lenience.web.prospects import Prospects
 from lenience.web.session import COOKIE, SignInNeeded, checked_form, cookie_of, sign_in, visited
+from lenience.web.windows import Then
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
@@ -85,7 +86,7 @@ def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
             },
         ),
     )
-    return pages, {"prospects": Prospects(), "audits": Audits(database)}
+    return pages, {"prospects": Prospects(), "past": Then(), "audits": Audits(database)}
 
 
 def on_error(request: Req, error: Exception) -> Response[bytes]:

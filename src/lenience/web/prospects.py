@@ -24,7 +24,7 @@ ROWS = 2_000  # acceptances over which a shut-out is followed; later ones are ra
 KEPT = 20_000
 Key = tuple[str, float, int, int, int]
 Found = TypeVar("Found")
-SECONDS = 4.0  # spent on the values of one policy's segments
+SECONDS = 2.0  # spent on one policy's segments
 
 
 class Prospect(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Prospects:
         self._lock = Lock()
 
     def of(self, segments: Sequence[SegmentStanding], seconds: float = SECONDS) -> dict[str, Prospect]:
-        """The prospects of segments; when the time is over the rest are without a value."""
+        """The prospects of segments; those that the time is not enough for are missing, and come when asked again."""
         until = time.monotonic() + seconds
         found = {}
         for one in segments:
@@ -56,10 +56,10 @@ class Prospects:
             with self._lock:
                 known = self._kept.get(key)
             if known is None:
-                valued = time.monotonic() < until
-                known = self._prospect(one, valued)
-                if valued:
-                    self._keep(self._kept, key, known)
+                if time.monotonic() > until:
+                    continue
+                known = self._prospect(one)
+                self._keep(self._kept, key, known)
             found[one.name] = known
         return found
 
@@ -67,9 +67,9 @@ class Prospects:
         """Of each segment the probability alone of being shut out although deserving: much quicker than a value."""
         return {one.name: self._shut_out(one) for one in segments}
 
-    def _prospect(self, segment: SegmentStanding, valued: bool) -> Prospect:
+    def _prospect(self, segment: SegmentStanding) -> Prospect:
         table, counts = segment.rule.table, segment.counts
-        value = table.value(counts.successes, counts.failures, counts.pending)[0] if valued else None
+        value = table.value(counts.successes, counts.failures, counts.pending)[0]
         return Prospect(value, self._shut_out(segment), isinstance(table, ExposureTable))
 
     def _shut_out(self, segment: SegmentStanding) -> float:

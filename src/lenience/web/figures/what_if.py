@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from lenience.policy.words import amount, percent
 from lenience.service.tables import SolvedTable
-from lenience.web.figures.boundary import Boundary, leniency
+from lenience.web.figures.boundary import Boundary, leniency, limit_words
 from lenience.web.figures.svg import Canvas, log_ticks, percent_ticks
 from lenience.web.standing import SegmentStanding
 
@@ -67,12 +67,6 @@ def _drawn(
         "note even",
         "end",
     )
-    inside = canvas.x(mine.sizes[0]) + 12
-    written = canvas.height - canvas.bottom - 10
-    canvas.text(inside, written, "reject for good", "note stop")
-    for limit, line in mine.limits:
-        height = canvas.y(line[0][1]) - 5
-        if height < written - 14 and height > canvas.y(cost) + 14:
-            canvas.text(inside, height, f"{limit:,} may be pending", "note lenient")
-            written = height
+    canvas.text(canvas.x(mine.sizes[0]) + 10, canvas.height - canvas.bottom - 10, "reject for good", "note stop")
+    limit_words(canvas, mine)
     return canvas.drawn("The boundary", words, "narrow" if narrow else "wide")

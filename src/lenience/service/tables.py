@@ -30,6 +30,7 @@ from lenience.service import limits
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
+DELAYED_TOLERANCE = 1e-6  # of the value at the prior, where labels come late
 VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
 
@@ -217,15 +218,23 @@ class ExposureTable:
 SolvedTable: TypeAlias = StoppingTable | ExposureTable
 
 
-def solve(segment: SegmentProblem) -> str:
-    """Solve a segment's problem and write its table as text; the same problem gives the same text."""
+def solve(
+    segment: SegmentProblem,
+    rows: int | None = None,
+    tolerance: float = DELAYED_TOLERANCE,
+    seconds: float = limits.SOLVE_SECONDS,
+) -> str:
+    """Solve a segment's problem and write its table as text; the same problem gives the same text.
+
+    ``rows`` are the outcomes up to which decisions are looked up; ``tolerance`` and ``seconds`` are of late labels.
+    """
     problem = segment.problem
     if isinstance(problem, DelayedSpec):
-        return _solve_delayed(problem, segment.prior)
+        return _solve_delayed(problem, segment.prior, rows, tolerance, seconds)
     if isinstance(problem, FiniteHorizon):
         policy = problem.solve(segment.prior)
     else:
-        policy = problem.solve(segment.prior, rows=ROWS)
+        policy = problem.solve(segment.prior, rows=rows or ROWS)
     import numpy as np
 
     rises = np.diff(policy.accept_from)
@@ -249,11 +258,11 @@ def load(text: str) -> SolvedTable:
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
-def _solve_delayed(problem: DelayedSpec, prior: Belief) -> str:
+def _solve_delayed(problem: DelayedSpec, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
     from lenience.objective.delayed import Delayed
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
-    policy = objective.solve(prior, seconds=limits.SOLVE_SECONDS)
+    policy = objective.solve(prior, rows, tolerance, seconds=seconds)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
 
 

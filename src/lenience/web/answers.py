@@ -27,8 +27,8 @@ class Refused(InputError):  # noqa: N818  (it says where, too)
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The answers of all steps; those not given are empty. ``…_means`` say of each value ``yes:``, ``no:`` or
-    ``none:``."""
+    """The answers of all steps; those not given are empty. ``…_means`` say of each value ``yes:``, ``no:``,
+    ``none:`` (not yet) or ``bad:``."""
 
     file: str = ""
     segment: tuple[str, ...] = ()

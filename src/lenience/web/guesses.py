@@ -38,6 +38,7 @@ NO: dict[Kind, tuple[str, ...]] = {
     "outcome": ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost"),
 }
 TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud")  # columns in which 1 is the bad end
+AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", "nan", "na", "n/a", "null", "none", "")
 PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n")
 
 
@@ -71,12 +72,14 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
 
 
 def guess_meaning(kind: Kind, column: str, value: str) -> str:
-    """Whether a value probably means yes, no, or nothing yet.
+    """Whether a value probably means yes, no, nothing yet ("none"), or nothing at all ("bad").
 
     >>> guess_meaning("outcome", "repaid", "1"), guess_meaning("outcome", "defaulted", "1")
     ('yes', 'no')
     >>> guess_meaning("outcome", "status", "Charged Off"), guess_meaning("outcome", "status", "Current")
     ('no', 'none')
+    >>> guess_meaning("outcome", "status", "??"), guess_meaning("accepted", "decision", "withdrawn")
+    ('bad', 'bad')
     """
     word = re.sub(r"[\s_-]+", " ", value.strip().lower())
     turned = kind == "outcome" and any(part in column.lower() for part in TURNED) and word in PLAIN
@@ -84,4 +87,4 @@ def guess_meaning(kind: Kind, column: str, value: str) -> str:
         return "no" if turned else "yes"
     if word in NO[kind]:
         return "yes" if turned else "no"
-    return "none"
+    return "none" if kind == "outcome" and word in AWAITED else "bad"

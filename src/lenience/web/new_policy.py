@@ -54,6 +54,10 @@ UPLOAD = 64 * 1024 * 1024
 ADMIN = {"role": "admin"}
 STEPS = ("start", "columns", "beliefs", "objective", "check")
 TITLES = dict(zip(STEPS, ("From what", "Columns", "Beliefs", "Objective", "What would have happened"), strict=True))
+MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a bad row
+    "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
+    "outcome": {"yes": "success", "no": "failure", "none": "not known yet", "bad": "none of these"},
+}
 SHOWN = 100  # segments of which a page shows the rows, the largest
 MISSING = "a history is read with Ibis and DuckDB, which are not installed: pip install 'lenience[history]'"
 
@@ -172,7 +176,10 @@ async def create(request: Req) -> Response[bytes]:
         specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
     except Refused as error:
         return await _again(request, answers, error)
-    solved = await service.solve(lambda: solve_version(specification))
+    try:
+        solved = await service.solve(lambda: solve_version(specification))
+    except BadRequest as error:  # it would take too long
+        return await _again(request, answers, Refused("objective", "", f"The policy cannot be solved: {error}"))
     visitor = visitor_of(request)
     assert visitor is not None
     who = sender(visitor.actor, None, "", None)
@@ -277,15 +284,14 @@ def _columns(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
 def _meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
     """The values of a column and what each means: as answered, or guessed."""
     column = answers.accepted if kind == "accepted" else answers.outcome
-    words = ("accepted", "rejected", "not used") if kind == "accepted" else ("success", "failure", "not known yet")
-    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "words": words}
+    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "words": MEANINGS[kind]}
     if not column:
         return found
     try:
         there = past_file.values(path, column)
     except InputError as error:
         return found | {"trouble": _sentence(f"{error}.")}
-    said = {value: meaning for meaning in ("yes", "no", "none") for value in answers.meaning(kind, meaning)}
+    said = {value: meaning for meaning in MEANINGS[kind] for value in answers.meaning(kind, meaning)}
     rows = [
         (value, count, said.get(value) or guess_meaning("accepted" if kind == "accepted" else "outcome", column, value))
         for value, count in there
@@ -389,6 +395,7 @@ def _replayed(path: Path, answers: Answers) -> dict[str, Any]:
         "rows": rows[:SHOWN],
         "more": len(rows) - SHOWN,
         "scale": scale,
+        "digits": 0 if money else 1,
         "unit": "in the money of your gain and loss" if money else "in units of one acceptance",
         "pictures": [course_picture(found.course, scale), course_picture(found.course, scale, narrow=True)],
         "rejected": sum(row.arrivals - row.accepted for row in history.segments),

@@ -7,6 +7,7 @@ a value a person sees on the page is the value that is compared. Counting is lef
 from __future__ import annotations
 
 import codecs
+import csv
 import datetime as dt
 import re
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from lenience.service import limits
 MOST_COLUMNS = 300
 MOST_VALUES = 20  # that an outcome or a decision may have
 SAMPLE = 1_000
+SEPARATORS = (",", ";", "\t", "|")
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 
 
@@ -93,13 +95,8 @@ def take_in(source: Path, target: Path) -> None:
         _check_text(source, start)
     with _engine() as engine:
         try:
-            if parquet:
-                table = "read_parquet($path)"
-            else:
-                _check_heading(engine, source)
-                table = "read_csv($path, all_varchar = true, header = true)"
-            # The path is one of ours, without a quote in it.
-            query = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {table.replace('$path', _text(str(source)))}"
+            table = f"read_parquet({_text(str(source))})" if parquet else _csv(source)
+            query = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {table}"
             engine.execute(f"COPY ({query}) TO {_text(str(target))} (FORMAT parquet)")
             rows, columns = engine.execute(f"SELECT count(*) FROM {_kept(target)}").fetchone()[0], _names(target)
         except duckdb.Error as error:
@@ -279,9 +276,13 @@ def _check_text(source: Path, start: bytes) -> None:
         raise InputError("the file is empty")
 
 
-def _check_heading(engine: Any, source: Path) -> None:
-    heading = f"SELECT * FROM read_csv({_text(str(source))}, all_varchar = true, header = false) LIMIT 1"
-    names = [(name or "").strip() for name in engine.execute(heading).fetchone() or ()]
+def _csv(source: Path) -> str:
+    """How to read a CSV: separated as its first line is, every column as text."""
+    with source.open(encoding="utf-8-sig", newline="") as file:
+        lines = [line for _, line in zip(range(20), file, strict=False)]  # a quoted name may run over several
+    headings = {mark: next(csv.reader(lines, delimiter=mark), []) for mark in SEPARATORS}
+    mark = max(headings, key=lambda one: len(headings[one]))
+    names = [name.strip() for name in headings[mark]]
     if len(names) < 2:
         raise InputError(
             "the file has only one column: a CSV has a heading and at least a column for the segment and one for the "
@@ -292,6 +293,9 @@ def _check_heading(engine: Any, source: Path) -> None:
     twice = next((name for name in names if sum(other.lower() == name.lower() for other in names) > 1), None)
     if twice is not None:
         raise InputError(f"the names of columns must differ, and {twice!r} is there twice")
+    listed = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    how = f"delim = {_text(mark)}, quote = '\"', escape = '\"', header = true, auto_detect = false"
+    return f"read_csv({_text(str(source))}, {how}, columns = {{{listed}}}, max_line_size = {1 << 24})"
 
 
 def _said(error: str, parquet: bool) -> str:
@@ -301,7 +305,8 @@ def _said(error: str, parquet: bool) -> str:
     line = re.search(r"(?:CSV Error on Line|Line): ?(\d+)", error)
     amount = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", error)
     where = f" at line {int(line[1]):,}" if line else ""
-    what = f", which has {amount[2]} values where the heading has {amount[1]}" if amount else ""
+    more = amount is not None and int(amount[2]) > int(amount[1])
+    what = f", which has {'more' if more else 'fewer'} values than the heading's {amount[1]}" if amount else ""
     return f"the file cannot be read as CSV{where}{what}"
 
 

@@ -265,6 +265,7 @@ def read_specification(answers: Answers, segments: Segments) -> PolicySpecificat
 
 def starting(segments: Segments, objective: Objective, seconds: float = SECONDS) -> list[Start]:
     """Which segments would start, the largest first; volumes are told to a hundredth while there is time."""
+    starting_volume(UNIFORM, objective.cost, COARSE, MOST_VOLUME)  # what is compiled first does not count
     until = time.monotonic() + seconds
     found = []
     for row in sorted(segments.rows, key=lambda row: -segments.shares[row.cell]):
@@ -311,7 +312,7 @@ def selected(past: Past) -> str:
     )
     if none:
         text += (
-            f" {none:,} of {len(rows):,} segments {'has' if none == 1 else 'have'} no outcome at all: for them a "
-            "shared or a curve model says what to expect, their own record cannot."
+            f" {none:,} of {len(rows):,} segments {'has' if none == 1 else 'have'} no outcome at all: what to "
+            "expect there a shared or a curve model says, their own record cannot."
         )
     return text

@@ -25,7 +25,7 @@ def course_picture(course: Course, scale: float = 1.0, *, narrow: bool = False) 
     canvas.horizontal_axis([(tick, f"{tick:,.6g}") for tick in ticks], "applicants with a known outcome, in order")
     canvas.rule(0, "even")
     _, was, would = course[-1]
-    canvas.line([(at, scale * value) for at, value, _ in course], "other past", "As it was")
+    canvas.line([(at, scale * value) for at, value, _ in course], "past", "As it was")
     canvas.line([(at, scale * value) for at, _, value in course], "way chosen", "The new policy")
     canvas.dot((last, scale * was), "other", "As it was")
     canvas.dot((last, scale * would), "chosen accept", "The new policy", 5)

@@ -19,6 +19,14 @@
       if (asked && !confirm(asked.dataset.confirm)) event.preventDefault();
     });
 
+    // What takes a while says so, and is not sent twice.
+    document.addEventListener("submit", (event) => {
+      if (!event.target.matches("form[data-slow]")) return;
+      if (event.target.dataset.sent) event.preventDefault();
+      event.target.dataset.sent = "yes";
+      event.submitter?.setAttribute("aria-busy", "true");
+    });
+
     // A click on a way in the picture chooses its segment.
     document.addEventListener("click", (event) => {
       const way = event.target.closest("path[data-segment]");

@@ -320,7 +320,7 @@ def test_a_hundred_thousand_rows_of_parquet(browser: Browser) -> None:
     rows = 100_000
     rng = np.random.default_rng(5)
     accepted = rng.random(rows) < 0.7
-    outcome = np.where(accepted, rng.random(rows) < 0.8, None)
+    outcome = [bool(good) if taken else None for taken, good in zip(accepted, rng.random(rows) < 0.8, strict=True)]
     region = rng.choice(["a", "b", "c"], rows)
     score = rng.normal(600, 50, rows)
     score[::100] = np.nan
@@ -366,7 +366,7 @@ def test_without_history(browser: Browser, served: Served) -> None:
 @pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
 def test_without_the_extra_the_page_says_which_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past_file, "ready", lambda: False)
-    with TestClient(create_app(sqlite_file(tmp_path)), base_url="http://127.0.0.1") as client:  # type: ignore[arg-type]
+    with TestClient(create_app(sqlite_file(tmp_path)), base_url="http://127.0.0.1") as client:
         shown = client.get("/new").text
     assert "lenience[history]" in html.unescape(shown)
     assert "/new/segments" in shown

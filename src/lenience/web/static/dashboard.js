@@ -27,6 +27,13 @@
       event.submitter?.setAttribute("aria-busy", "true");
     });
 
+    // A step of a form is left with its answers in its address, so that the way back finds them.
+    document.addEventListener("submit", (event) => {
+      if (!event.target.matches("form[data-step]")) return;
+      const answers = new URLSearchParams(new FormData(event.target));
+      history.replaceState(history.state, "", `${event.target.dataset.step}?${answers}`);
+    });
+
     // A click on a way in the picture chooses its segment.
     document.addEventListener("click", (event) => {
       const way = event.target.closest("path[data-segment]");

@@ -230,7 +230,7 @@ def test_a_bad_file_is_refused_in_one_sentence(browser: Browser, content: bytes,
         ({"cost": ""}, "The break-even success rate in per cent is missing"),
         ({"known": "money", "gain": "0", "loss": "5"}, "The gain of a success must be a number above 0"),
         ({"discount": "1"}, "The discount must be a number from 0 to below 1"),
-        ({"future": "yearly", "arrivals": "-1", "rate": "10"}, "Applicants a year must be"),
+        ({"future": "yearly", "arrivals": "-1", "rate": "10"}, "The number of applicants a year must be"),
         ({"delay": "90"}, "need applicants and a discount rate a year"),
         ({"floor": "100"}, "The exploration floor in per cent must be"),
         ({"cap": "1.5"}, "must be a whole number"),
@@ -334,6 +334,16 @@ def test_a_hundred_thousand_rows_of_parquet(browser: Browser) -> None:
     assert "100,000" in shown.text
     assert f"{int(accepted.sum()):,}" in shown.text
     assert f"The {int(accepted.sum()):,} past applicants" in browser.http.get("/new/past", params=answers).text
+
+
+def test_a_small_file_with_very_many_rows_is_refused(browser: Browser) -> None:
+    sink = io.BytesIO()
+    flags = pa.array(np.ones(3_000_001, dtype=bool))
+    pq.write_table(pa.table({"accepted": flags, "repaid": flags, "region": flags}), sink)
+    assert len(sink.getvalue()) < 1 << 20
+    answer = browser.upload(sink.getvalue())
+    assert answer.status_code == 400
+    assert "3,000,001 rows and 3 columns" in _alert(answer)
 
 
 def test_without_history(browser: Browser, served: Served) -> None:

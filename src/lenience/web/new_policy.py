@@ -144,7 +144,7 @@ async def would_start(request: Req) -> Response[bytes]:
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    return part(request, "starting.html", **await service.ask(lambda: _starting(path, answers)))
+    return part(request, "starting.html", error=None, **await service.ask(lambda: _starting(path, answers)))
 
 
 @get("/new/check", include_in_schema=False, opt=ADMIN)

@@ -21,7 +21,7 @@ from lenience.errors import InputError
 from lenience.history import History, fit_history
 from lenience.service import limits
 
-MOST_COLUMNS = 300
+MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
 MOST_VALUES = 20  # that an outcome or a decision may have
 SAMPLE = 1_000
 SEPARATORS = (",", ";", "\t", "|")
@@ -95,16 +95,15 @@ def take_in(source: Path, target: Path) -> None:
         _check_text(source, start)
     with _engine() as engine:
         try:
-            table = f"read_parquet({_text(str(source))})" if parquet else _csv(source)
+            table = _parquet(engine, source) if parquet else _csv(source)
             query = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {table}"
             engine.execute(f"COPY ({query}) TO {_text(str(target))} (FORMAT parquet)")
-            rows, columns = engine.execute(f"SELECT count(*) FROM {_kept(target)}").fetchone()[0], _names(target)
+            rows = engine.execute(f"SELECT count(*) FROM {_kept(target)}").fetchone()[0]
         except duckdb.Error as error:
             raise InputError(_said(str(error), parquet)) from None
     if rows == 0:
         raise InputError("the file has a heading and no rows below it")
-    if len(columns) > MOST_COLUMNS:
-        raise InputError(f"the file has {len(columns):,} columns, and at most {MOST_COLUMNS} are allowed")
+    _check_size(rows, len(_names(target)))
 
 
 def columns(path: Path) -> list[Column]:
@@ -276,6 +275,21 @@ def _check_text(source: Path, start: bytes) -> None:
         raise InputError("the file is empty")
 
 
+def _check_size(rows: int, columns: int) -> None:
+    if rows > MOST_ROWS or columns > MOST_COLUMNS:
+        raise InputError(
+            f"the file has {rows:,} rows and {columns:,} columns, and {MOST_ROWS:,} and {MOST_COLUMNS} are the most"
+        )
+
+
+def _parquet(engine: Any, source: Path) -> str:
+    """How to read a Parquet file; its size is looked at first, for a small file can hold very many rows."""
+    table = _kept(source)
+    rows = engine.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({_text(str(source))})").fetchone()[0]
+    _check_size(rows, len(engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()))
+    return table
+
+
 def _csv(source: Path) -> str:
     """How to read a CSV: separated as its first line is, every column as text."""
     with source.open(encoding="utf-8-sig", newline="") as file:
@@ -319,7 +333,9 @@ def _names(path: Path) -> tuple[str, ...]:
 def _engine() -> Any:
     import duckdb
 
-    return duckdb.connect(config={"threads": 1, "memory_limit": "1GB"})
+    # Small, with nothing left on the disk and nothing fetched.
+    within = {"memory_limit": "1GB", "max_temp_directory_size": "0GB", "autoinstall_known_extensions": "false"}
+    return duckdb.connect(config={"threads": "1", **within})
 
 
 def _kept(path: Path) -> str:

@@ -206,7 +206,7 @@ def objective_told(answers: Answers) -> dict[str, Any]:
         if delay:
             raise Refused(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
         return told | {"discount": number(step, "discount", "The discount", answers.discount, least=0, below=1)}
-    told["arrivals"] = number(step, "arrivals", "Applicants a year", answers.arrivals, above=0, most=1e12)
+    told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
     rate = number(step, "rate", "The discount rate in per cent a year", answers.rate, above=0, most=1e6)
     told["discount_rate"] = rate / 100
     return told | {"type": "delayed", "label_delay": delay / DAYS} if delay else told

@@ -133,10 +133,13 @@ class Awaited:
         return found
 
 
-def play_the_past(database: str, portfolio: Portfolio, until: int | None = None) -> Awaited:
-    """Make the policies and play three months of applicants into an empty database; the labels still awaited."""
-    end = now() if until is None else until
-    time = end - DAYS * DAY
+def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS, times: float = 1.0) -> Awaited:
+    """Make the policies and play so many days of applicants into an empty database; the labels still awaited.
+
+    ``times`` is how many times as many come as usual.
+    """
+    end = now()
+    time = end - days * DAY
     store = Store(database, serving=True)
     store.upgrade()
     writer = Writer(store, Registry(), clock=lambda: time)
@@ -151,7 +154,7 @@ def play_the_past(database: str, portfolio: Portfolio, until: int | None = None)
         while time + step <= end:
             time += step
             for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY)):
-                segments = portfolio.applicants(policy, int(portfolio.chance.poisson(rate / STEPS_A_DAY)))
+                segments = portfolio.applicants(policy, int(portfolio.chance.poisson(times * rate / STEPS_A_DAY)))
                 if segments:
                     asked = [DecisionRequest(segment) for segment in segments]
                     answer = msgspec.json.decode(writer.call(Decide(who, policy, asked, False)).body)

@@ -17,7 +17,7 @@ from lenience.web.page import ago, count, moved, page, part
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form
 from lenience.web.standing import PolicyStanding, read_standing
-from lenience.web.windows import midnight, then
+from lenience.web.windows import Then, midnight
 
 Req = Request[Any, Any, Any]
 
@@ -60,7 +60,7 @@ class Glance(msgspec.Struct, frozen=True):
 async def overview(request: Req) -> Response[bytes]:
     """All policies at a glance."""
     service: Service = request.app.state.service
-    glance = await service.ask(lambda: look(service))
+    glance = await service.ask(lambda: look(service, request.app.state.past))
     return page(request, "overview.html", glance=glance, expected={}, audit=audits(request).last)
 
 
@@ -71,7 +71,7 @@ async def live(request: Req) -> Response[bytes]:
     prospects: Prospects = request.app.state.prospects
 
     def ask() -> dict[str, Any]:
-        glance = look(service)
+        glance = look(service, request.app.state.past)
         return {"glance": glance, "expected": {one.name: _expected(one, prospects) for one in glance.policies}}
 
     return part(request, "glance.html", audit=audits(request).last, **await service.ask(ask))
@@ -88,7 +88,11 @@ async def start_audit(request: Req) -> Response[bytes]:
 def _expected(policy: PolicyStanding, prospects: Prospects) -> float | None:
     """The value still to come; nothing where a segment's could not be told in time."""
     values = [one.value for one in prospects.of(policy.segments).values()]
-    return None if None in values else sum(one.midpoint for one in values if one is not None)
+    return (
+        None
+        if None in values or len(values) < len(policy.segments)
+        else sum(one.midpoint for one in values if one is not None)
+    )
 
 
 def audits(request: Req) -> Audits:
@@ -97,7 +101,7 @@ def audits(request: Req) -> Audits:
     return found
 
 
-def look(service: Service) -> Glance:
+def look(service: Service, past: Then) -> Glance:
     """Everything the overview shows, in one state of the database."""
     with service.store.read() as connection:
         names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars().all()
@@ -107,7 +111,7 @@ def look(service: Service) -> Glance:
         since = midnight()
         for policy in policies:
             for segment in policy.segments:
-                before = then().counts(connection, segment.chain, since)
+                before = past.counts(connection, segment.chain, since)
                 counts = segment.counts
                 today.decisions += counts.arrivals - before.arrivals
                 today.accepted += counts.accepted - before.accepted

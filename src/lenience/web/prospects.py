@@ -21,7 +21,7 @@ from lenience.web.standing import SegmentStanding
 
 ROWS = 2_000  # acceptances over which a shut-out is followed; later ones are rare
 KEPT = 20_000
-SECONDS = 4.0  # spent on the values of one policy's segments
+SECONDS = 2.0  # spent on one policy's segments
 
 
 class Prospect(msgspec.Struct, frozen=True):
@@ -44,7 +44,7 @@ class Prospects:
         self._lock = Lock()
 
     def of(self, segments: Sequence[SegmentStanding], seconds: float = SECONDS) -> dict[str, Prospect]:
-        """The prospects of segments; when the time is over the rest are without a value."""
+        """The prospects of segments; those that the time is not enough for are missing, and come when asked again."""
         until = time.monotonic() + seconds
         found = {}
         for one in segments:
@@ -52,10 +52,10 @@ class Prospects:
             with self._lock:
                 known = self._kept.get(key)
             if known is None:
-                valued = time.monotonic() < until
-                known = _prospect(one, valued)
-                if valued:
-                    self._keep(key, known)
+                if time.monotonic() > until:
+                    continue
+                known = _prospect(one)
+                self._keep(key, known)
             found[one.name] = known
         return found
 
@@ -66,9 +66,9 @@ class Prospects:
                 self._kept.popitem(last=False)
 
 
-def _prospect(segment: SegmentStanding, valued: bool) -> Prospect:
+def _prospect(segment: SegmentStanding) -> Prospect:
     table, counts = segment.rule.table, segment.counts
-    value = table.value(counts.successes, counts.failures, counts.pending)[0] if valued else None
+    value = table.value(counts.successes, counts.failures, counts.pending)[0]
     return Prospect(value, shut_out(segment), isinstance(table, ExposureTable))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias, cast
 
 from litestar import Request, Response, Router, get, post
-from litestar.datastructures import State
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import QueryParameter
 
@@ -18,9 +18,11 @@ from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
 from lenience.web.prospects import Prospects
 from lenience.web.session import COOKIE, SignInNeeded, checked_form, cookie_of, sign_in, visited
+from lenience.web.windows import Then
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
+Answering: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
 KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
@@ -84,7 +86,7 @@ def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
             },
         ),
     )
-    return pages, {"prospects": Prospects(), "audits": Audits(database)}
+    return pages, {"prospects": Prospects(), "past": Then(), "audits": Audits(database)}
 
 
 def on_error(request: Req, error: Exception) -> Response[bytes]:
@@ -105,6 +107,16 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
 
 
+def on_nowhere(otherwise: Answering) -> Answering:
+    """What a browser sees at an address where there is nothing; programs get the problem that ``otherwise`` makes."""
+
+    def answer(request: Req, error: HTTPException) -> Response[bytes]:
+        browser = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+        return on_error(request, error) if browser else otherwise(request, error)
+
+    return answer
+
+
 def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
     if request.headers.get("hx-request") == "true":
         return Response(b"", status_code=200, headers={"HX-Redirect": needed.address})
@@ -114,6 +126,3 @@ def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
 def _inside(address: str) -> str:
     """An address on this service, never on another: it comes from outside."""
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
-
-
-__all__ = ["State", "dashboard", "on_error"]

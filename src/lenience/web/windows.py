@@ -7,7 +7,6 @@ a segment stood at a moment is its last decision before it, and the few events i
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import lru_cache
 
 import msgspec
 from sqlalchemy import Connection, func, literal_column, select
@@ -100,13 +99,18 @@ def counts_at(connection: Connection, chain: int, at: int) -> Counts:
     before = (table.c.chain_id == chain) & (table.c.id < first_id(at))
     seq = connection.execute(select(table.c.seq).where(before).order_by(table.c.id.desc()).limit(1)).scalar()
     counts = Counts()
-    query = select(events.c.body).where(events.c.chain_id == chain, events.c.seq >= (seq or 0)).order_by(events.c.seq)
-    for body in connection.execution_options(yield_per=100).execute(query).scalars():
-        event = read(body)
-        if event.at >= at:
-            break
-        _go_on(counts, event)
-    return counts
+    place = (seq or 0) - 1
+    while True:
+        query = select(events.c.seq, events.c.body).where(events.c.chain_id == chain, events.c.seq > place)
+        rows = connection.execute(query.order_by(events.c.seq).limit(100)).all()
+        for row in rows:
+            event = read(row.body)
+            if event.at >= at:
+                return counts
+            _go_on(counts, event)
+            place = row.seq
+        if len(rows) < 100:
+            return counts
 
 
 def _go_on(counts: Counts, event: Event) -> None:
@@ -122,9 +126,3 @@ def _go_on(counts: Counts, event: Event) -> None:
         counts.failures += 1 if event.outcome == "failure" else -1
     elif isinstance(event, Overridden):
         counts.accepted += 1 if event.choice == "accept" else -1
-
-
-@lru_cache(maxsize=1)
-def then() -> Then:
-    """The one of this process."""
-    return Then()

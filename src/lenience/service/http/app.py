@@ -83,7 +83,8 @@ def create_app(
         finally:
             await service.stop()
 
-    from lenience.web.site import dashboard
+    # The dashboard is a layer above; it hangs in the same application.
+    from lenience.web.site import dashboard, on_nowhere
 
     pages, kept = dashboard(database)
     guarded = [*policies.HANDLERS, *decisions.HANDLERS, metrics]
@@ -98,7 +99,7 @@ def create_app(
             {
                 Problem: on_problem,
                 InputError: on_input_error,
-                HTTPException: on_http_exception,
+                HTTPException: on_nowhere(on_http_exception),
                 Exception: on_exception,
             },
         ),

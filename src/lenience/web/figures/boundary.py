@@ -139,15 +139,16 @@ def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStanding, narrow: b
         canvas.text(corner, canvas.height - canvas.bottom - 10, "reject for good", "note stop")
         at = min(range(len(boundary.sizes)), key=lambda i: abs(boundary.sizes[i] - 3 * boundary.sizes[0]))
         n, low = boundary.stop[at]
-        if canvas.y(low) - canvas.y(shown.cost) > 26:
+        if canvas.y(low) - canvas.y(shown.cost) > 26 and not boundary.limits:
             middle = (low + shown.cost) / 2
             canvas.label((n, middle), "benefit of the doubt", "note lenient", "middle", dy=4)
-    written = canvas.y(shown.cost) + 10.0
-    for limit, line in reversed(boundary.limits):
-        height = canvas.y(line[-1][1])
-        if height > written + 11 or limit == 1:
-            written = max(height, written + 13)
-            canvas.text(right, written - 3, f"{limit:,} may be pending", "note lenient", "end")
+    borders = [line for _, line in boundary.limits[1:]] + [boundary.even]
+    for (limit, line), above in zip(boundary.limits, borders, strict=False):
+        # In the middle of the step, where it is highest.
+        high = max(range(len(line)), key=lambda i: canvas.y(line[i][1]) - canvas.y(above[i][1]))
+        bottom, top = canvas.y(line[high][1]), canvas.y(above[high][1])
+        if bottom - top > 12 and canvas.x(line[high][0]) < right - 20:
+            canvas.text(canvas.x(line[high][0]) + 3, (bottom + top) / 2 + 4, f"{limit:,}+", "note lenient")
 
 
 def _way(segment: SegmentStanding, path: Sequence[Step]) -> list[Point]:

@@ -42,6 +42,7 @@ class Effort(NamedTuple):
     late_tolerance: float = 1e-6  # of the value of late labels, relative
     seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
     limit: bool = True  # whether to find the limit of leniency, from which thresholds without a curve are shown
+    late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
 
 
 STORED = Effort()
@@ -266,7 +267,7 @@ def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
     from lenience.objective.delayed import Delayed
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
-    policy = objective.solve(prior, tolerance=effort.late_tolerance, seconds=effort.seconds)
+    policy = objective.solve(prior, effort.late_rows, effort.late_tolerance, seconds=effort.seconds)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
 
 

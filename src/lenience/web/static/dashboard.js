@@ -19,6 +19,21 @@
       if (asked && !confirm(asked.dataset.confirm)) event.preventDefault();
     });
 
+    // What takes a while says so, and is not sent twice.
+    document.addEventListener("submit", (event) => {
+      if (!event.target.matches("form[data-slow]")) return;
+      if (event.target.dataset.sent) event.preventDefault();
+      event.target.dataset.sent = "yes";
+      event.submitter?.setAttribute("aria-busy", "true");
+    });
+
+    // A step of a form is left with its answers in its address, so that the way back finds them.
+    document.addEventListener("submit", (event) => {
+      if (!event.target.matches("form[data-step]")) return;
+      const answers = new URLSearchParams(new FormData(event.target));
+      history.replaceState(history.state, "", `${event.target.dataset.step}?${answers}`);
+    });
+
     // A click on a way in the picture chooses its segment.
     document.addEventListener("click", (event) => {
       const way = event.target.closest("path[data-segment]");

@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 pytest.importorskip("playwright")
 from browsing import DESK, PHONE, Visit, visiting
 
-PAGES = ["/", "/policies/cards", "/policies/starter-loans", "/decisions", "/policies/cards?version=2"]
-PAGES += ["/what-if", "/what-if?policy=starter-loans", "/fairness", "/fairness?policy=starter-loans"]
+PAGES = [
+    "/",
+    "/policies/cards",
+    "/policies/starter-loans",
+    "/decisions",
+    "/policies/cards?version=2",
+    "/what-if?policy=starter-loans",
+    "/fairness",
+]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -55,7 +55,8 @@ def _drawn(
             said = f"{against.name} now: {percent(belief.mean)} after {amount(round(belief.n, 1))} observations"
             canvas.dot((belief.n, belief.mean), f"now {against.mark}", said, 5)
             if not narrow:
-                canvas.label((belief.n, belief.mean), "now", "note", "middle", dy=-9)
+                below = 0 < canvas.y(belief.mean) - canvas.y(cost) < 24  # not across the break-even
+                canvas.label((belief.n, belief.mean), "now", "note", "middle", dy=17 if below else -9)
     prior = table.prior
     canvas.dot((prior.n, prior.mean), "start", f"Believed beforehand: {percent(prior.mean)}", 6)
     right = canvas.width - canvas.right - 4

@@ -17,7 +17,7 @@ from lenience.service.specification import PolicySpecification
 Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected"]
 
 
-class DecisionAnswer(msgspec.Struct, frozen=True):
+class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
     """A decision. ``pending``, ``belief`` and the rest are as they were when it was made, before it counted itself."""
 
     id: str

@@ -1,6 +1,10 @@
 """Group commit: one thread writes; what arrives while it writes goes together into the next transaction.
 
-Each command is acknowledged only after the commit that holds it. A command that refuses (an unknown decision, a
+Each command is acknowledged only after the commit that holds it. On SQLite those of one transaction are told of it when
+the next is about to be committed (at once if there is none): one interpreter serves this thread and the event loop, and
+so the loop answers them and reads new requests while the disk is waited for, not while the next transaction is made.
+
+A command that refuses (an unknown decision, a
 contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
 in its way, it is done again; if the database is full or gone, all its commands are answered 503 and nothing is
 written; if one command fails in a way that nobody foresaw, the others are done without it.
@@ -53,6 +57,7 @@ class Writer:
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
+        self._written: list[tuple[Waiting, Result]] = []  # on the disk, and not told yet
         self._thread.start()
 
     def submit(self, command: Command, done: Callable[[Result], None]) -> None:
@@ -89,20 +94,36 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            first = self._queue.get()
+        stop = False
+        while not stop:
+            first = self._next()
             if first is None:
-                return
+                break
             batch, stop = self._gather(first)
             results = self._write(batch)
-            for waiting, result in zip(batch, results, strict=True):
-                waiting.done(result)
+            self._tell()
+            self._written = list(zip(batch, results, strict=True))
             self.batches += 1
             self.commands += len(batch)
+            if not self.store.sqlite:  # the next transaction may wait for another process
+                self._tell()
+        self._tell()
+
+    def _next(self) -> Waiting | None:
+        try:
+            return self._queue.get_nowait()
+        except Empty:
+            self._tell()
+            return self._queue.get()
+
+    def _tell(self) -> None:
+        """Tell those whose transaction is on the disk."""
+        if self._written:
+            written, self._written = self._written, []
+            for waiting, result in written:
+                waiting.done(result)
             if self._after is not None:
                 self._after()
-            if stop:
-                return
 
     def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
         batch, rows = [first], first.command.size
@@ -169,6 +190,7 @@ class Writer:
                 if sender.key is not None:
                     kept[sender.key] = (sender.request, answer)
             ledger.flush()
+            self._tell()
         return [result if result is not None else AssertionError("no result") for result in results]
 
 

@@ -79,7 +79,7 @@ class Decide:
         record = ledger.registry.known(self.policy)
         assert record is not None
         chains = self.chains(ledger)
-        if any([ledger.chains[chain].revision != record.revision for chain in set(chains)]):
+        if any(ledger.chains[chain].revision != record.revision for chain in set(chains)):
             record = ledger.registry.load(ledger.connection, self.policy)
             chains = self.chains(ledger)
             ledger.lock(chains)

@@ -232,7 +232,7 @@ def database_url(database: str) -> URL:
 
 
 def _parts(rows: int) -> Iterator[tuple[int, int]]:
-    """Where each of the statements that insert so many rows begins, and how many it takes: powers of two, so few differ.
+    """Where each statement that writes some of the rows begins, and how many it takes: powers of two, so few differ.
 
     Many rows a statement, because the driver lets go of the interpreter at each, and may then wait for it.
 

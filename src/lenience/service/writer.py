@@ -3,6 +3,8 @@
 Each command is acknowledged only after the commit that holds it. On SQLite those of one transaction are told of it when
 the next is about to be committed (at once if there is none): one interpreter serves this thread and the event loop, and
 so the loop answers them and reads new requests while the disk is waited for, not while the next transaction is made.
+For the same reason a transaction takes half of the commands that are under way, if they are many: one half is at the
+disk while the other is answered and asks again.
 
 A command that refuses (an unknown decision, a
 contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
@@ -29,6 +31,7 @@ from lenience.service.registry import Registry
 from lenience.service.store import Store, try_again
 
 MOST_COMMANDS = 256
+A_GROUP = 8  # commands that are not divided among two transactions
 MOST_ROWS = 6_000
 MOST_TRIES = 8
 MOST_WAITING = 10_000  # commands in the queue; more are refused at once
@@ -127,7 +130,8 @@ class Writer:
 
     def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
         batch, rows = [first], first.command.size
-        while len(batch) < MOST_COMMANDS and rows < MOST_ROWS:
+        most = min(MOST_COMMANDS, max(A_GROUP, (1 + self._queue.qsize() + len(self._written)) // 2))
+        while len(batch) < most and rows < MOST_ROWS:
             try:
                 another = self._queue.get_nowait()
             except Empty:

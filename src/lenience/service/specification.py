@@ -19,8 +19,9 @@ from lenience.objective.horizon import FiniteHorizon
 from lenience.service import limits
 from lenience.service.features import Feature, names_of
 
-Rate = Annotated[float, Meta(gt=0, lt=1, description="Strictly between 0 and 1")]
-Positive = Annotated[float, Meta(gt=0, le=1e12)]
+LEAST = 1e-9  # of what must be positive: numbers near the least there is have no digits left to compute with
+Rate = Annotated[float, Meta(ge=LEAST, lt=1, description="Strictly between 0 and 1")]
+Positive = Annotated[float, Meta(ge=LEAST, le=1e12)]
 Cap = Annotated[int, Meta(ge=1, le=10**9, description="The most outcomes that may be pending at once in a segment")]
 ONLY_SEGMENT = "all"
 
@@ -89,7 +90,7 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A segment with what it has of its own."""
 
     name: limits.SegmentName
-    share: Annotated[float, Meta(gt=0, le=1)] | None = None
+    share: Annotated[float, Meta(ge=LEAST, le=1)] | None = None
     prior: Belief | None = None
     cost: Rate | None = None
     exposure_cap: Cap | None = None

@@ -130,7 +130,9 @@ class Writer:
 
     def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
         batch, rows = [first], first.command.size
-        most = min(MOST_COMMANDS, max(A_GROUP, (1 + self._queue.qsize() + len(self._written)) // 2))
+        most = MOST_COMMANDS
+        if not self._written:  # all who are under way are in the queue, or will be
+            most = min(most, max(A_GROUP, (1 + self._queue.qsize()) // 2))
         while len(batch) < most and rows < MOST_ROWS:
             try:
                 another = self._queue.get_nowait()

@@ -201,7 +201,7 @@ def test_late_labels_have_a_limit(client: Client) -> None:
         "exposure_limit_reached",
         "record_of_similar_applicants",
     ]
-    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcomes pending")
+    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcome pending")
 
 
 def test_policies_warn_of_segments_that_never_start(client: Client) -> None:
@@ -220,7 +220,8 @@ def test_history_gives_priors_and_rates_give_discounts(client: Client) -> None:
 
 def test_from_a_file_of_past_decisions_to_a_policy(client: Client, tmp_path: Path) -> None:
     past = tmp_path / "past.csv"
-    rows = [("north", 1, i % 10 > 0) for i in range(60)] + [("south", 1, i % 4 > 0) for i in range(40)]
+    rows: list[tuple[str, int, bool | None]] = [("north", 1, i % 10 > 0) for i in range(60)]
+    rows += [("south", 1, i % 4 > 0) for i in range(40)]
     rows += [("east", 0, None)] * 20
     lines = [f"{region},{accepted},{'' if repaid is None else int(repaid)}" for region, accepted, repaid in rows]
     past.write_text("region,accepted,repaid\n" + "\n".join(lines) + "\n")

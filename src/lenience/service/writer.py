@@ -3,8 +3,8 @@
 Each command is acknowledged only after the commit that holds it. On SQLite those of one transaction are told of it when
 the next is about to be committed (at once if there is none): one interpreter serves this thread and the event loop, and
 so the loop answers them and reads new requests while the disk is waited for, not while the next transaction is made.
-For the same reason a transaction takes half of the commands that are under way, if they are many: one half is at the
-disk while the other is answered and asks again.
+For the same reason a transaction there takes half of the commands that are under way, if they are many: one half is at
+the disk while the other is answered and asks again.
 
 A command that refuses (an unknown decision, a
 contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
@@ -139,7 +139,7 @@ class Writer:
     def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
         batch, rows = [first], first.command.size
         most = MOST_COMMANDS
-        if not self._written:  # all who are under way are in the queue, or will be
+        if self.store.sqlite and not self._written:  # all who are under way are in the queue, or will be
             most = min(most, max(A_GROUP, (1 + self._queue.qsize()) // 2))
         while len(batch) < most and rows < MOST_ROWS:
             try:

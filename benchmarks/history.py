@@ -4,9 +4,9 @@
 
 Four counts, each beside the bare query that one would write by hand for it, which checks nothing: rows, acceptances,
 outcomes and successes by segment; with a maturity window, outcomes and successes of the mature only. *Clean* holds
-truth values, bytes and dates; *unclean* 64-bit outcomes of which one in a thousand is none, outcomes on rejections, missing
-acceptances, and time stamps to the second, some missing. Times are the least of several turns; CPU time is that of all
-threads, and says more where other work shares the cores.
+truth values, bytes and dates; *unclean* 64-bit outcomes of which one in a thousand is none, outcomes on rejections,
+missing acceptances, and time stamps to the second, some missing. Times are the least of several turns; CPU time is that
+of all threads, and says more where other work shares the cores.
 """
 
 from __future__ import annotations
@@ -53,13 +53,15 @@ def write(path: Path, rows: int, clean: bool) -> None:
             accepted = generator.random(count) < 0.6
             missing = ~accepted | (generator.random(count) < 0.05)
             good = (generator.random(count) < 0.8).astype(np.int64)
-            decided = np.datetime64("2019-12-10") + generator.integers(0, 1461, count)
+            decided = np.datetime64("2019-12-10") + generator.integers(0, 1461, count).astype("timedelta64[D]")
             unknown = undated = np.zeros(count, dtype=bool)
             if not clean:
                 good[generator.random(count) < 0.001] = 7
                 missing &= generator.random(count) >= 0.001
                 unknown, undated = generator.random(count) < 0.001, generator.random(count) < 0.001
-                decided = decided.astype("datetime64[us]") + generator.integers(0, 86_400, count) * 1_000_000
+                decided = decided.astype("datetime64[us]") + generator.integers(0, 86_400, count).astype(
+                    "timedelta64[s]"
+                )
             columns = [
                 segment,
                 pa.array(accepted, mask=unknown),

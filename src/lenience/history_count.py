@@ -3,8 +3,8 @@
 A row's kind (a label, pending, turned down, or one of the kinds of bad rows) depends on its segment, its date and two
 small codes: accepted or not, and which known word its outcome is. So the engine first groups the rows by segment and
 codes, counting how many of a group are young, late or without a date; that costs it about what a GROUP BY of the
-segment alone does. What a group's rows are is then decided once a group, and the groups are added up to one row per segment, in
-the same query.
+segment alone does. What a group's rows are is then decided once a group, and the groups are added up to one row per
+segment, in the same query.
 
 Truth values are their own codes. Otherwise a code is the position of the value in a short list of known ones. For
 DuckDB that is a function of one column, which it computes once for each distinct value of a Parquet dictionary and not

@@ -95,15 +95,15 @@ def test_disparity_is_fairlearns() -> None:
 
 def test_without_truths_fates_are_averaged_over_the_belief() -> None:
     policies = solved()
-    known = [segment_fates(policies, dict.fromkeys(TRUTHS, p), rows=400) for p in (np.arange(200) + 0.5) / 200]
-    expected = segment_fates(policies, rows=400)
+    known = [segment_fates(policies, dict.fromkeys(TRUTHS, p), rows=150) for p in (np.arange(50) + 0.5) / 50]
+    expected = segment_fates(policies, rows=150)
     for i, fate in enumerate(expected):
         assert fate.p is None
         assert fate.deserving == pytest.approx(0.3)  # the prior is flat, the cost 0.7
         for name in ("accepted", "early", "late"):
             mean = np.mean([getattr(one[i], name) for one in known])
-            assert getattr(fate, name) == pytest.approx(mean, abs=2e-3), name
-        assert fate.shut_out == pytest.approx(np.mean([one[i].shut_out or 0.0 for one in known]), abs=2e-3)
+            assert getattr(fate, name) == pytest.approx(mean, abs=1e-2), name
+        assert fate.shut_out == pytest.approx(np.mean([one[i].shut_out or 0.0 for one in known]), abs=1e-2)
     a, b = group_fates(expected)
     assert a.false_rejection is None
     assert b.shut_out == pytest.approx(1.0)

@@ -66,17 +66,15 @@ def outset_section(outset: Sequence[Shutout], known: bool) -> str:
         line = [escape(model)]
         for group in groups:
             row = by[model, group]
-            line.append(f"{row.shut:,} of {row.segments:,}")
-            lost = f"{row.deserving_shut:,} of {row.deserving:,}"
-            line.append(f'<span class="no">{lost}</span>' if row.deserving_shut else lost)
+            mark = "no" if row.deserving_shut else "soft"
+            lost = f'<small class="{mark}">{row.deserving_shut:,} of {row.deserving:,} deserving</small>'
+            line.append(f"{row.shut:,} of {row.segments:,}<br>{lost}")
         body.append(line)
-    header = ["model"]
-    for group in groups:
-        header += [f"{group or 'all'}: never start", "deserving"]
+    header = ["model", *(group or "all" for group in groups)]
     deserve = "their true success rate" if known else "the success rate of their past outcomes"
     return (
         "<h2>Whom each model shuts out at the outset</h2><p>The same past under other beliefs: how many segments would "
-        f"never be accepted again, and how many of those that deserve it, {deserve} being above the cost.</p>"
+        f"never be accepted again, and below it how many of those that deserve it, {deserve} being above the cost.</p>"
         + html_table(header, body)
     )
 

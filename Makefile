@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 
-.PHONY: demo test check bench figures clean
+.PHONY: demo test check bench figures screenshots clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -26,6 +26,9 @@ figures: $(READY)
 	$(BIN)/lenience plot characteristics --output docs/figures/characteristics.png
 	$(BIN)/python docs/delay_study.py figures
 	$(BIN)/lenience plot regret --cost 0.6 --most 10000 --output docs/figures/regret.png
+
+screenshots: $(READY)
+	$(BIN)/python docs/make_screenshots.py docs/figures/dashboard
 
 $(READY): pyproject.toml src/lenience/__about__.py
 	$(PYTHON) -m venv .venv

@@ -104,4 +104,4 @@ def _print_outset(past: Past) -> None:
 
 
 def _volume(volume: float) -> str:
-    return "never" if volume == float("inf") else f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"
+    return "far more" if volume == float("inf") else f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"

@@ -124,7 +124,7 @@ def solve_segments(
     for row in found:
         cell = cells[row.name]
         line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", f"{row.volume:,.4g}"]
-        line += ["never" if row.needed == float("inf") else f"{row.needed:,.4g}"]
+        line += ["far more" if row.needed == float("inf") else f"{row.needed:,.4g}"]
         line += [f"{policies.segment_value(row.name).midpoint:,.4g}", "accept" if row.starts else "never starts"]
         grid.add_row(row.name, *line)
     out.print(grid)

@@ -23,25 +23,28 @@ from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.segments.segment import Segment, Segments
 
-MOST_VOLUME = 1e6  # a segment that would start only beyond this many discounted members is said never to start
+MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
+MOST_SHOWN = (
+    1e3  # for a segment no more are looked for than these, or ten times its own: each doubling takes twice as long
+)
 PRECISION = 1e-6  # relative, of the volume
 SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments take long
 
 
-def starting_volume(belief: Belief, cost: float, precision: float = PRECISION) -> Bounds:
+def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, most: float = MOST_VOLUME) -> Bounds:
     """The discounted volume γ_x/(1 − γ_x) above which a belief is worth a first acceptance.
 
-    Infinite where it exceeds a million; 0 where the expected success rate is above the cost already.
+    Infinite where it exceeds ``most``, a million; 0 where the expected success rate is above the cost already.
 
     >>> [round(starting_volume(Belief(2, 1), cost).midpoint, 2) for cost in (0.7, 0.8, 0.9)]
     [8.67, 32.14, 184.78]
     """
     check_prior(belief, "belief")
-    return _starting_volume(belief, check_cost(cost), real("precision", precision, above=0, below=1))
+    return _starting_volume(belief, check_cost(cost), real("precision", precision, above=0, below=1), most)
 
 
 @lru_cache(maxsize=65_536)
-def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
+def _starting_volume(belief: Belief, cost: float, precision: float, most: float) -> Bounds:
     from lenience.solver.stopping import solve_discounted
 
     if belief.mean > cost:
@@ -58,12 +61,12 @@ def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
 
     gain = gain_of_knowing(belief.n, belief.s, cost)
     low = (cost - belief.mean) / gain if gain > 0.0 else math.inf
-    if low > MOST_VOLUME:
+    if low > most:
         return Bounds(math.inf, math.inf)
     high = max(2.0 * low, 1e-3)
     while not worth(high).lower > 0.0:
         low, high = (high if worth(high).upper <= 0.0 else low), 2.0 * high
-        if high > MOST_VOLUME:
+        if high > most:
             return Bounds(math.inf, math.inf)
     while high - low > precision * high:
         middle = 0.5 * (low + high)
@@ -78,7 +81,8 @@ def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Whether a segment starts: its discounted volume, and the volume at which it would.
+    """Whether a segment starts: its discounted volume, and the volume at which it would, infinite where that is both
+    beyond a thousand and beyond ten times its own.
 
     Where labels come late ``needed`` is the volume at which it would if they came at once: no less is enough.
     """
@@ -99,7 +103,7 @@ class Start(msgspec.Struct, frozen=True):
         if self.starts:
             enough = f"{self.needed:.3g} are enough to make learning pay"
             return f"starts: {self.volume:.3g} discounted members to come, and {enough}"
-        never = "no volume" if math.isinf(self.needed) else f"only {self.needed:.3g}"
+        never = "not even ten times as many" if math.isinf(self.needed) else f"only {self.needed:.3g}"
         return f"never starts: {self.volume:.3g} discounted members to come, and {never} would make learning pay"
 
 
@@ -132,7 +136,7 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     rows = []
     for cell in segments:
         cost, volume = cell.objective.cost, cell.volume
-        needed = starting_volume(cell.prior, cost, SHOWN)
+        needed = starting_volume(cell.prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
         if isinstance(cell.objective, Delayed) or near:
             begins = _begins(cell)

@@ -170,7 +170,7 @@ def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
     header = ["segment", "group", "share", "volume", "volume to start", "believed", "worth", "now"]
     body = []
     for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
-        needed = "never" if math.isinf(row.needed) else f"{row.needed:,.1f}"
+        needed = "far more" if math.isinf(row.needed) else f"{row.needed:,.1f}"
         now = '<span class="yes">accept</span>' if row.starts else '<span class="no">reject</span>'
         body.append(
             [

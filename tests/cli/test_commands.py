@@ -227,7 +227,8 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
     found = json.loads(out)
     groups = {row["group"]: row for row in found["groups"]}
     assert groups["x"]["deserving"] == groups["y"]["deserving"] == 2
-    assert groups["x"]["false_rejection"] < groups["y"]["false_rejection"] <= 1
+    # Band 30 of x is known to be bad and is rejected; that of y was never tried and has the benefit of the doubt.
+    assert groups["x"]["false_rejection"] > groups["y"]["false_rejection"] > 0
     assert all(cost >= 0 for cost in found["constraints"].values())
     text = page.read_text()
     for words in ("How groups fare", "Whom each model shuts out", "accept at least 10%", "explore at most 3"):

@@ -55,7 +55,7 @@ def beliefs_of_history(
     >>> past = {"band": [10, 10, 50, 50, 90], "in": [0, 0, 1, 1, 1], "good": [None, None, 0, 1, 1]}
     >>> fitted = beliefs_of_history(fit_history(past, "band", "in", "good"), "curve", score=["band"])
     >>> [round(belief.mean, 2) for belief in fitted.beliefs.values()]
-    [0.29, 0.59, 0.85]
+    [0.28, 0.53, 0.8]
     >>> fitted.warning
     'the past accepted nobody in 1 of 3 segments: what is believed of them comes from the prior or from other segments'
     """

@@ -12,8 +12,7 @@ import click
 
 from lenience.cli.options import json_option
 from lenience.errors import InputError
-
-DATABASE = "LENIENCE_DATABASE_URL"
+from lenience.settings import DATABASE, LOG_REQUESTS
 
 database_option = click.option(
     "--database",
@@ -48,7 +47,6 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     needed()
     import uvicorn
 
-    from lenience.service.http.app import LOG_REQUESTS
     from lenience.service.http.logs import configure_logs
 
     prepare(host, database, workers)

@@ -15,7 +15,8 @@ import numpy as np
 
 from lenience.__about__ import __version__
 from lenience.objective.discounted import Discounted
-from lenience.study.paper import COST, DISCOUNTS, FLAT, Claim, N, check_paper, counted, figure_one
+from lenience.study.paper import check_paper
+from lenience.study.paper.claim import COST, DISCOUNTS, FLAT, Claim, N, counted, figure_one
 from lenience.study.sequence import acceptance_by_arrival
 
 Series = tuple[str, Sequence[float], Sequence[float]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +22,8 @@ def description() -> Json:
 
     from lenience.service.http.app import create_app
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # what Litestar says of handlers is no matter of this page
         around: Any = create_app(str(Path(folder) / "empty.db"))
         app = cast(Litestar, around.app)
         try:
@@ -36,8 +38,8 @@ def page() -> str:
     parts = [
         "# Endpoints",
         "Every path of the decision service with what it takes and gives, as `GET /openapi.json` describes it; [the "
-        "decision service](../service.md) tells how they are used. Errors are `application/problem+json` with `status`, "
-        "`title` and a `detail` of one sentence.",
+        "decision service](../service.md) tells how they are used. Errors are `application/problem+json` with "
+        "`status`, `title` and a `detail` of one sentence.",
     ]
     for path, methods in found["paths"].items():
         for method, about in methods.items():

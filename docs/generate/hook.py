@@ -9,12 +9,12 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 DOCS = Path(__file__).resolve().parents[1]
-if str(DOCS) not in sys.path:
-    sys.path.insert(0, str(DOCS))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the reference, and the pages that stand beside the documentation's folder."""
+    if str(DOCS) not in sys.path:  # mkdocs puts the path back after it has loaded this file
+        sys.path.insert(0, str(DOCS))
     from generate import api, commands, endpoints, settings
 
     generated = dict(api.pages())
@@ -27,3 +27,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in generated.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Show examples as sessions: what is typed in colour, what is answered plain."""
+    return markdown.replace("```python\n>>>", "```pycon\n>>>")

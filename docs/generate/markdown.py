@@ -13,13 +13,8 @@ WIDTH = 96
 def prose(docstring: str | None) -> str:
     """A docstring as Markdown: roles become code, doctests become code blocks, angle brackets are shown as they are.
 
-    >>> print(prose("See :class:`Belief` for n < 2.\\n\\n>>> 1 + 1\\n2\\n"))
-    See `Belief` for n &lt; 2.
-    <BLANKLINE>
-    ```python
-    >>> 1 + 1
-    2
-    ```
+    >>> prose("See :class:`Belief` for n < 2.\\n\\n>>> 1 + 1\\n2\\n")
+    'See `Belief` for n &lt; 2.\\n\\n```python\\n>>> 1 + 1\\n2\\n```'
     """
     out: list[str] = []
     inside = False
@@ -50,7 +45,7 @@ def _text(line: str) -> str:
 def signature(name: str, target: Callable[..., Any]) -> str:
     """How something is called, on one line if it fits.
 
-    >>> def twice(x: "float", *, loud: "bool" = False) -> "float": ...
+    >>> def twice(x: float, *, loud: bool = False) -> float: ...
     >>> signature("twice", twice)
     'twice(x: float, *, loud: bool = False) -> float'
     """

@@ -14,8 +14,8 @@ def page() -> str:
         "\n\n".join(
             [
                 "# Settings",
-                "Everything is set by options and arguments; these environment variables exist besides. An option given on the "
-                "command line comes before its variable.",
+                "Everything is set by options and arguments; these environment variables exist besides. An option "
+                "given on the command line comes before its variable.",
                 table(["variable", "meaning"], [[f"`{name}`", meaning] for name, meaning in OWN.items()]),
                 "Libraries that lenience is built on read variables of their own. These matter in practice:",
                 table(["variable", "meaning"], [[f"`{name}`", meaning] for name, meaning in OF_OTHERS.items()]),

@@ -302,7 +302,7 @@ def test_demo(run: Run, tmp_path: Path) -> None:
         (("simulate", "--cost", "0.8", "--world", "utopia"), "world must be one of bernoulli"),
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "policy must be name or name:parameter=value"),
         (("sweep", "nowhere.toml"), "nowhere.toml"),
-        (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html"),
+        (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html or .md"),
         (("sovle",), "no command 'sovle'; there are audit, characteristics, delay"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -179,7 +179,7 @@ def bandit(seed: int) -> Claim:
                     disagree += Discounted(cost, discount).solve(belief, rows=1).accepts(belief) != (index.lower > cost)
     flat = gittins_index(FLAT, discount)
     return Claim(
-        "1 and 3.1",
+        "3.1, and 1",
         "The problem can be seen as a special kind of two-armed bandit, whose reject arm earns zero.",
         verdict(disagree == 0, PRECISE),
         f"At γ = 0.95, “accept iff the Gittins index exceeds c” and the recursion (8) agree in all {count} of {count} "

@@ -102,7 +102,7 @@ def groups(seed: int) -> Claim:
     assert small.shut_out is not None
     floor = cost_of_floor(policies, {"small": 0.05}, tolerance=1e-5)[0].cost.midpoint
     return Claim(
-        "2 and 4, future work",
+        "4, and 2, future work",
         "Discrete groups carry the homogeneous policy over directly and let group fairness be studied.",
         verdict(small.shut_out > large.shut_out, PRECISE),
         "Two groups alike in everything (p = 0.9 > c = 0.8, Beta(1, 1)) but size, 95 % and 5 % of the arrivals at "

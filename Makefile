@@ -31,6 +31,9 @@ figures: $(READY)
 	$(BIN)/lenience plot regret --cost 0.6 --most 10000 --output docs/figures/regret.png
 	$(BIN)/lenience paper --output docs/paper.md
 
+package: $(READY)
+	$(BIN)/python -m benchmarks.package
+
 $(READY): pyproject.toml src/lenience/__about__.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'

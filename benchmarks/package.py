@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 LOANS = "region,approved,repaid\n" + "north,1,1\n" * 6 + "north,1,0\nsouth,1,1\nsouth,0,\n"
 ROWS = "x,repaid\n" + "".join(f"{i % 7},{int(i % 3 > 0)}\n" for i in range(90))
 FIT = ["lenience", "fit", "loans.csv", "--segment", "region", "--accepted", "approved", "--outcome", "repaid"]
+REPLAY = ["lenience", "replay", "rows.csv", "--outcome", "repaid"]
 SOLVE = ["lenience", "solve", "--cost", "0.8", "--discount", "0.9", "--json"]
 
 
@@ -29,7 +30,7 @@ def python(program: str) -> list[str]:
 
 # What each extra is for, in a few words that run.
 USES: dict[str, list[list[str]]] = {
-    "": [SOLVE, ["python", "-m", "lenience", "--version"], ["lenience", "completion", "bash"], ["lenience", "keys", "--help"]],
+    "": [SOLVE, ["python", "-m", "lenience", "--version"], ["lenience", "completion", "bash"]],
     "plot": [["lenience", "plot", "thresholds", "--output", "thresholds.svg"]],
     "history": [FIT],
     "postgres": [FIT, python("import ibis, psycopg; ibis.postgres")],
@@ -46,10 +47,10 @@ USES: dict[str, list[list[str]]] = {
             "x = np.arange(400.); print(bin_optimally(x, x > 150))"
         )
     ],
-    "simulate": [["lenience", "simulate", "--cost", "0.8", "--discount", "0.9", "--horizon", "50", "--replications", "50"]],
+    "simulate": [["lenience", "simulate", "--cost", "0.8", "--discount", "0.9", "--horizon", "50"]],
     "serve": [["lenience", "keys", "create", "--label", "x", "--role", "read"], ["lenience", "audit"]],
     "client": [python("import lenience as ln; print(ln.Client('http://127.0.0.1:9', retries=0).ready())")],
-    "learn": [["lenience", "replay", "rows.csv", "--outcome", "repaid", "--cost", "0.6", "--discount", "0.9", "--seeds", "2"]],
+    "learn": [[*REPLAY, "--cost", "0.6", "--discount", "0.9", "--seeds", "2"]],
     "all": [SOLVE, FIT, ["lenience", "plot", "values", "--output", "values.png"]],
 }  # fmt: skip
 
@@ -83,9 +84,8 @@ def check(wheel: Path, extra: str, place: Path) -> str:
     shutil.rmtree(place, ignore_errors=True)
     venv.create(place, with_pip=True)
     binaries = place / ("Scripts" if os.name == "nt" else "bin")
-    surroundings = {
-        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LENIENCE_DATABASE_URL")
-    }
+    foreign = ("PYTHONPATH", "LENIENCE_DATABASE_URL")
+    surroundings = {name: value for name, value in os.environ.items() if name not in foreign}
     surroundings["PATH"] = f"{binaries}{os.pathsep}{surroundings['PATH']}"
     install = ["python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     commands = [[*install, f"{wheel}[{extra}]" if extra else str(wheel)], *USES[extra]]

@@ -38,9 +38,8 @@ def main() -> None:
     log = policy.log_
     shipped = np.array([decision.accepted for decision in log])
     earned = float((honest[100:] - COST)[shipped].sum())
-    print(
-        f"{policy.accepted_} of 600 shipped, earned {earned:.1f}; shipping all: {float((honest[100:] - COST).sum()):.1f}"
-    )
+    always = float((honest[100:] - COST).sum())
+    print(f"{policy.accepted_} of 600 shipped, earned {earned:.1f}; shipping all: {always:.1f}")
     for reason in policy.explain(np.array([[0.3, -0.5, 0, 0], [3.0, 1.0, 1, 1]])):
         print(reason)
 

@@ -21,7 +21,7 @@ KINDS = {"salaried": (0.62, 0.90), "self-employed": (0.33, 0.83), "students": (0
 
 
 def make_loans(file: Path, rows: int = 1500) -> None:
-    """Salaried people were approved, the self-employed now and then, students never; outcomes are known after a year."""
+    """The salaried were approved, the self-employed now and then, students never; outcomes are known after a year."""
     rng = np.random.default_rng(7)
     names, shares = list(KINDS), [share for share, _ in KINDS.values()]
     with file.open("w", newline="") as text:

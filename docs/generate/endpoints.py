@@ -27,7 +27,7 @@ def description() -> Json:
         around: Any = create_app(str(Path(folder) / "empty.db"))
         app = cast(Litestar, around.app)
         try:
-            return cast(Json, app.openapi_schema.to_schema())
+            return app.openapi_schema.to_schema()
         finally:
             asyncio.run(app.state.service.stop())
 
@@ -71,7 +71,8 @@ def anchor(method: str, path: str) -> str:
 
 
 def _operation(method: str, path: str, about: Json) -> list[str]:
-    parts = [f"## {method} {path} {{ #{anchor(method, path)} }}", about.get("description", about.get("summary", ""))]
+    said: str = about.get("description") or about.get("summary") or ""
+    parts = [f"## {method} {path} {{ #{anchor(method, path)} }}", said]
     rows = [
         [f"`{each['name']}`", each["in"], _type(each.get("schema", {})), each.get("description", "")]
         for each in about.get("parameters", ())

@@ -67,13 +67,12 @@ def signature(name: str, target: Callable[..., Any]) -> str:
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    text = stars + parameter.name
+    text = str(parameter).split(parameter.name)[0] + parameter.name  # with its stars
     if parameter.annotation is not parameter.empty:
         text += f": {annotation(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return text
-    default = repr(parameter.default)
+    default: str = repr(parameter.default)
     return f"{text} = {'…' if ' at 0x' in default or default.startswith('<') else default}"
 
 

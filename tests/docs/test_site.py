@@ -14,7 +14,7 @@ import yaml
 
 import lenience
 from lenience.cli import COMMANDS, cli
-from links import Page, problems
+from site_links import Page, problems
 
 ROOT = Path(__file__).parents[2]
 

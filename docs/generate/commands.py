@@ -17,8 +17,8 @@ PATH = "reference/options.md"
 def walk() -> Iterator[tuple[str, click.Command]]:
     """Every command with its full name, subcommands too.
 
-    >>> [name for name, _ in walk()][:3]
-    ['lenience audit', 'lenience characteristics', 'lenience completion']
+    >>> "lenience solve" in dict(walk()), "lenience keys create" in dict(walk())
+    (True, True)
     """
     yield from _below("lenience", cli)
 

@@ -234,6 +234,14 @@ def test_the_report_stands_alone(claims: list[ln.Claim], tmp_path: Path) -> None
     assert 'name="viewport"' in text
 
 
+def test_the_page_of_the_documentation_is_that_of_these_claims(claims: list[ln.Claim], tmp_path: Path) -> None:
+    # Sections, verdicts and claims; the evidence may differ in its last digit and in its timings.
+    written = ln.write_paper_report(tmp_path / "paper.md", claims).read_text(encoding="utf-8").splitlines()
+    kept = (Path(__file__).parents[2] / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in written if not line.startswith(">")] == [line for line in kept if not line.startswith(">")]
+    assert len(written) == len(kept)
+
+
 def test_a_failed_claim_shows() -> None:
     text = paper_report([ln.Claim("9", "1 < 0 & more", FAILS, "It is not.")])
     assert '<article class="fails">' in text

@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 
-.PHONY: demo test check bench docs figures package clean
+.PHONY: demo test check bench docs figures screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -33,6 +33,9 @@ figures: $(READY)
 
 package: $(READY)
 	$(BIN)/python -m benchmarks.package
+
+screenshots: $(READY)
+	$(BIN)/python docs/make_screenshots.py docs/figures/dashboard
 
 $(READY): pyproject.toml src/lenience/__about__.py
 	$(PYTHON) -m venv .venv

@@ -201,7 +201,7 @@ def test_late_labels_have_a_limit(client: Client) -> None:
         "exposure_limit_reached",
         "record_of_similar_applicants",
     ]
-    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcomes pending")
+    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcome pending")
 
 
 def test_policies_warn_of_segments_that_never_start(client: Client) -> None:

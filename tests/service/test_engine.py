@@ -57,7 +57,7 @@ def test_a_rejection_gives_its_principal_reasons(engine: Engine) -> None:
     codes = [reason["code"] for reason in rejected["principal_reasons"]]
     assert codes == ["record_of_similar_applicants", "limited_experience_with_segment"]
     view = engine.queries.decision(rejected["id"])
-    assert "1 more successes instead of failures among 1 outcomes: accept." in view.would_have_changed
+    assert "1 of 1 outcome a success instead of a failure: accept." in view.would_have_changed
     assert view.value is not None
     assert view.value_of_continuing is not None
     assert view.value.upper == 0 > view.value_of_continuing.upper

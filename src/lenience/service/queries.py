@@ -152,10 +152,10 @@ class Queries:
             history=history,
         )
 
-    def page(self, filters: Filters, after: str | None, size: int) -> DecisionsPage:
-        """A page of decisions, oldest first."""
+    def page(self, filters: Filters, after: str | None, size: int, newest: bool = False) -> DecisionsPage:
+        """A page of decisions, oldest first or newest first."""
         with self._store.read() as connection:
-            rows = self._rows(connection, filters, after, size + 1)
+            rows = self._rows(connection, filters, after, size + 1, newest)
             names = self._chain_names(connection, [row.chain_id for row in rows])
         entries = [_entry(row, names) for row in rows[:size]]
         return DecisionsPage(entries, entries[-1].id if len(rows) > size else None)
@@ -238,7 +238,9 @@ class Queries:
             history.append(entry)
         return first, history, notes
 
-    def _rows(self, connection: Connection, filters: Filters, after: str | None, size: int) -> list[Any]:
+    def _rows(
+        self, connection: Connection, filters: Filters, after: str | None, size: int, newest: bool = False
+    ) -> list[Any]:
         table = schema.decision
         where: list[ColumnElement[bool]] = []
         if filters.policy is not None:
@@ -262,8 +264,8 @@ class Queries:
             same = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
             where.append(select(personal.c.seq).where(same & (personal.c.reference == filters.reference)).exists())
         if after is not None:
-            where.append(table.c.id > after)
-        query = select(table).order_by(table.c.id).limit(size)
+            where.append(table.c.id < after if newest else table.c.id > after)
+        query = select(table).order_by(table.c.id.desc() if newest else table.c.id).limit(size)
         return list(connection.execute(query.where(and_(*where)) if where else query).all())
 
     def _chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[str, str]]:

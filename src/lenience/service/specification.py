@@ -93,6 +93,9 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior: Belief | None = None
     cost: Rate | None = None
     exposure_cap: Cap | None = None
+    group: Annotated[limits.SegmentName, Meta(description="The group its members belong to, for fairness")] | None = (
+        None
+    )
 
 
 class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -135,6 +138,12 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         if self.expire_after_days is None and isinstance(self.objective, DelayedSpec):
             return 3 * 365.25 * self.objective.label_delay
         return self.expire_after_days
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of each segment that has one."""
+        given = (spec for spec in self.segments if isinstance(spec, SegmentSpec))
+        return {spec.name: spec.group for spec in given if spec.group is not None}
 
     def problems(self) -> list[SegmentProblem]:
         """Each segment's own problem."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from array import array
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -91,6 +92,11 @@ class StoppingTable:
             return least if least <= outcomes else None
         return None
 
+    @property
+    def boundary(self) -> Sequence[int]:
+        """The least accepted number of successes of each row; above the row's number where none is."""
+        return self._least
+
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for."""
         policy = self._policy()
@@ -150,7 +156,7 @@ class ExposureTable:
         self.policy = ExposurePolicy.from_json(bytes(body.policy))
         self.prior, self.cost = self.policy.prior, self.policy.objective.cost
         self.rows = self.policy.rows
-        self._first = self.policy.first.tolist()
+        self._first: list[int] = self.policy.first.tolist()
         self._offsets = self.policy.offsets.tolist()
         self._limits = self.policy.limits.tolist()
 
@@ -179,6 +185,11 @@ class ExposureTable:
             return None
         least = int(self._first[outcomes])
         return least if least <= outcomes else None
+
+    @property
+    def boundary(self) -> Sequence[int]:
+        """The least number of successes of each row at which one may be pending."""
+        return self._first
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """The value from here on, before the next arrival; solved for, or nothing if that would take long."""

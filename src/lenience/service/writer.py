@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from sqlalchemy import select
 
 from lenience.service import schema
+from lenience.service.clock import now
 from lenience.service.command import Answer, Command
 from lenience.service.ledger import Ledger
 from lenience.service.problems import Conflict, Problem, Unavailable
@@ -45,10 +46,17 @@ class Waiting:
 class Writer:
     """The one thread that writes."""
 
-    def __init__(self, store: Store, registry: Registry, after: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        after: Callable[[], None] | None = None,
+        clock: Callable[[], int] = now,
+    ) -> None:
         self.store = store
         self.registry = registry
         self.batches = self.commands = 0
+        self._clock = clock  # a demonstration plays the past at another speed
         self._after = after  # called once after each batch: whoever waits is told in one go
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -139,7 +147,7 @@ class Writer:
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
         with self.store.write() as connection:
-            ledger = Ledger(self.store, connection, self.registry)
+            ledger = Ledger(self.store, connection, self.registry, self._clock())
             wanted: set[int] = set()
             about = [decision for command in commands for decision in command.decisions]
             ledger.find(about)

@@ -81,11 +81,12 @@ def _operation(method: str, path: str, about: Json) -> list[str]:
         parts.append(table(["parameter", "in", "type", "meaning"], rows))
     for kind, body in about.get("requestBody", {}).get("content", {}).items():
         parts.append(f"Body (`{kind}`): {_type(body.get('schema', {}))}.")
-    answers = []
+    answers: dict[str, list[str]] = {}
     for status, answer in about.get("responses", {}).items():
         types = {_type(body.get("schema", {})) for body in answer.get("content", {}).values()} - {"any"}
-        answers.append(f"{status} {', '.join(sorted(types))}".strip())
-    return [*parts, "Answers: " + "; ".join(answers) + "."]
+        answers.setdefault(", ".join(sorted(types)), []).append(status)
+    shown = (f"{', '.join(statuses)} {types}".strip() for types, statuses in answers.items())
+    return [*parts, "Answers: " + "; ".join(shown) + "."]
 
 
 def _type(schema: Json) -> str:

@@ -48,7 +48,8 @@ def test_the_wheel_is_the_package_and_nothing_else(built: tuple[Path, Path]) -> 
     assert {".py", ".css", ".csv", ".typed"} <= endings
     assert not endings & {".pyc", ".nbi", ".nbc", ".db", ".so", ".ipynb", ".orig", ".log"}
     assert {"lenience/py.typed", "lenience/data/fico.csv", "lenience/study/segment_report.css"} <= own
-    assert any(name.startswith("lenience/service/migrations/versions/") for name in own)
+    for folder in ("service/migrations/versions", "web/templates", "web/static"):
+        assert any(name.startswith(f"lenience/{folder}/") for name in own), folder
 
 
 def test_the_version_comes_from_one_place(built: tuple[Path, Path]) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from lenience.cli.options import json_option, print_json
+
 SHELLS = ("bash", "zsh", "fish")
 INSTRUCTION = "_LENIENCE_COMPLETE"  # what click's code sets when the shell asks it to complete
 
 
 @click.command(short_help="The shell code that completes commands and options.")
 @click.argument("shell", type=click.Choice(SHELLS))
-def completion(shell: str) -> None:
+@json_option
+def completion(shell: str, as_json: bool) -> None:
     """Print the code that lets a shell complete commands and options; bash needs version 4.4 or later.
 
     \b
@@ -24,4 +27,8 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(cli, {}, "lenience", INSTRUCTION).source())
+    code = kind(cli, {}, "lenience", INSTRUCTION).source()
+    if as_json:
+        print_json({"shell": shell, "code": code})
+    else:
+        click.echo(code)

@@ -27,20 +27,22 @@ MOST_VOLUME = 1e6  # a segment that would start only beyond this many discounted
 PRECISION = 1e-6  # relative, of the volume
 
 
-def starting_volume(belief: Belief, cost: float, precision: float = PRECISION) -> Bounds:
+def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, most: float = MOST_VOLUME) -> Bounds:
     """The discounted volume γ_x/(1 − γ_x) above which a belief is worth a first acceptance.
 
-    Infinite where it exceeds a million; 0 where the expected success rate is above the cost already.
+    Infinite where it exceeds ``most``, by default a million; 0 where the expected success rate is above the cost
+    already. A large belief just below the cost takes long: a coarse precision or a lower ``most`` is then quicker.
 
     >>> [round(starting_volume(Belief(2, 1), cost).midpoint, 2) for cost in (0.7, 0.8, 0.9)]
     [8.67, 32.14, 184.78]
     """
     check_prior(belief, "belief")
-    return _starting_volume(belief, check_cost(cost), real("precision", precision, above=0, below=1))
+    fine = real("precision", precision, above=0, below=1)
+    return _starting_volume(belief, check_cost(cost), fine, real("most", most, above=0))
 
 
 @lru_cache(maxsize=65_536)
-def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
+def _starting_volume(belief: Belief, cost: float, precision: float, most: float) -> Bounds:
     from lenience.solver.stopping import solve_discounted
 
     if belief.mean > cost:
@@ -57,12 +59,12 @@ def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
 
     gain = gain_of_knowing(belief.n, belief.s, cost)
     low = (cost - belief.mean) / gain if gain > 0.0 else math.inf
-    if low > MOST_VOLUME:
+    if low > most:
         return Bounds(math.inf, math.inf)
     high = max(2.0 * low, 1e-3)
     while not worth(high).lower > 0.0:
         low, high = (high if worth(high).upper <= 0.0 else low), 2.0 * high
-        if high > MOST_VOLUME:
+        if high > most:
             return Bounds(math.inf, math.inf)
     while high - low > precision * high:
         middle = 0.5 * (low + high)

@@ -16,7 +16,7 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -32,6 +32,20 @@ from lenience.service.specification import DelayedSpec, SegmentProblem
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
 VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
+
+
+class Effort(NamedTuple):
+    """How well a problem is solved: as it is for decisions, or quicker, for a picture."""
+
+    rows: int = ROWS
+    tolerance: float = 1e-9  # of values
+    late_tolerance: float = 1e-6  # of the value of late labels, relative
+    seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
+    limit: bool = True  # whether to find the limit of leniency, from which thresholds without a curve are shown
+    late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
+
+
+STORED = Effort()
 
 
 class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"):
@@ -217,15 +231,15 @@ class ExposureTable:
 SolvedTable: TypeAlias = StoppingTable | ExposureTable
 
 
-def solve(segment: SegmentProblem) -> str:
+def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and write its table as text; the same problem gives the same text."""
     problem = segment.problem
     if isinstance(problem, DelayedSpec):
-        return _solve_delayed(problem, segment.prior)
+        return _solve_delayed(problem, segment.prior, effort)
     if isinstance(problem, FiniteHorizon):
         policy = problem.solve(segment.prior)
     else:
-        policy = problem.solve(segment.prior, rows=ROWS)
+        policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
     import numpy as np
 
     rises = np.diff(policy.accept_from)
@@ -238,7 +252,7 @@ def solve(segment: SegmentProblem) -> str:
         first=int(policy.accept_from[0]),
         rises=b64encode(np.packbits(rises.astype(np.uint8)).tobytes()).decode(),
         curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
-        leniency=_leniency(problem) if isinstance(problem, Discounted) else 0.0,
+        leniency=_leniency(problem) if isinstance(problem, Discounted) and effort.limit else 0.0,
     )
     return msgspec.json.encode(body).decode()
 
@@ -249,11 +263,11 @@ def load(text: str) -> SolvedTable:
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
-def _solve_delayed(problem: DelayedSpec, prior: Belief) -> str:
+def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
     from lenience.objective.delayed import Delayed
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
-    policy = objective.solve(prior, seconds=limits.SOLVE_SECONDS)
+    policy = objective.solve(prior, effort.late_rows, effort.late_tolerance, seconds=effort.seconds)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
 
 

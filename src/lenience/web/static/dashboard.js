@@ -19,6 +19,21 @@
       if (asked && !confirm(asked.dataset.confirm)) event.preventDefault();
     });
 
+    // What takes a while says so, and is not sent twice.
+    document.addEventListener("submit", (event) => {
+      if (!event.target.matches("form[data-slow]")) return;
+      if (event.target.dataset.sent) event.preventDefault();
+      event.target.dataset.sent = "yes";
+      event.submitter?.setAttribute("aria-busy", "true");
+    });
+
+    // A step of a form is left with its answers in its address, so that the way back finds them.
+    document.addEventListener("submit", (event) => {
+      if (!event.target.matches("form[data-step]")) return;
+      const answers = new URLSearchParams(new FormData(event.target));
+      history.replaceState(history.state, "", `${event.target.dataset.step}?${answers}`);
+    });
+
     // A click on a way in the picture chooses its segment.
     document.addEventListener("click", (event) => {
       const way = event.target.closest("path[data-segment]");
@@ -28,10 +43,21 @@
       location.assign(address);
     });
 
-    // The outputs beside sliders.
+    // A slider and the field beside it say the same, before htmx reads them; one with data-log moves by ratios.
     document.addEventListener("input", (event) => {
-      const output = event.target.closest("label")?.querySelector("output[data-of]");
-      if (output) output.value = event.target.value;
+      const pair = event.target.closest("[data-pair]");
+      if (!pair) return;
+      const field = pair.querySelector("[type=number]"), slider = pair.querySelector("[type=range]");
+      const log = "log" in slider.dataset;
+      if (event.target === slider) field.value = log ? Number((10 ** slider.value).toPrecision(3)) : slider.value;
+      else if (field.value > 0 || !log) slider.value = log ? Math.log10(field.value) : field.value;
+      slider.setAttribute("aria-valuetext", field.value);
+    }, true);
+
+    // What an answer says is said aloud from a place that stays.
+    document.body.addEventListener("htmx:afterSettle", () => {
+      const live = document.getElementById("live"), said = document.querySelector("[data-say]")?.textContent;
+      if (live && said && live.textContent !== said) live.textContent = said;
     });
 
     const trouble = document.getElementById("trouble");

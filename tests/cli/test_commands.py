@@ -370,8 +370,8 @@ def test_demo_serves_a_portfolio_whose_log_holds(run: Run, tmp_path: Path) -> No
         (("simulate", "--cost", "0.8", "--world", "utopia"), "world must be one of bernoulli"),
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "policy must be name or name:parameter=value"),
         (("sweep", "nowhere.toml"), "nowhere.toml"),
-        (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html"),
-        (("sovle",), "no command 'sovle'; there are audit, characteristics, delay"),
+        (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html or .md"),
+        (("sovle",), "no command 'sovle'; there are audit, characteristics, completion"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -105,7 +105,7 @@ class Start(msgspec.Struct, frozen=True):
         if self.starts:
             enough = f"{self.needed:.3g} are enough to make learning pay"
             return f"starts: {self.volume:.3g} discounted members to come, and {enough}"
-        never = "not even ten times as many" if math.isinf(self.needed) else f"only {self.needed:.3g}"
+        never = "only far more" if math.isinf(self.needed) else f"only {self.needed:.3g}"
         return f"never starts: {self.volume:.3g} discounted members to come, and {never} would make learning pay"
 
 

@@ -7,13 +7,12 @@ import io
 import math
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Meta
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from lenience.service import limits, schema
+from lenience.service import schema
 from lenience.service.answers import (
     DecisionEntry,
     DecisionsPage,
@@ -313,8 +312,6 @@ class Queries:
                 found[chain, row.seq] = event
         return found
 
-
-Cursor = Annotated[str, Meta(max_length=36, pattern=limits.PLAIN)]
 
 _EVENT_COLUMNS = (
     "arrivals",

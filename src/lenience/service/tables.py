@@ -99,6 +99,11 @@ class StoppingTable:
         high = min(self.cost, (self.prior.s + least) / n) if least <= k else self.cost
         return min(max(self._curve(n), low), max(high, low))
 
+    @property
+    def volume(self) -> float | None:
+        """The members still to come, each at its discount; nothing with a horizon."""
+        return self.body.objective.volume if isinstance(self.body.objective, Discounted) else None
+
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes that is accepted; nothing if none is."""
         if outcomes < self.rows:
@@ -192,6 +197,11 @@ class ExposureTable:
         """The least rate on the lattice at which one may be pending, at most the cost."""
         k = min(successes + failures, self.rows - 1)
         return float(min(self.cost, (self.prior.s + self._first[k]) / (self.prior.n + k)))
+
+    @property
+    def volume(self) -> float:
+        """The members still to come, each at its discount."""
+        return float(self.policy.objective.volume)
 
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes at which one may be pending."""

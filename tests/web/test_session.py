@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from lenience.service.http.app import DATABASE
 from lenience.service.keys import Keyring, create_key, revoke_key
 from lenience.service.store import Store
-from lenience.web.session import COOKIE, new_session, read_session, sign_in
+from lenience.web.session import new_session, read_session, sign_in
 from serving import SPEC, Served
 
 POSTS = ["/audit", "/sign-out", "/policies/cards/state", "/policies/cards/decide", f"/decisions/{'0' * 36}/outcome"]
@@ -127,10 +126,3 @@ def test_a_session_ends_with_its_key_and_cannot_be_forged(database: str) -> None
     keyring.refresh()
     assert read_session(keyring, visitor.cookie) is None
     store.close()
-
-
-def test_the_names_that_other_parts_rely_on() -> None:
-    from lenience.web import audits
-
-    assert audits.DATABASE == DATABASE
-    assert COOKIE == "lenience_session"

@@ -13,8 +13,7 @@ import click
 
 from lenience.cli.options import json_option
 from lenience.errors import InputError
-
-DATABASE = "LENIENCE_DATABASE_URL"
+from lenience.settings import DATABASE, LOG_REQUESTS, SESSION_SECRET
 
 database_option = click.option(
     "--database",
@@ -49,9 +48,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     needed()
     import uvicorn
 
-    from lenience.service.http.app import LOG_REQUESTS
     from lenience.service.http.logs import configure_logs
-    from lenience.web.session import SECRET
 
     prepare(host, database, workers)
     listening = listen(host, port)
@@ -59,7 +56,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
-    os.environ.setdefault(SECRET, secrets.token_hex(32))  # of the dashboard's sessions, shared by all processes
+    os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # of the dashboard's sessions, shared by all processes
     configure_logs()
     address = f"http://{shown}:{actual}"
     told = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Meta
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from lenience.service import limits, schema
+from lenience.service import schema
 from lenience.service.answers import (
     DecisionEntry,
     DecisionsPage,
@@ -32,6 +32,7 @@ from lenience.service.reasons import principal_reasons, what_would_change
 from lenience.service.registry import PolicyRecord, Registry, Version
 from lenience.service.rule import Counts, Verdict
 from lenience.service.store import Store
+from lenience.service.tables import SolvedTable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -195,6 +196,8 @@ class Queries:
             threshold=verdict.threshold,
             limit=verdict.limit,
             cost=rule.table.cost,
+            volume=rule.table.volume,
+            volume_to_start=_volume_to_start(rule.table) if values else None,
             value=rule.table.value(counts.successes, counts.failures, counts.pending)[0] if values else None,
             proved=rule.table.proved,
             certificate=rule.table.statement,
@@ -310,8 +313,6 @@ class Queries:
         return found
 
 
-Cursor = Annotated[str, Meta(max_length=36, pattern=limits.PLAIN)]
-
 _EVENT_COLUMNS = (
     "arrivals",
     "pending",
@@ -323,6 +324,16 @@ _EVENT_COLUMNS = (
     "threshold",
     "reason",
 )
+
+
+def _volume_to_start(table: SolvedTable) -> float | None:
+    """From which discounted volume on the prior is worth a first acceptance, to a part in a thousand."""
+    from lenience.segments.starting import starting_volume
+
+    if table.volume is None:
+        return None
+    needed = starting_volume(table.prior, table.cost, 1e-3).midpoint
+    return needed if math.isfinite(needed) else None
 
 
 def _chains(record: PolicyRecord, segment: str | None) -> list[int]:

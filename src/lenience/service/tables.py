@@ -16,7 +16,7 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -30,9 +30,22 @@ from lenience.service import limits
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
-DELAYED_TOLERANCE = 1e-6  # of the value at the prior, where labels come late
 VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
+
+
+class Effort(NamedTuple):
+    """How well a problem is solved: as it is for decisions, or quicker, for a picture."""
+
+    rows: int = ROWS
+    tolerance: float = 1e-9  # of values
+    late_tolerance: float = 1e-6  # of the value of late labels, relative
+    seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
+    limit: bool = True  # whether to find the limit of leniency, from which thresholds without a curve are shown
+    late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
+
+
+STORED = Effort()
 
 
 class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"):
@@ -85,6 +98,11 @@ class StoppingTable:
         low = (self.prior.s + least - 1) / n if least > 0 else 0.0
         high = min(self.cost, (self.prior.s + least) / n) if least <= k else self.cost
         return min(max(self._curve(n), low), max(high, low))
+
+    @property
+    def volume(self) -> float | None:
+        """The members still to come, each at its discount; nothing with a horizon."""
+        return self.body.objective.volume if isinstance(self.body.objective, Discounted) else None
 
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes that is accepted; nothing if none is."""
@@ -180,6 +198,11 @@ class ExposureTable:
         k = min(successes + failures, self.rows - 1)
         return float(min(self.cost, (self.prior.s + self._first[k]) / (self.prior.n + k)))
 
+    @property
+    def volume(self) -> float:
+        """The members still to come, each at its discount."""
+        return float(self.policy.objective.volume)
+
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes at which one may be pending."""
         if outcomes >= self.rows:
@@ -218,23 +241,15 @@ class ExposureTable:
 SolvedTable: TypeAlias = StoppingTable | ExposureTable
 
 
-def solve(
-    segment: SegmentProblem,
-    rows: int | None = None,
-    tolerance: float = DELAYED_TOLERANCE,
-    seconds: float = limits.SOLVE_SECONDS,
-) -> str:
-    """Solve a segment's problem and write its table as text; the same problem gives the same text.
-
-    ``rows`` are the outcomes up to which decisions are looked up; ``tolerance`` and ``seconds`` are of late labels.
-    """
+def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
+    """Solve a segment's problem and write its table as text; the same problem gives the same text."""
     problem = segment.problem
     if isinstance(problem, DelayedSpec):
-        return _solve_delayed(problem, segment.prior, rows, tolerance, seconds)
+        return _solve_delayed(problem, segment.prior, effort)
     if isinstance(problem, FiniteHorizon):
         policy = problem.solve(segment.prior)
     else:
-        policy = problem.solve(segment.prior, rows=rows or ROWS)
+        policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
     import numpy as np
 
     rises = np.diff(policy.accept_from)
@@ -247,7 +262,7 @@ def solve(
         first=int(policy.accept_from[0]),
         rises=b64encode(np.packbits(rises.astype(np.uint8)).tobytes()).decode(),
         curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
-        leniency=_leniency(problem) if isinstance(problem, Discounted) else 0.0,
+        leniency=_leniency(problem) if isinstance(problem, Discounted) and effort.limit else 0.0,
     )
     return msgspec.json.encode(body).decode()
 
@@ -258,11 +273,11 @@ def load(text: str) -> SolvedTable:
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
-def _solve_delayed(problem: DelayedSpec, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
+def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
     from lenience.objective.delayed import Delayed
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
-    policy = objective.solve(prior, rows, tolerance, seconds=seconds)
+    policy = objective.solve(prior, effort.late_rows, effort.late_tolerance, seconds=effort.seconds)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
 
 

@@ -10,8 +10,7 @@ import msgspec
 
 from lenience.service.audit import AuditReport
 from lenience.service.clock import now, when
-
-DATABASE = "LENIENCE_DATABASE_URL"
+from lenience.settings import DATABASE
 
 
 class AuditStatus(msgspec.Struct, frozen=True):

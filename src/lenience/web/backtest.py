@@ -19,7 +19,7 @@ from lenience.belief import Belief
 from lenience.errors import InputError
 from lenience.service.rule import Counts, SegmentRule
 from lenience.service.specification import DelayedSpec, PolicySpecification, SegmentProblem
-from lenience.service.tables import load, solve
+from lenience.service.tables import Effort, load, solve
 from lenience.web.past_file import Known
 
 SECONDS = 25.0  # spent on solving
@@ -168,7 +168,8 @@ def backtest(
 def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:
     """The segment's rule for so many outcomes; nothing where it cannot be solved in time."""
     try:
-        text = solve(problem, rows=outcomes + 1, tolerance=LATE_TOLERANCE, seconds=SECONDS / 5)
+        rows = outcomes + 1
+        text = solve(problem, Effort(rows, late_tolerance=LATE_TOLERANCE, late_rows=rows, seconds=SECONDS / 5))
     except InputError:
         return None
     table = load(text)

@@ -8,9 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import Parameter
-from sqlalchemy import select
 
-from lenience.service import schema
 from lenience.service.answers import DecisionsPage
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
@@ -21,6 +19,7 @@ from lenience.service.problems import BadRequest
 from lenience.service.queries import Filters
 from lenience.web.page import moved, page, part
 from lenience.web.session import Visitor, checked_form, visitor_of
+from lenience.web.standing import policy_names
 
 Req = Request[Any, Any, Any]
 PAGE = 50
@@ -58,7 +57,7 @@ async def feed(
     """The newest decisions, or those that are searched for."""
     asked = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
     service: Service = request.app.state.service
-    found, policies = await service.ask(lambda: (search(service, asked, before), _policies(service)))
+    found, policies = await service.ask(lambda: (search(service, asked, before), policy_names(service)))
     given = {name: value for name, value in asked.items() if value}
     values: dict[str, Any] = {
         "found": found,
@@ -130,11 +129,6 @@ def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPag
     """A page of decisions, the newest first."""
     filters = Filters(**{name: value or None for name, value in asked.items()})  # type: ignore[arg-type]
     return service.queries.page(filters, before or None, PAGE, newest=True)
-
-
-def _policies(service: Service) -> list[str]:
-    with service.store.read() as connection:
-        return list(connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars())
 
 
 def _may(request: Req, role: str) -> Visitor:

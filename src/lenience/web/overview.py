@@ -17,7 +17,7 @@ from lenience.web.page import ago, count, moved, page, part
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form
 from lenience.web.standing import PolicyStanding, read_standing
-from lenience.web.windows import Then, midnight
+from lenience.web.windows import Then, midnight, time_of
 
 Req = Request[Any, Any, Any]
 
@@ -171,8 +171,7 @@ def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:
         .where(table.c.status == schema.PENDING, table.c.chain_id.in_(chains))
         .group_by(table.c.chain_id)
     )
-    # An id begins with its time in milliseconds.
-    return {row.chain_id: int(row.id[:8] + row.id[9:13], 16) * 1000 for row in connection.execute(query)}
+    return {row.chain_id: time_of(row.id) for row in connection.execute(query)}
 
 
 def _named(names: list[str]) -> str:

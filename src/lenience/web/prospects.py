@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
+from typing import TypeVar
 
 import msgspec
 
@@ -21,6 +22,8 @@ from lenience.web.standing import SegmentStanding
 
 ROWS = 2_000  # acceptances over which a shut-out is followed; later ones are rare
 KEPT = 20_000
+Key = tuple[str, float, int, int, int]
+Found = TypeVar("Found")
 SECONDS = 2.0  # spent on one policy's segments
 
 
@@ -40,7 +43,8 @@ class Prospects:
     """Prospects that were asked for, kept."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, int, int], Prospect] = OrderedDict()
+        self._kept: OrderedDict[Key, Prospect] = OrderedDict()
+        self._shut: OrderedDict[Key, float] = OrderedDict()
         self._lock = Lock()
 
     def of(self, segments: Sequence[SegmentStanding], seconds: float = SECONDS) -> dict[str, Prospect]:
@@ -48,28 +52,46 @@ class Prospects:
         until = time.monotonic() + seconds
         found = {}
         for one in segments:
-            key = (one.rule.digest, one.counts.successes, one.counts.failures, one.counts.pending)
+            key = _key(one)
             with self._lock:
                 known = self._kept.get(key)
             if known is None:
                 if time.monotonic() > until:
                     continue
-                known = _prospect(one)
-                self._keep(key, known)
+                known = self._prospect(one)
+                self._keep(self._kept, key, known)
             found[one.name] = known
         return found
 
-    def _keep(self, key: tuple[str, int, int, int], prospect: Prospect) -> None:
+    def shut_outs(self, segments: Sequence[SegmentStanding]) -> dict[str, float]:
+        """Of each segment the probability alone of being shut out although deserving: much quicker than a value."""
+        return {one.name: self._shut_out(one) for one in segments}
+
+    def _prospect(self, segment: SegmentStanding) -> Prospect:
+        table, counts = segment.rule.table, segment.counts
+        value = table.value(counts.successes, counts.failures, counts.pending)[0]
+        return Prospect(value, self._shut_out(segment), isinstance(table, ExposureTable))
+
+    def _shut_out(self, segment: SegmentStanding) -> float:
+        key = _key(segment)
         with self._lock:
-            self._kept[key] = prospect
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            known = self._shut.get(key)
+        if known is None:
+            known = shut_out(segment)
+            self._keep(self._shut, key, known)
+        return known
+
+    def _keep(self, kept: OrderedDict[Key, Found], key: Key, found: Found) -> None:
+        with self._lock:
+            kept[key] = found
+            while len(kept) > KEPT:
+                kept.popitem(last=False)
 
 
-def _prospect(segment: SegmentStanding) -> Prospect:
-    table, counts = segment.rule.table, segment.counts
-    value = table.value(counts.successes, counts.failures, counts.pending)[0]
-    return Prospect(value, shut_out(segment), isinstance(table, ExposureTable))
+def _key(segment: SegmentStanding) -> Key:
+    """What a prospect follows from."""
+    rule, counts = segment.rule, segment.counts
+    return rule.digest, rule.exploration_floor, counts.successes, counts.failures, counts.pending
 
 
 def shut_out(segment: SegmentStanding) -> float:

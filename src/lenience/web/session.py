@@ -28,10 +28,10 @@ from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.keys import LOCAL, ROLES, Keyring
 from lenience.service.problems import Forbidden
+from lenience.settings import SESSION_SECRET
 
 COOKIE = "lenience_session"
 HOURS = 12
-SECRET = "LENIENCE_SESSION_SECRET"  # shared by the processes of one service; made by lenience serve
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "testserver")
 
 
@@ -147,7 +147,7 @@ def cookie_of(visitor: Visitor, secure: bool) -> Cookie:
 
 def _secret(keyring: Keyring, actor: str) -> bytes:
     if actor == LOCAL:
-        return os.environ.setdefault(SECRET, secrets.token_hex(32)).encode()
+        return os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32)).encode()
     key = keyring.valid_key(actor)
     return b"" if key is None else key.secret_hash.encode()
 

@@ -13,7 +13,7 @@ from lenience.errors import InputError
 from lenience.service.http.errors import TITLES, log, validation_detail
 from lenience.service.http.service import Service
 from lenience.service.problems import NotFound, Problem, Unauthenticated
-from lenience.web import decisions, new_policy, overview, policy
+from lenience.web import decisions, fairness, new_policy, overview, policy, what_if
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
 from lenience.web.prospects import Prospects
@@ -70,7 +70,15 @@ async def sign_out(request: Req) -> Response[bytes]:
 
 def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     """The pages, and what they keep in the application's state."""
-    guarded = [*overview.HANDLERS, *policy.HANDLERS, *decisions.HANDLERS, *new_policy.HANDLERS, sign_out]
+    guarded = [
+        *overview.HANDLERS,
+        *policy.HANDLERS,
+        *decisions.HANDLERS,
+        *what_if.HANDLERS,
+        *fairness.HANDLERS,
+        *new_policy.HANDLERS,
+        sign_out,
+    ]
     open_ = [static, sign_in_form, sign_in_now]
     pages = Router(
         "/",

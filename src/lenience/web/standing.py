@@ -163,6 +163,12 @@ class PolicyStanding(msgspec.Struct, frozen=True, dict=True):
         return min(self.segments, key=lambda one: (one.stopped, abs(one.margin), -one.counts.arrivals))
 
 
+def policy_names(service: Service) -> list[str]:
+    """The names of all policies."""
+    with service.store.read() as connection:
+        return list(connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars())
+
+
 def policy_standing(service: Service, name: str, number: int | None = None) -> PolicyStanding:
     """A policy under the version asked for, the active one, or the newest."""
     with service.store.read() as connection:

@@ -30,9 +30,7 @@ from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import Surroundings
 from lenience.service.http.service import Service
 from lenience.service.problems import Problem
-
-DATABASE = "LENIENCE_DATABASE_URL"
-LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
+from lenience.settings import DATABASE, LOG_REQUESTS
 
 
 @get("/health", responses={}, tags=["operations"], opt={"open": True})

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Request, Response, get, post
+from litestar import Response, get, post
 from litestar.params import Parameter
 
 from lenience.service.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
 from lenience.service.clock import now
 from lenience.service.command import sender
-from lenience.service.http.common import IdempotencyKey, PolicyName, State, answered
+from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest, solve_version
 from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
-Req = Request[None, str, State]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 
 
@@ -47,13 +46,7 @@ async def show_policy(name: PolicyName, request: Req, version: VersionNumber = N
     return found
 
 
-@post(
-    "/v1/policies/{name:str}/activate",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["policies"],
-)
+@changing("/v1/policies/{name:str}/activate", "admin", "policies")
 async def activate(
     name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
@@ -61,13 +54,7 @@ async def activate(
     return await _change(name, "active", data, request, idempotency_key)
 
 
-@post(
-    "/v1/policies/{name:str}/shadow",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["policies"],
-)
+@changing("/v1/policies/{name:str}/shadow", "admin", "policies")
 async def shadow(
     name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
@@ -75,13 +62,7 @@ async def shadow(
     return await _change(name, "shadow", data, request, idempotency_key)
 
 
-@post(
-    "/v1/policies/{name:str}/retire",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["policies"],
-)
+@changing("/v1/policies/{name:str}/retire", "admin", "policies")
 async def retire(
     name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
@@ -89,13 +70,7 @@ async def retire(
     return await _change(name, "retired", data, request, idempotency_key)
 
 
-@post(
-    "/v1/policies/{name:str}/expire",
-    opt={"role": "outcome"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/policies/{name:str}/expire", "outcome", "outcomes")
 async def expire(
     name: PolicyName, data: ExpiryRequest, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:

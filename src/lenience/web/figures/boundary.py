@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from lenience.policy.words import amount, percent
-from lenience.service.rule import SegmentRule
-from lenience.service.tables import ExposureTable
+from lenience.service.tables import ExposureTable, SolvedTable, StoppingTable
 from lenience.web.figures.svg import Canvas, Point, log_ticks, percent_ticks
 from lenience.web.paths import Step
 from lenience.web.standing import SegmentStanding
@@ -24,10 +24,9 @@ PLACES = 90
 
 
 class Boundary:
-    """The border between going on and stopping of one rule, over a range of n."""
+    """The border between going on and stopping of one table, over a range of n."""
 
-    def __init__(self, rule: SegmentRule, most: float) -> None:
-        table = rule.table
+    def __init__(self, table: SolvedTable, most: float) -> None:
         self.cost = table.cost
         start = table.prior.n
         rows = table.rows if table.horizon is None else min(table.rows, table.horizon)
@@ -35,12 +34,41 @@ class Boundary:
         spread = np.rint(np.geomspace(1, reach + 1, PLACES)).astype(int) - 1
         self.outcomes = np.unique([*range(min(PLACES, reach)), *spread]).tolist()
         self.sizes = [start + k for k in self.outcomes]
-        self.stop: list[Point] = [(start + k, table.threshold(0, k)) for k in self.outcomes]
+        if isinstance(table, StoppingTable) and table.horizon is None and not table.body.curve:
+            rates = self._smooth(table)
+        else:
+            rates = [table.threshold(0, k) for k in self.outcomes]
+        self.stop: list[Point] = list(zip(self.sizes, rates, strict=True))
         self.even: list[Point] = [(size, self.cost) for size in self.sizes]
         self.limits: list[tuple[int, list[Point]]] = []
         if isinstance(table, ExposureTable):
             self.limits = [(limit, self._border(table, limit)) for limit in LIMITS]
             self.stop = self.limits[0][1]
+
+    def _smooth(self, table: StoppingTable) -> list[float]:
+        """The thresholds as a smooth line on the right side of every decision, from the decisions alone.
+
+        Each row tells the threshold to within one success. log((c − c_n)/c_n) is nearly straight in log n at both
+        ends, so a polynomial of low degree through the middles, the narrow ones counting most, is near enough.
+        """
+        size = np.array(self.sizes)
+        least = np.array([table.boundary[k] for k in self.outcomes])
+        even, discount = self.cost, table.body.objective.discount
+        # No threshold is below that of someone whom one outcome tells everything.
+        floor = even * (1 - discount) / (1 - discount * even)
+        low = np.maximum.accumulate(np.clip(_below(table, least, size), floor, even))
+        high = np.minimum.accumulate(np.clip((table.prior.s + least) / size, low, even)[::-1])[::-1]
+        room = even - low  # where the cell reaches the break-even, some leniency is left all the same
+        above = np.minimum(high, even - 0.02 * np.maximum(room, 1e-9))
+        if size.size < 8:
+            return [float(rate) for rate in (low + high) / 2]
+        upper, lower = np.log((even - low + 1e-9) / low), np.log((even - above + 1e-9) / above)
+        place = np.log(size)
+        place = 2 * (place - place[0]) / (place[-1] - place[0]) - 1
+        weight = 1 / (upper - lower + 0.05)
+        series = np.polynomial.chebyshev.chebfit(place, (upper + lower) / 2, 4, w=weight)
+        line = even / (1 + np.exp(np.polynomial.chebyshev.chebval(place, series)))
+        return [float(rate) for rate in np.clip(line, low, high)]
 
     def _border(self, table: ExposureTable, limit: int) -> list[Point]:
         """The least rate at which so many may be pending, at most the break-even.
@@ -51,7 +79,7 @@ class Boundary:
         """
         size = np.array(self.sizes)
         least = np.array([self._least(table, limit, k) for k in self.outcomes])
-        low = np.maximum.accumulate(np.maximum((table.prior.s + least - 1) / size, 0.0))
+        low = np.maximum.accumulate(_below(table, least, size))
         high = np.minimum.accumulate(((table.prior.s + least) / size)[::-1])[::-1]
         middle = np.where(low <= high, (low + high) / 2, (table.prior.s + least - 0.5) / size)
         return [(n, min(float(rate), self.cost)) for n, rate in zip(self.sizes, middle, strict=True)]
@@ -66,6 +94,11 @@ class Boundary:
         return low
 
 
+def _below(table: SolvedTable, least: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The greatest rate of each row that is stopped at; 0 where none is."""
+    return np.where(least > 0, np.maximum((table.prior.s + least - 1) / size, 0.0), 0.0)
+
+
 def picture(
     shown: SegmentStanding,
     paths: Mapping[str, Sequence[Step]],
@@ -77,7 +110,7 @@ def picture(
     everyone = [shown, *others]
     start = shown.rule.table.prior.n
     most = max(1.4 * max(one.belief.n for one in everyone), 30 * start, 60)
-    boundary = Boundary(shown.rule, most)
+    boundary = Boundary(shown.rule.table, most)
     ways = {one.name: _way(one, paths.get(one.name, ())) for one in everyone}
     rates = [rate for way in ways.values() for _, rate in way] + [rate for _, rate in boundary.stop]
     low = max(0.0, np.floor(10 * min([*rates, shown.cost - 0.1]) - 0.3) / 10)
@@ -86,7 +119,7 @@ def picture(
     last = boundary.sizes[-1]
     foot = [(boundary.sizes[0], float(low)), (last, float(low))]
     canvas.area(boundary.stop, foot, "stop", "Reject for good")
-    _leniency(canvas, boundary)
+    leniency(canvas, boundary)
     canvas.vertical_axis(percent_ticks(float(low), 1.0), "success rate")
     canvas.horizontal_axis(log_ticks(left, most, 6 if narrow else 9), "observations n (prior included)")
     band = _band(shown, paths.get(shown.name, ()))
@@ -107,7 +140,7 @@ def sparkline(segment: SegmentStanding, path: Sequence[Step]) -> Markup:
     """A segment's way and its boundary, as small as a word."""
     start = segment.rule.table.prior.n
     most = max(1.2 * segment.belief.n, 20 * start)
-    boundary = Boundary(segment.rule, most)
+    boundary = Boundary(segment.rule.table, most)
     way = _way(segment, path)
     rates = [rate for _, rate in way] + [rate for _, rate in boundary.stop]
     low = max(0.0, min(rates) - 0.02)
@@ -120,7 +153,7 @@ def sparkline(segment: SegmentStanding, path: Sequence[Step]) -> Markup:
     return canvas.drawn(f"The way of {segment.name}", _where(segment), "spark")
 
 
-def _leniency(canvas: Canvas, boundary: Boundary) -> None:
+def leniency(canvas: Canvas, boundary: Boundary) -> None:
     """The zone between the boundary and the break-even; with late labels in steps, by exposure limit."""
     if not boundary.limits:
         canvas.area(boundary.even, boundary.stop, "lenient", "Leniency: accepted for what is learnt")
@@ -142,6 +175,12 @@ def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStanding, narrow: b
         if canvas.y(low) - canvas.y(shown.cost) > 26 and not boundary.limits:
             middle = (low + shown.cost) / 2
             canvas.label((n, middle), "benefit of the doubt", "note lenient", "middle", dy=4)
+    limit_words(canvas, boundary)
+
+
+def limit_words(canvas: Canvas, boundary: Boundary) -> None:
+    """In each step of the leniency how many may be pending there, or more."""
+    right = canvas.width - canvas.right - 4
     borders = [line for _, line in boundary.limits[1:]] + [boundary.even]
     for (limit, line), above in zip(boundary.limits, borders, strict=False):
         # In the middle of the step, where it is highest.

@@ -43,10 +43,21 @@
       location.assign(address);
     });
 
-    // The outputs beside sliders.
+    // A slider and the field beside it say the same, before htmx reads them; one with data-log moves by ratios.
     document.addEventListener("input", (event) => {
-      const output = event.target.closest("label")?.querySelector("output[data-of]");
-      if (output) output.value = event.target.value;
+      const pair = event.target.closest("[data-pair]");
+      if (!pair) return;
+      const field = pair.querySelector("[type=number]"), slider = pair.querySelector("[type=range]");
+      const log = "log" in slider.dataset;
+      if (event.target === slider) field.value = log ? Number((10 ** slider.value).toPrecision(3)) : slider.value;
+      else if (field.value > 0 || !log) slider.value = log ? Math.log10(field.value) : field.value;
+      slider.setAttribute("aria-valuetext", field.value);
+    }, true);
+
+    // What an answer says is said aloud from a place that stays.
+    document.body.addEventListener("htmx:afterSettle", () => {
+      const live = document.getElementById("live"), said = document.querySelector("[data-say]")?.textContent;
+      if (live && said && live.textContent !== said) live.textContent = said;
     });
 
     const trouble = document.getElementById("trouble");

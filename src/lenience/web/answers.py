@@ -127,3 +127,12 @@ def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...
     if text not in allowed:
         raise Refused(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
     return text
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence.
+
+    >>> sentence("cost must be a number")
+    'Cost must be a number.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -8,7 +8,6 @@ whose answers cannot be used is shown again with a sentence.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,36 +16,18 @@ import msgspec
 from litestar import Request, Response, get, post
 from litestar.datastructures import UploadFile
 from litestar.exceptions import HTTPException
-from sqlalchemy import func, select
 
 from lenience.errors import InputError
-from lenience.service import schema
 from lenience.service.answers import VersionAnswer
 from lenience.service.command import sender
 from lenience.service.http.service import Service
 from lenience.service.lifecycle import ChangeState, CreateVersion, solve_version
 from lenience.service.problems import BadRequest
 from lenience.web import past_file, uploads
-from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, read_answers
-from lenience.web.backtest import backtest
-from lenience.web.figures.course import course_picture
-from lenience.web.figures.intervals import shrinkage_bar
-from lenience.web.guesses import guess_columns, guess_meaning
+from lenience.web.answers import Answers, Refused, read_answers, sentence
+from lenience.web.new_views import VIEWS, meanings, replayed_view, starting_view
 from lenience.web.page import moved, page, part
-from lenience.web.plan import (
-    DAYS,
-    Segments,
-    read_cost,
-    read_hand,
-    read_mapping,
-    read_objective,
-    read_segments,
-    read_specification,
-    read_unit,
-    selected,
-    starting,
-)
-from lenience.web.policy import objective_words
+from lenience.web.plan import read_hand, read_segments, read_specification
 from lenience.web.session import checked_form, visitor_of
 
 Req = Request[Any, Any, Any]
@@ -54,11 +35,6 @@ UPLOAD = 64 * 1024 * 1024
 ADMIN = {"role": "admin"}
 STEPS = ("start", "columns", "beliefs", "objective", "check")
 TITLES = dict(zip(STEPS, ("From what", "Columns", "Beliefs", "Objective", "What would have happened"), strict=True))
-MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a bad row
-    "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
-    "outcome": {"yes": "success", "no": "failure", "none": "not known yet", "bad": "none of these"},
-}
-SHOWN = 100  # segments of which a page shows the rows, the largest
 MISSING = "a history is read with Ibis and DuckDB, which are not installed: pip install 'lenience[history]'"
 
 
@@ -82,7 +58,7 @@ async def upload(request: Req) -> Response[bytes]:
     if not isinstance(sent, UploadFile):
         return _start(request, Refused("start", "file", "Choose a file first"))
     if not past_file.ready():
-        return _start(request, Refused("start", "file", _sentence(MISSING)))
+        return _start(request, Refused("start", "file", sentence(MISSING)))
     service: Service = request.app.state.service
     try:
         token = await service.ask(partial(_keep, sent))
@@ -111,7 +87,7 @@ async def by_hand(request: Req) -> Response[bytes]:
 @get("/new/columns", include_in_schema=False, opt=ADMIN)
 async def columns(request: Req) -> Response[bytes]:
     """Say what the columns mean."""
-    return await _step(request, _columns)
+    return await _step(request, "columns")
 
 
 @get("/new/values", include_in_schema=False, opt=ADMIN)
@@ -123,19 +99,19 @@ async def values(request: Req) -> Response[bytes]:
     path = uploads.find(answers.file)
     # What was said of another column's values does not count here.
     fresh = msgspec.structs.replace(answers, **{f"{kind}_means": ()})
-    return part(request, "meanings.html", kind=kind, **await service.ask(lambda: _meanings(path, fresh, kind)))
+    return part(request, "meanings.html", kind=kind, **await service.ask(lambda: meanings(path, fresh, kind)))
 
 
 @get("/new/beliefs", include_in_schema=False, opt=ADMIN)
 async def beliefs(request: Req) -> Response[bytes]:
     """What the file says, and what a model makes of it."""
-    return await _step(request, _beliefs)
+    return await _step(request, "beliefs")
 
 
 @get("/new/objective", include_in_schema=False, opt=ADMIN)
 async def objective(request: Req) -> Response[bytes]:
     """Say what is to be maximised, and within what limits."""
-    return await _step(request, _objective)
+    return await _step(request, "objective")
 
 
 @get("/new/starting", include_in_schema=False, opt=ADMIN)
@@ -144,13 +120,13 @@ async def would_start(request: Req) -> Response[bytes]:
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    return part(request, "starting.html", error=None, **await service.ask(lambda: _starting(path, answers)))
+    return part(request, "starting.html", error=None, **await service.ask(lambda: starting_view(path, answers)))
 
 
 @get("/new/check", include_in_schema=False, opt=ADMIN)
 async def check(request: Req) -> Response[bytes]:
     """All together, before the policy is made."""
-    return await _step(request, _check)
+    return await _step(request, "check")
 
 
 @get("/new/past", include_in_schema=False, opt=ADMIN)
@@ -159,7 +135,7 @@ async def what_happened(request: Req) -> Response[bytes]:
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    return part(request, "replayed.html", **await service.solve(lambda: _replayed(path, answers)))
+    return part(request, "replayed.html", **await service.solve(lambda: replayed_view(path, answers)))
 
 
 @post("/new/create", include_in_schema=False, opt=ADMIN, status_code=303)
@@ -192,14 +168,13 @@ async def create(request: Req) -> Response[bytes]:
     return moved(f"/policies/{made.name}?version={made.version}", " ".join([said, *made.warnings]))
 
 
-async def _step(request: Req, view: Callable[[Service, Path, Answers], dict[str, Any]]) -> Response[bytes]:
+async def _step(request: Req, step: str) -> Response[bytes]:
     """A step's page; the step whose answers cannot be used instead, with a sentence."""
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    step = view.__name__.removeprefix("_")
     try:
-        found = await service.ask(lambda: view(service, path, answers))
+        found = await service.ask(lambda: VIEWS[step](service, path, answers))
     except Refused as error:
         return await _again(request, answers, error)
     return _page(request, step, answers, path, None, found)
@@ -209,12 +184,11 @@ async def _again(request: Req, answers: Answers, error: Refused) -> Response[byt
     """The step in which something is wrong, shown again."""
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    views = {"columns": _columns, "beliefs": _beliefs, "objective": _objective}
-    step = error.step if error.step in views else "columns"
+    step = error.step
     if step == "beliefs":
         answers = msgspec.structs.replace(answers, model="")
     try:
-        found = await service.ask(lambda: views[step](service, path, answers))
+        found = await service.ask(lambda: VIEWS[step](service, path, answers))
     except Refused as earlier:  # a step before it is wrong too
         return await _again(request, answers, earlier)
     return _page(request, step, answers, path, error, found)
@@ -245,7 +219,7 @@ def _start(
     request: Req, error: Refused | None = None, status: int = 400, given: dict[str, str] | None = None
 ) -> Response[bytes]:
     asked = {"segments": "", "expected": "50", "worth": "2", **(given or {})}
-    shown = {"able": past_file.ready(), "missing": _sentence(MISSING), "given": asked, "most": UPLOAD >> 20}
+    shown = {"able": past_file.ready(), "missing": sentence(MISSING), "given": asked, "most": UPLOAD >> 20}
     known = {"answers": Answers(), "steps": STEPS, "titles": TITLES, "step": "start", "error": error}
     return page(request, "new_start.html", 200 if error is None else status, **known, **shown)
 
@@ -262,164 +236,6 @@ def _keep(sent: UploadFile) -> str:
             path.unlink(missing_ok=True)
             raise
     return token
-
-
-def _columns(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    _from_file(path)
-    there = past_file.columns(path)
-    if not answers.segment and not answers.outcome:
-        guessed = guess_columns(there)
-        names = {name: guessed[name] for name in ("accepted", "outcome", "time", "group", "score")}
-        first = (guessed["segment"],) if guessed["segment"] else ()
-        answers = msgspec.structs.replace(answers, **names, segment=first)
-    return {
-        "columns": there,
-        "chosen": answers,
-        "accepted": _meanings(path, answers, "accepted"),
-        "outcome": _meanings(path, answers, "outcome"),
-        "carried": answers.pairs(COLUMNS),
-    }
-
-
-def _meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
-    """The values of a column and what each means: as answered, or guessed."""
-    column = answers.accepted if kind == "accepted" else answers.outcome
-    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "words": MEANINGS[kind]}
-    if not column:
-        return found
-    try:
-        there = past_file.values(path, column)
-    except InputError as error:
-        return found | {"trouble": _sentence(f"{error}.")}
-    said = {value: meaning for meaning in MEANINGS[kind] for value in answers.meaning(kind, meaning)}
-    rows = [
-        (value, count, said.get(value) or guess_meaning("accepted" if kind == "accepted" else "outcome", column, value))
-        for value, count in there
-    ]
-    return found | {"rows": rows, "trouble": "" if rows else f"The column {column!r} is empty."}
-
-
-def _beliefs(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    _from_file(path)
-    segments = read_segments(path, answers)
-    assert segments.past is not None
-    history = segments.past.history
-    rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
-    return {
-        "history": history,
-        "lines": history.describe().split("\n")[1:],
-        "labels": sum(row.labels for row in history.segments),
-        "pending": sum(row.pending for row in history.segments),
-        "warning": selected(segments.past),
-        "rows": [(one, row, shrinkage_bar(row)) for one, row in rows[:SHOWN]],
-        "scored": bool(segments.past.scores),
-        "grouped": bool(segments.past.groups),
-        "model": answers.model or "independent",
-        "carried": answers.pairs(("model",)),
-    }
-
-
-def _objective(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    segments = read_segments(path, answers)
-    past = segments.past
-    guessed = ""
-    if past is not None and past.years and past.years > 1 / 52:
-        guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
-        guessed = f"{float(guessed):.0f}"
-    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=answers.rate or "10")
-    return {
-        "shown": shown,
-        "guessed": guessed,
-        "policies": [name for name, _ in _policies(service)],
-        "carried": answers.pairs(OBJECTIVE),
-        **_starting(path, shown),
-    }
-
-
-def _starting(path: Path, answers: Answers) -> dict[str, Any]:
-    """Which segments would start; a sentence where the objective is not complete."""
-    empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": False, "whole": 0.0}
-    try:
-        segments = read_segments(path, answers)
-        cost = read_cost(answers)
-        empty["cost"] = cost
-        aim = read_objective(answers)
-    except Refused as error:
-        return empty | {"trouble": _sentence(str(error))}
-    rows = starting(segments, aim)
-    return empty | {
-        "starts": rows[:SHOWN],
-        "more": len(rows) - SHOWN,
-        "begin": sum(row.starts is True for row in rows),
-        "never": sum(row.starts is False for row in rows),
-        "late": bool(answers.delay),
-        "whole": aim.volume,
-    }
-
-
-def _check(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    segments = read_segments(path, answers)
-    specification = read_specification(answers, segments)
-    number = dict(_policies(service)).get(specification.name, 0) + 1
-    return {
-        "specification": specification,
-        "words": objective_words(specification.objective),
-        "number": number,
-        "history": None if segments.past is None else segments.past.history,
-        "model": answers.model or "independent",
-        "carried": answers.pairs(),
-        "days": DAYS,
-    }
-
-
-def _replayed(path: Path, answers: Answers) -> dict[str, Any]:
-    """The past applicants decided again, or a sentence why not."""
-    try:
-        segments: Segments = read_segments(path, answers)
-        specification = read_specification(answers, segments)
-    except Refused as error:
-        return {"trouble": _sentence(str(error)), "found": None}
-    assert segments.past is not None
-    history = segments.past.history
-    known = past_file.known_outcomes(path, read_mapping(answers), history)
-    priors = {row.cell: before for row, before in zip(segments.rows, segments.before, strict=True)}
-    found = backtest(specification, priors, known)
-    if not found.segments:
-        return {"trouble": "No segment could be solved quickly enough to be replayed here.", "found": None}
-    money = answers.known == "money"
-    scale = read_unit(answers)
-    rows = sorted(found.segments, key=lambda one: -one.past.accepted)
-    return {
-        "trouble": "",
-        "found": found,
-        "rows": rows[:SHOWN],
-        "more": len(rows) - SHOWN,
-        "scale": scale,
-        "digits": 0 if money else 1,
-        "unit": "in the money of your gain and loss" if money else "in units of one acceptance",
-        "pictures": [course_picture(found.course, scale), course_picture(found.course, scale, narrow=True)],
-        "rejected": sum(row.arrivals - row.accepted for row in history.segments),
-        "waiting": sum(row.pending for row in history.segments),
-        "dated": bool(answers.time),
-        "late": bool(answers.delay),
-    }
-
-
-def _from_file(path: Path) -> None:
-    if path.suffix != ".parquet":
-        raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
-
-
-def _policies(service: Service) -> list[tuple[str, int]]:
-    """The policies there are, with the number of their newest version."""
-    policy, version = schema.policy, schema.version
-    query = select(policy.c.name, func.max(version.c.number)).join(version, version.c.policy_id == policy.c.id)
-    with service.store.read() as connection:
-        return [(row[0], row[1]) for row in connection.execute(query.group_by(policy.c.name).order_by(policy.c.name))]
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 HANDLERS = [

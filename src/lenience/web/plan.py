@@ -22,7 +22,7 @@ from lenience.segments.starting import starting_volume
 from lenience.service import limits
 from lenience.service.problems import BadRequest
 from lenience.service.specification import PolicySpecification
-from lenience.web.answers import Answers, Refused, number, one_of, optional
+from lenience.web.answers import Answers, Refused, number, one_of, optional, sentence
 from lenience.web.past_file import Mapping, Past, read_past
 
 MODELS = ("independent", "shared", "curve")
@@ -153,7 +153,7 @@ def read_segments(path: Path, answers: Answers) -> Segments:
     try:
         past = read_past(path, mapping)
     except InputError as error:
-        raise Refused("columns", "", _sentence(str(error))) from None
+        raise Refused("columns", "", sentence(str(error))) from None
     counted = past.history.segments
     names = [row.segment for row in counted]
     model = _model(answers, past, names)
@@ -293,10 +293,6 @@ def _starts_late(objective: Delayed, belief: Belief) -> bool | None:
         return objective.enclose(belief, tolerance=COARSE, seconds=1.0)[1] != 0
     except TooLargeError:
         return None
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def selected(past: Past) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Response, get, post
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, Parameter
 
 from lenience.service.answers import DecisionsPage
 from lenience.service.command import sender
@@ -24,8 +24,8 @@ from lenience.web.standing import policy_names
 Req = Request[Any, Any, Any]
 PAGE = 50
 STATUSES = ("pending", "success", "failure", "expired", "rejected")
-Choice = Literal["accept", "reject", ""]
-Status = Literal["pending", "success", "failure", "expired", "rejected", ""]
+Choice = FromQuery[Literal["accept", "reject", ""]]
+Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", ""]]
 Text = Annotated[str, Parameter(max_length=200)]
 Cursor = Annotated[str, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z")]
 RECORDED = {
@@ -80,7 +80,7 @@ async def show(identity: DecisionId, request: Req) -> Response[bytes]:
 
 
 @post("/decisions/{identity:str}/{kind:str}", include_in_schema=False, status_code=303)
-async def record(identity: DecisionId, kind: str, request: Req) -> Response[bytes]:
+async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Response[bytes]:
     """Record an outcome, a correction, an expiry, an override or an erasure."""
     if kind not in RECORDED:
         raise BadRequest(f"what is recorded must be one of {', '.join(RECORDED)}, not {kind!r}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.params import QueryParameter
+from litestar.params import FromPath, QueryParameter
 
 from lenience.errors import InputError
 from lenience.service.http.errors import TITLES, log, validation_detail
@@ -28,7 +28,7 @@ FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard
 
 
 @get("/static/{name:str}", include_in_schema=False)
-async def static(name: str) -> Response[bytes]:
+async def static(name: FromPath[str]) -> Response[bytes]:
     """A file of the dashboard; its address changes with it, so a browser may keep it."""
     if name not in FILES:
         raise NotFound(f"there is no file {name!r}")

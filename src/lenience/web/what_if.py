@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from litestar import Request, Response, get, post
-from litestar.params import Parameter
+from litestar.params import FromQuery, Parameter
 
 from lenience.service.command import sender
 from lenience.service.http.service import Service
@@ -55,7 +55,9 @@ async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Resp
 
 
 @get("/what-if/answer", include_in_schema=False)
-async def again(request: Req, policy: Chosen = "", segment: Segment = "", patient: bool = False) -> Response[bytes]:
+async def again(
+    request: Req, policy: Chosen = "", segment: Segment = "", patient: FromQuery[bool] = False
+) -> Response[bytes]:
     """What follows from the numbers as they are now; with patience after it was told at once."""
     service: Service = request.app.state.service
     given = dict(request.query_params)

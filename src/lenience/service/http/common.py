@@ -23,7 +23,8 @@ IdempotencyKey = Annotated[
         description="The same key and request give the first answer again; the same key and another request, 409",
     ),
 ]
-PolicyName = Annotated[str, Parameter(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
+NAME = Parameter(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+PolicyName = Annotated[str, NAME]
 DecisionId = Annotated[str, Parameter(min_length=36, max_length=36, pattern=r"^[0-9a-f-]{36}\Z")]
 
 

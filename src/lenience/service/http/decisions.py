@@ -11,7 +11,7 @@ import msgspec
 from litestar import Response, get, post
 from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Schema
 from litestar.openapi.spec.enums import OpenAPIType
-from litestar.params import Parameter
+from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
 from lenience.service import limits
@@ -25,7 +25,7 @@ from lenience.service.answers import (
 )
 from lenience.service.command import sender
 from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
-from lenience.service.http.common import DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
+from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.outcomes import (
     Change,
@@ -42,12 +42,13 @@ from lenience.service.queries import PAGE, Filters
 PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
+PolicyFilter = Annotated[str | None, NAME]
 Time = Annotated[datetime | None, Parameter(description="A time, ISO 8601")]
 
 
 @post("/v1/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
 async def decide(
-    name: PolicyName, data: DecisionRequest, request: Req, idempotency_key: IdempotencyKey = None
+    name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
     """Accept or reject one individual. The answer is on the disk before it is given."""
     state = request.app.state
@@ -64,7 +65,7 @@ async def decide(
     tags=["decide"],
 )
 async def decide_batch(
-    name: PolicyName, data: BatchRequest, request: Req, idempotency_key: IdempotencyKey = None
+    name: PolicyName, data: JSONBody[BatchRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionsAnswer]:
     """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
     state = request.app.state
@@ -76,7 +77,7 @@ async def decide_batch(
 
 @changing("/v1/decisions/{identity:str}/outcome", "outcome", "outcomes")
 async def record_outcome(
-    identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Record what became of an accepted individual. It counts once, however often it is sent."""
     request.app.state.metrics.observed(1)
@@ -85,7 +86,7 @@ async def record_outcome(
 
 @changing("/v1/decisions/{identity:str}/correction", "outcome", "outcomes")
 async def correct(
-    identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Replace an outcome that was wrong; both stay in the log."""
     return await _change(request, idempotency_key, identity, "correction", data, outcome=data.outcome)
@@ -101,7 +102,7 @@ async def give_up(
 
 @changing("/v1/decisions/{identity:str}/override", "admin", "outcomes")
 async def override(
-    identity: DecisionId, data: OverrideRequest, request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[OverrideRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Decide otherwise, as a person with a role and a reason; the outcome still teaches."""
     return await _change(request, idempotency_key, identity, "override", data, override=data)
@@ -115,7 +116,7 @@ async def erase(identity: DecisionId, request: Req, idempotency_key: Idempotency
 
 @changing("/v1/outcomes/batch", "outcome", "outcomes")
 async def record_outcomes(
-    data: OutcomesRequest, request: Req, idempotency_key: IdempotencyKey = None
+    data: JSONBody[OutcomesRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
     """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others."""
     who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
@@ -141,7 +142,7 @@ class CsvOperation(Operation):
     operation_class=CsvOperation,
 )
 async def import_outcomes(
-    body: bytes, request: Req, idempotency_key: IdempotencyKey = None
+    body: RawBody, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
     """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time."""
     items = read_csv(body)
@@ -153,10 +154,10 @@ async def import_outcomes(
 @get("/v1/decisions", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
 async def list_decisions(
     request: Req,
-    policy: PolicyName | None = None,
+    policy: PolicyFilter = None,
     segment: Segment = None,
-    decision: Literal["accept", "reject"] | None = None,
-    status: Literal["pending", "success", "failure", "expired", "rejected"] | None = None,
+    decision: FromQuery[Literal["accept", "reject"] | None] = None,
+    status: FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None] = None,
     reference: Segment = None,
     since: Time = None,
     until: Time = None,
@@ -183,7 +184,7 @@ async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
 @get("/v1/decisions.csv", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type="text/csv")
 async def export_csv(
     request: Req,
-    policy: PolicyName | None = None,
+    policy: PolicyFilter = None,
     segment: Segment = None,
     since: Time = None,
     until: Time = None,
@@ -209,7 +210,7 @@ async def export_csv(
 @get("/v1/decisions.parquet", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type=PARQUET)
 async def export_parquet(
     request: Req,
-    policy: PolicyName | None = None,
+    policy: PolicyFilter = None,
     segment: Segment = None,
     since: Time = None,
     until: Time = None,

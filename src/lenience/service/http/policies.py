@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Response, get, post
-from litestar.params import Parameter
+from litestar.params import JSONBody, Parameter
 
 from lenience.service.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
 from lenience.service.clock import now
@@ -21,7 +21,7 @@ VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Whi
 
 @post("/v1/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])
 async def create_policy(
-    data: PolicySpecification, request: Req, idempotency_key: IdempotencyKey = None
+    data: JSONBody[PolicySpecification], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
@@ -48,7 +48,7 @@ async def show_policy(name: PolicyName, request: Req, version: VersionNumber = N
 
 @changing("/v1/policies/{name:str}/activate", "admin", "policies")
 async def activate(
-    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Let a version rule (by default the newest); the one that ruled is retired."""
     return await _change(name, "active", data, request, idempotency_key)
@@ -56,7 +56,7 @@ async def activate(
 
 @changing("/v1/policies/{name:str}/shadow", "admin", "policies")
 async def shadow(
-    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Let a version decide beside the active one: what it would have decided is logged, and does not rule."""
     return await _change(name, "shadow", data, request, idempotency_key)
@@ -64,7 +64,7 @@ async def shadow(
 
 @changing("/v1/policies/{name:str}/retire", "admin", "policies")
 async def retire(
-    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Retire a version (by default the active one)."""
     return await _change(name, "retired", data, request, idempotency_key)
@@ -72,7 +72,7 @@ async def retire(
 
 @changing("/v1/policies/{name:str}/expire", "outcome", "outcomes")
 async def expire(
-    name: PolicyName, data: ExpiryRequest, request: Req, idempotency_key: IdempotencyKey = None
+    name: PolicyName, data: JSONBody[ExpiryRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:
     """Give up outcomes that have not come: they are no longer pending, and teach nothing. At most 1,000 at a time."""
     who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, get, post
+from markupsafe import Markup
 from sqlalchemy import func, select
 
 from lenience.service import schema
@@ -13,11 +14,12 @@ from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
 from lenience.web.audits import Audits
+from lenience.web.figures.volumes import bars
 from lenience.web.page import ago, count, moved, page, part
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form
 from lenience.web.standing import PolicyStanding, read_standing
-from lenience.web.windows import Then, midnight, time_of
+from lenience.web.windows import Then, midnight, span, stretches, time_of, width_for
 
 Req = Request[Any, Any, Any]
 
@@ -77,6 +79,13 @@ async def live(request: Req) -> Response[bytes]:
     return part(request, "glance.html", audit=audits(request).last, **await service.ask(ask))
 
 
+@get("/overview/volumes", include_in_schema=False)
+async def volumes(request: Req) -> Response[bytes]:
+    """How many came and were accepted over time, of all active policies."""
+    service: Service = request.app.state.service
+    return part(request, "volumes.html", pictures=await service.ask(lambda: draw_volumes(service)))
+
+
 @post("/audit", include_in_schema=False, opt={"role": "admin"}, status_code=303)
 async def start_audit(request: Req) -> Response[bytes]:
     """Replay the whole log, in a process of its own."""
@@ -127,6 +136,23 @@ def look(service: Service, past: Then) -> Glance:
         awaited=sum(policy.awaited for policy in policies),
         attention=[notice for policy in policies for notice in attention(policy, oldest)],
     )
+
+
+def draw_volumes(service: Service) -> list[Markup]:
+    """The bars of all chains together; nothing while there is no decision."""
+    with service.store.read() as connection:
+        table = schema.chain
+        chains = list(connection.execute(select(table.c.id).where(table.c.segment.is_not(None))).scalars())
+        ends = span(connection, chains) if chains else None
+        if ends is None:
+            return []
+        width = width_for(*ends)
+        rows = stretches(connection, chains, ends[0], width)
+    found: dict[int, tuple[int, int]] = {}
+    for row in rows:
+        arrivals, accepted = found.get(row.start, (0, 0))
+        found[row.start] = (arrivals + row.arrivals, accepted + row.accepted)
+    return bars([(start, *counts) for start, counts in sorted(found.items())], width)
 
 
 def attention(policy: PolicyStanding, oldest: dict[int, int]) -> list[Notice]:
@@ -181,4 +207,4 @@ def _named(names: list[str]) -> str:
     return f"{len(names):,} segments ({shown}{' …' if len(names) > 3 else ''})"
 
 
-HANDLERS = [overview, live, start_audit]
+HANDLERS = [overview, live, volumes, start_audit]

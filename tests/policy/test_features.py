@@ -121,9 +121,9 @@ def test_the_compiled_path_is_the_plain_one() -> None:
     below = quick[:, 2] < 0.7
     assert below.any()
     assert quick[:, 2:4] == pytest.approx(slow[:, 2:4])
-    # Distances are taken in the log-odds by one and in p by the other: close, not equal.
-    assert np.mean(quick[:, 0] == slow[:, 0]) > 0.85
-    assert np.corrcoef(quick[below, 4], slow[below, 4])[0, 1] > 0.9
+    # The people like x are seen in closed form by one and by quadrature by the other: close, not equal.
+    assert np.mean(quick[:, 0] == slow[:, 0]) > 0.9
+    assert np.corrcoef(quick[below, 4], slow[below, 4])[0, 1] > 0.95
 
 
 def test_it_learns_only_from_the_accepted() -> None:
@@ -323,10 +323,13 @@ def test_rules_by_hand() -> None:
     X, _ = world()
     cost = 0.7
     start = BayesianLogistic()
-    m, v = clone(start).prepare(X).log_odds(X[:1])
+    ms, vs = clone(start).prepare(X).log_odds(X[:1])
     edge = math.log(cost / (1 - cost))
     thompson = ThompsonRule(start, GOAL).fit(X).propensity(X[:1])[0]
-    draws = m[0] + math.sqrt(v[0]) * np.random.default_rng(0).normal(size=200_000)
+    rng = np.random.default_rng(0)
+    which = rng.choice(3, size=200_000)
+    draws = ms[0, which] + np.sqrt(vs[0, which]) * rng.normal(size=200_000)
+    m, v = [ms[0].mean()], [vs[0].mean() + ms[0].var()]
     assert thompson == pytest.approx(np.mean(draws > edge), abs=0.005)
     assert GreedyRule(start, GOAL, burn_in=3).fit(X).decide(X[:5]).tolist() == [True] * 3 + [False] * 2
     wide = UpperBoundRule(start, GOAL, width=(edge - m[0]) / math.sqrt(v[0]) + 1e-6).fit(X).propensity(X[:1])[0]

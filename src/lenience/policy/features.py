@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from lenience.errors import real, whole
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.gaussian import belief_size, moments, project
+from lenience.model.features import FeatureModel
+from lenience.model.gaussian import belief_size
+from lenience.model.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
 from lenience.objective.discounted import Discounted
-from lenience.policy.people_like import own_discount, q_and_h, reference_rows, shares
+from lenience.policy.people_like import own_discount, q_and_h, shares
 from lenience.policy.selective import Decision, SelectivePolicy
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
@@ -95,6 +97,9 @@ class FeaturePolicy(SelectivePolicy):
                 )
         return found
 
+    def _default_model(self) -> FeatureModel:
+        return BayesianLogistic.for_cost(self.objective.cost)
+
     def _start(self, rows: NDArray[np.float64]) -> None:
         size = whole("reference", self.reference, least=1)
         real("explore", self.explore, least=0, most=1)
@@ -147,16 +152,18 @@ class FeaturePolicy(SelectivePolicy):
         cache = self._cache
         if not cache:
             design = model.design(self.reference_)
-            cache |= {"design": design, "m": np.empty(len(design)), "v": np.empty(len(design))}
-            reference_rows(design, model.mean_, model.covariance_, cache["m"], cache["v"])
-        pending = np.zeros((len(self._pending) + len(rows), len(model.mean_)))
+            m, v = np.empty((2, len(design), len(model.weights_)))
+            project_rows(design, model.means_, model.covariances_, m, v)
+            cache |= {"design": design, "m": m, "v": v}
+        pending = np.zeros((len(self._pending) + len(rows), model.means_.shape[1]))
         if self._pending:
             pending[: len(self._pending)] = model.design(np.array([row for _, _, row in self._pending]))
         out = np.empty((len(rows), 7))
         decide_rows(
             model.design(rows),
-            model.mean_,
-            model.covariance_,
+            model.weights_,
+            model.means_,
+            model.covariances_,
             cache["design"],
             cache["m"],
             cache["v"],
@@ -215,8 +222,9 @@ class FeaturePolicy(SelectivePolicy):
 @compiled
 def decide_rows(
     X: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    means: NDArray[np.float64],
+    covariances: NDArray[np.float64],
     R: NDArray[np.float64],
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
@@ -237,36 +245,34 @@ def decide_rows(
 
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
     """
-    break_even = math.log(cost / (1.0 - cost))
-    u = np.empty(mean.size)
-    spread = np.empty(pending.shape[0])
-    for k in range(waiting):
-        _, spread[k] = project(pending[k], mean, covariance, u)
+    several, size = means.shape
+    m, v, p, s = np.empty((4, several))
+    U = np.empty((several, size))
+    pending_m, pending_v = np.empty((2, pending.shape[0], several))
+    project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
     for i in range(X.shape[0]):
-        m, v = project(X[i], mean, covariance, u)
-        p, variance = moments(m, v)
-        n = belief_size(p, variance)
-        q, h = q_and_h(m, v, u, R, reference_m, reference_v, cost, break_even)
+        project_all(X[i], means, covariances, m, v, U)
+        mean, variance = mixed(weights, m, v, p, s)
+        n = belief_size(mean, variance)
+        q, h = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+        rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
         for k in range(waiting):
-            row = pending[k]
-            dot = 0.0
-            for j in range(mean.size):
-                dot += row[j] * u[j]
-            near += min(dot * dot / max(v * spread[k], 1e-300), 1.0)
+            like, _, _ = liken(pending[k], pending_m[k], pending_v[k], weights, v, U, p, s, rough, spread)
+            near += like
         discount = own_discount(gammas[i], q, h)
         threshold = look_up(cost, n0, n_step, g0, g_step, f, n + near, discount)
-        propensity = 1.0 if p > cost or p > threshold else explore
+        propensity = 1.0 if mean > cost or mean > threshold else explore
         taken = chances[i] < propensity
         out[i, 0] = 1.0 if taken else 0.0
         out[i, 1] = propensity
-        out[i, 2] = p
+        out[i, 2] = mean
         out[i, 3] = n
         out[i, 4] = discount
         out[i, 5] = threshold
         out[i, 6] = near
         if taken:
-            for j in range(mean.size):
-                pending[waiting, j] = X[i, j]
-            spread[waiting] = v
+            pending[waiting] = X[i]
+            pending_m[waiting] = m
+            pending_v[waiting] = v
             waiting += 1

@@ -163,8 +163,8 @@ class SelectivePolicy(BaseEstimator):
         return tags
 
     def _default_model(self) -> FeatureModel:
-        """A prior centred on the break-even: a middling individual is as likely above it as below."""
-        return BayesianLogistic(intercept_mean=log_odds_of(self.objective.cost))
+        """One Gaussian belief, centred so that a middling individual is as likely above the break-even as below."""
+        return single_gaussian(self.objective.cost)
 
     def _discount(self, ahead: int = 0) -> float:
         """γ for the arrival that comes after so many more; over a finite horizon 1 − 1/(those left), discounted."""
@@ -233,9 +233,9 @@ class SelectivePolicy(BaseEstimator):
         return np.ascontiguousarray(rows, dtype=np.float64)
 
 
-def log_odds_of(rate: float) -> float:
-    """log(p/(1 − p))."""
-    return math.log(rate / (1.0 - rate))
+def single_gaussian(cost: float) -> BayesianLogistic:
+    """The model of policies that are given none: one hypothesis, the best found of those with one."""
+    return BayesianLogistic(1.65, 6.6, math.log(cost / (1.0 - cost)))
 
 
 def _parts(model: Any) -> tuple[Any, Any]:

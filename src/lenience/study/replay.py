@@ -222,7 +222,7 @@ def _prepared(
 
     rule, parameter = quick
     model = policy.fit(rows).model_
-    design, mean, covariance = model.design(rows), model.mean_, model.covariance_
+    design, weights, means, covariances = model.design(rows), model.weights_, model.means_, model.covariances_
     discount = objective.discount
     gammas = np.full(arrivals, discount)
     if isinstance(objective, FiniteHorizon):
@@ -234,8 +234,9 @@ def _prepared(
 
     def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
         run_online(
-            rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size], mean,
-            covariance, table.cost, gammas, *table[1:], refresh, accepted,
+            rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size],
+            weights,
+            means, covariances, table.cost, gammas, *table[1:], refresh, accepted,
         )  # fmt: skip
 
     return run

@@ -393,7 +393,7 @@ def test_rules_by_hand() -> None:
     edge = math.log(cost / (1 - cost))
     thompson = ThompsonRule(start, GOAL).fit(X).propensity(X[:1])[0]
     rng = np.random.default_rng(0)
-    which = rng.choice(3, size=200_000)
+    which = rng.choice(2, size=200_000)
     draws = ms[0, which] + np.sqrt(vs[0, which]) * rng.normal(size=200_000)
     m, v = [ms[0].mean()], [vs[0].mean() + ms[0].var()]
     assert thompson == pytest.approx(np.mean(draws > edge), abs=0.005)

@@ -125,7 +125,7 @@ def replay(
     headings, rows = rows_of(answer)
     grid = table()
     for position, heading in enumerate(headings):
-        grid.add_column(heading, justify="left" if position == 0 else "right")
+        grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
     for row in rows:
         grid.add_row(*row)
     out.print(grid)

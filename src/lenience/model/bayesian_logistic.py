@@ -1,8 +1,9 @@
 """BayesianLogistic: the default model with features, logistic regression with a Gaussian belief about its coefficients.
 
 The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with. How much the
-features matter is learnt: three hypotheses, in which the coefficients β_k share a variance of 1, 6.6 or 40, are kept
-side by side and weighed by how well each foresaw the labels (:mod:`lenience.model.hypotheses`).
+features matter is learnt: two hypotheses, in which the coefficients β_k share a variance of 6.6 or 40, are kept side by
+side and weighed by how well each foresaw the labels (:mod:`lenience.model.hypotheses`). A third of 1 fits weak features
+better, and earned less: where only the accepted are seen, a tight prior keeps one from finding out.
 
 The intercept's prior is about the population. If the features' part of the log-odds has variance s, averaging over
 individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
@@ -36,7 +37,7 @@ from lenience.model.gaussian import design_rows
 from lenience.model.hypotheses import learn_rows, liken_rows, predict_rows, project_rows
 from lenience.objective.base import check_cost
 
-FEATURE_VARIANCES = (1.0, 6.6, 40.0)
+FEATURE_VARIANCES = (6.6, 40.0)
 RATE_VARIANCE = 0.46
 LIMIT = 6.0
 Numbers = float | tuple[float, ...]
@@ -53,11 +54,11 @@ class BayesianLogistic(FeatureEstimator):
     >>> model = BayesianLogistic().prepare(X)
     >>> n, mean = model.beliefs([[1.5]])
     >>> float(mean[0].round(6)), float(n[0].round(2))  # before any label, at the mean of the features
-    (0.5, 3.53)
+    (0.5, 1.64)
     >>> model.learn(X, [0, 0, 1, 1]).predict_proba([[0.0], [3.0], [float("nan")]])[:, 1].round(2)
-    array([0.08, 0.92, 0.5 ])
+    array([0.05, 0.95, 0.5 ])
     >>> model.weights_.round(2)  # of the hypotheses: four labels do not tell much
-    array([0.22, 0.37, 0.41])
+    array([0.42, 0.58])
     """
 
     def __init__(

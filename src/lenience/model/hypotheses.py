@@ -1,7 +1,7 @@
 """Several Gaussian beliefs at once, weighed by how well each foresaw the labels.
 
-How much the features matter is not known beforehand: on some data nearly everything, on some next to nothing, and no
-single prior variance serves both. So several hypotheses are kept, each a Gaussian belief of its own
+How much the features matter is not known beforehand: on some data something, on some nearly everything, and no single
+prior variance serves both. So several hypotheses are kept, each a Gaussian belief of its own
 (:mod:`lenience.model.gaussian`) with its own prior. A label moves all of them, and multiplies the weight of each by the
 probability it gave to that label: the posterior over hypotheses, by their marginal likelihoods, and the prior's scale
 is learnt without being refitted.

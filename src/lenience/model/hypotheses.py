@@ -109,8 +109,11 @@ def mixed_roughly(
 @compiled
 def liken(
     row: NDArray[np.float64],
-    row_m: NDArray[np.float64],
     row_v: NDArray[np.float64],
+    row_p: NDArray[np.float64],
+    row_s: NDArray[np.float64],
+    row_mean: float,
+    row_variance: float,
     weights: NDArray[np.float64],
     v: NDArray[np.float64],
     U: NDArray[np.float64],
@@ -118,23 +121,17 @@ def liken(
     s: NDArray[np.float64],
     mean: float,
     variance: float,
-) -> tuple[float, float, float]:
-    """The likeness of x and a row, and the row's p̂ and variance; p, s and what follows are x's, by mixed_roughly."""
-    row_mean = 0.0
-    second = 0.0
+) -> float:
+    """The likeness of x and a row; p, s, mean and variance of both are by :func:`mixed_roughly`."""
     across = 0.0
     for k in range(weights.size):
-        row_p, row_s = rough_moments(row_m[k], row_v[k])
-        row_mean += weights[k] * row_p
-        second += weights[k] * (row_s + row_p * row_p)
-        across += weights[k] * (p[k] - mean) * row_p
+        across += weights[k] * (p[k] - mean) * (row_p[k] - row_mean)
         if weights[k] > NEGLIGIBLE:
             dot = 0.0
             for i in range(row.size):
                 dot += row[i] * U[k, i]
-            across += weights[k] * dot * math.sqrt(s[k] * row_s / max(v[k] * row_v[k], 1e-300))
-    row_variance = max(second - row_mean * row_mean, 1e-12)
-    return min(across * across / max(variance * row_variance, 1e-300), 1.0), row_mean, row_variance
+            across += weights[k] * dot * math.sqrt(s[k] * row_s[k] / max(v[k] * row_v[k], 1e-300))
+    return min(across * across / max(variance * row_variance, 1e-300), 1.0)
 
 
 @compiled
@@ -202,10 +199,15 @@ def liken_rows(
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
-    row_m, row_v = np.empty((2, R.shape[0], several))
+    row_m, row_v, row_p, row_s = np.empty((4, R.shape[0], several))
+    rates, spreads = np.empty((2, R.shape[0]))
     project_rows(R, means, covariances, row_m, row_v)
+    for r in range(R.shape[0]):
+        rates[r], spreads[r] = mixed_roughly(weights, row_m[r], row_v[r], row_p[r], row_s[r])
     for i in range(X.shape[0]):
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed_roughly(weights, m, v, p, s)
         for r in range(R.shape[0]):
-            out[i, r], _, _ = liken(R[r], row_m[r], row_v[r], weights, v, U, p, s, mean, variance)
+            out[i, r] = liken(
+                R[r], row_v[r], row_p[r], row_s[r], rates[r], spreads[r], weights, v, U, p, s, mean, variance
+            )

@@ -278,8 +278,11 @@ def decide_rows(
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
-    pending_m, pending_v = np.empty((2, pending.shape[0], several))
+    pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
+    rates, spreads = np.empty((2, pending.shape[0]))
     project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
+    for k in range(waiting):
+        rates[k], spreads[k] = mixed_roughly(weights, pending_m[k], pending_v[k], pending_p[k], pending_s[k])
     for i in range(X.shape[0]):
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed(weights, m, v, p, s)
@@ -288,8 +291,10 @@ def decide_rows(
         rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
         for k in range(waiting):
-            like, _, _ = liken(pending[k], pending_m[k], pending_v[k], weights, v, U, p, s, rough, spread)
-            near += like
+            near += liken(
+                pending[k], pending_v[k], pending_p[k], pending_s[k], rates[k], spreads[k],
+                weights, v, U, p, s, rough, spread,
+            )  # fmt: skip
         discount = own_discount(gammas[i], q, h)
         threshold = look_up(cost, n0, n_step, g0, g_step, f, n + near, discount)
         propensity = 1.0 if mean > cost or mean > threshold else explore
@@ -303,6 +308,6 @@ def decide_rows(
         out[i, 6] = near
         if taken:
             pending[waiting] = X[i]
-            pending_m[waiting] = m
-            pending_v[waiting] = v
+            pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s
+            rates[waiting], spreads[waiting] = rough, spread
             waiting += 1

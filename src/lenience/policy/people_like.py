@@ -90,8 +90,10 @@ def q_and_h(
     rows = R.shape[0]
     mean, variance = mixed_roughly(weights, m, v, p, s)
     own = (mean - cost) ** 2 / variance
+    row_p, row_s = np.empty((2, m.size))
     for r in range(rows):
-        like, rate, spread = liken(R[r], reference_m[r], reference_v[r], weights, v, U, p, s, mean, variance)
+        rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
+        like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, mean, variance)
         if rate > cost:
             h += like * spread / (rate * (1.0 - rate) + spread)
         else:

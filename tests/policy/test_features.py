@@ -422,7 +422,7 @@ def test_explanations() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"objective": None}, "objective must be a Discounted or a FiniteHorizon"),
+        ({"objective": None}, "objective must be a Discounted, a FiniteHorizon or a Delayed"),
         ({"objective": GOAL, "model": LogisticRegression()}, "model must be a model of lenience.model"),
         ({"objective": GOAL, "reference": 0}, "reference must be a whole number of at least 1"),
         ({"objective": GOAL, "explore": 2}, "explore must be a number from 0 to 1"),

@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 
-.PHONY: demo test check bench figures clean
+.PHONY: demo test check bench docs figures screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -20,12 +20,22 @@ check: $(READY)
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 figures: $(READY)
 	$(BIN)/lenience plot values --output docs/figures/values.png
 	$(BIN)/lenience plot thresholds --output docs/figures/thresholds.png
 	$(BIN)/lenience plot characteristics --output docs/figures/characteristics.png
 	$(BIN)/python docs/delay_study.py figures
 	$(BIN)/lenience plot regret --cost 0.6 --most 10000 --output docs/figures/regret.png
+	$(BIN)/lenience paper --output docs/paper.md
+
+package: $(READY)
+	$(BIN)/python -m benchmarks.package
+
+screenshots: $(READY)
+	$(BIN)/python docs/make_screenshots.py docs/figures/dashboard
 
 $(READY): pyproject.toml src/lenience/__about__.py
 	$(PYTHON) -m venv .venv
@@ -37,4 +47,4 @@ $(BENCH_READY): $(READY)
 	touch $@
 
 clean:
-	rm -rf .venv dist build demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv dist build site demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -31,9 +31,10 @@ from benchmarks.load import post as as_bytes
 from lenience.belief import Belief
 from lenience.service.answers import DecisionAnswer
 from lenience.service.deciding import DecisionRequest
-from lenience.service.http.app import DATABASE, create_app
+from lenience.service.http.app import create_app
 from lenience.service.http.auth import needs_role
 from lenience.service.http.common import IdempotencyKey, PolicyName
+from lenience.settings import DATABASE
 
 CONNECTIONS = 32
 SECONDS = float(os.environ.get("LENIENCE_BENCH_SECONDS", "3"))

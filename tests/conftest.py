@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))  # the oracles are imported by name
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
     from engines import Engine
-    from serving import Postgres
+    from serving import Postgres, Served
 
 # Compilation makes a first example slow; the machines are noisy; the same examples every time.
 settings.register_profile(
@@ -73,3 +75,37 @@ def free_engine(database: str) -> Iterator[Engine]:
     made = Engine(database)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    from browsing import CHROMIUM, chromium
+
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def portfolio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with a month of a lender's past; the tests that use it only add to it."""
+    from lenience.service.demonstration import Portfolio, play_the_past
+    from serving import Served, sqlite_file
+
+    database = sqlite_file(tmp_path_factory.mktemp("portfolio"))
+    play_the_past(database, Portfolio(), days=30)
+    served = Served(database)
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Served]:
+    """A service with nothing in it."""
+    from serving import Served, sqlite_file
+
+    served = Served(sqlite_file(tmp_path))
+    yield served
+    served.stop()

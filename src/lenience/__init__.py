@@ -80,20 +80,20 @@ if TYPE_CHECKING:
     from lenience.segments.starting import starting_volume as starting_volume
     from lenience.segments.starting import starts as starts
     from lenience.segments.thresholds import Thresholds as Thresholds
+    from lenience.simulate.drifting import ChangePoints as ChangePoints
+    from lenience.simulate.drifting import RandomWalk as RandomWalk
+    from lenience.simulate.drifting import Redrawn as Redrawn
     from lenience.simulate.lag import LabelDelay as LabelDelay
+    from lenience.simulate.late import LateLabels as LateLabels
+    from lenience.simulate.named import world_named as world_named
+    from lenience.simulate.named import world_names as world_names
     from lenience.simulate.replay import Replay as Replay
     from lenience.simulate.result import Estimate as Estimate
     from lenience.simulate.result import Simulation as Simulation
     from lenience.simulate.runner import compare_policies as compare_policies
     from lenience.simulate.worlds import Bernoulli as Bernoulli
-    from lenience.simulate.worlds import ChangePoints as ChangePoints
     from lenience.simulate.worlds import FromPrior as FromPrior
-    from lenience.simulate.worlds import LateLabels as LateLabels
     from lenience.simulate.worlds import Mixture as Mixture
-    from lenience.simulate.worlds import RandomWalk as RandomWalk
-    from lenience.simulate.worlds import Redrawn as Redrawn
-    from lenience.simulate.worlds import world_named as world_named
-    from lenience.simulate.worlds import world_names as world_names
     from lenience.solver.paper import PaperTable as PaperTable
     from lenience.solver.paper import paper_values as paper_values
     from lenience.study.average import regret_table as regret_table
@@ -109,8 +109,8 @@ if TYPE_CHECKING:
     from lenience.study.fairness import segment_fates as segment_fates
     from lenience.study.off_policy import OffPolicy as OffPolicy
     from lenience.study.off_policy import off_policy as off_policy
-    from lenience.study.paper import Claim as Claim
     from lenience.study.paper import check_paper as check_paper
+    from lenience.study.paper.claim import Claim as Claim
     from lenience.study.paper_report import write_paper_report as write_paper_report
     from lenience.study.replay import Replayed as Replayed
     from lenience.study.replay import replay as replay
@@ -136,9 +136,9 @@ _HOME = {
     "Capped": "policy.pending",
     "Cells": "model.cells",
     "Certificate": "certificate",
-    "ChangePoints": "simulate.worlds",
+    "ChangePoints": "simulate.drifting",
     "Characteristics": "study.characteristics",
-    "Claim": "study.paper",
+    "Claim": "study.paper.claim",
     "Client": "client",
     "Constant": "policy.constant",
     "Curve": "model.curve",
@@ -163,7 +163,7 @@ _HOME = {
     "InputError": "errors",
     "KLUCB": "policy.kl_ucb",
     "LabelDelay": "simulate.lag",
-    "LateLabels": "simulate.worlds",
+    "LateLabels": "simulate.late",
     "Logistic": "policy.logistic",
     "Mixture": "simulate.worlds",
     "Model": "model.protocol",
@@ -173,8 +173,8 @@ _HOME = {
     "PaperTable": "solver.paper",
     "Persistent": "policy.persistent",
     "Policy": "policy.protocol",
-    "RandomWalk": "simulate.worlds",
-    "Redrawn": "simulate.worlds",
+    "RandomWalk": "simulate.drifting",
+    "Redrawn": "simulate.drifting",
     "Replay": "simulate.replay",
     "Replayed": "study.replay",
     "Segment": "segments.segment",
@@ -228,8 +228,8 @@ _HOME = {
     "starts": "segments.starting",
     "value_by_delay": "study.delay",
     "values_by_law": "study.delay",
-    "world_named": "simulate.worlds",
-    "world_names": "simulate.worlds",
+    "world_named": "simulate.named",
+    "world_names": "simulate.named",
     "write_paper_report": "study.paper_report",
 }
 

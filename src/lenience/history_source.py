@@ -39,23 +39,15 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         try:
-            if is_parquet(path):
-                return backend.read_parquet(parquet_pattern(path)), backend
+            if os.path.isdir(path):
+                path = os.path.join(path, "**/*.parquet")
+            if ".parquet" in path:
+                return backend.read_parquet(path), backend
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
         except (duckdb.Error, IbisError, OSError) as error:
             raise InputError(f"source {path!r} cannot be read: {error}") from error
     return ibis.memtable(_arrow(source)), backend
-
-
-def is_parquet(source: object) -> bool:
-    """Whether the source is a path of Parquet files, or a folder of them."""
-    return isinstance(source, str | os.PathLike) and (".parquet" in os.fspath(source) or os.path.isdir(source))
-
-
-def parquet_pattern(path: str) -> str:
-    """The files that a path means."""
-    return os.path.join(path, "**/*.parquet") if os.path.isdir(path) else path
 
 
 @contextmanager

@@ -201,7 +201,7 @@ def test_late_labels_have_a_limit(client: Client) -> None:
         "exposure_limit_reached",
         "record_of_similar_applicants",
     ]
-    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcomes pending")
+    assert client.decision(made[2]["id"])["would_have_changed"][0].startswith("1 fewer outcome pending")
 
 
 def test_policies_warn_of_segments_that_never_start(client: Client) -> None:
@@ -216,6 +216,35 @@ def test_history_gives_priors_and_rates_give_discounts(client: Client) -> None:
     young, old = client.policy("past")["segments"]
     assert young["belief"] == {"n": 22, "s": 19}
     assert old["belief"] == {"n": 2, "s": 1}
+
+
+def test_from_a_file_of_past_decisions_to_a_policy(client: Client, tmp_path: Path) -> None:
+    past = tmp_path / "past.csv"
+    rows: list[tuple[str, int, bool | None]] = [("north", 1, i % 10 > 0) for i in range(60)]
+    rows += [("south", 1, i % 4 > 0) for i in range(40)]
+    rows += [("east", 0, None)] * 20
+    lines = [f"{region},{accepted},{'' if repaid is None else int(repaid)}" for region, accepted, repaid in rows]
+    past.write_text("region,accepted,repaid\n" + "\n".join(lines) + "\n")
+    columns = ["--segment", "region", "--accepted", "accepted", "--outcome", "repaid"]
+    command = [sys.executable, "-m", "lenience", "fit", str(past), *columns, "--model", "shared", "--json"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    total = sum(row["arrivals"] for row in found["segments"])
+    segments = [
+        {"name": row["segment"], "share": row["arrivals"] / total, "prior": row["belief"]} for row in found["segments"]
+    ]
+    client.create_policy({**SPEC, "name": "from-file", "segments": segments})
+    shown = {row["name"]: row["belief"] for row in client.policy("from-file")["segments"]}
+    assert shown == {row["segment"]: pytest.approx(row["belief"]) for row in found["segments"]}
+    counts = {
+        row["segment"]: {"successes": row["successes"], "failures": row["labels"] - row["successes"]}
+        for row in found["segments"]
+    }
+    names = list(counts)
+    fitted = {"history": counts, "history_cap": 1e9, "history_model": "shared"}
+    client.create_policy({**SPEC, "name": "fitted-here", "segments": names, **fitted})
+    assert {row["name"]: row["belief"] for row in client.policy("fitted-here")["segments"]} == {
+        name: pytest.approx(belief) for name, belief in shown.items()
+    }
 
 
 def test_metrics_and_logs_hold_no_personal_data(served: Served, client: Client, http: httpx.Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -185,42 +186,72 @@ def test_only_one_row_a_segment_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
     assert sizes == [1, 3]  # the last date, then one row a segment
 
 
-def test_parquet_files_that_are_clean_are_counted_by_the_quicker_query_and_others_are_not(tmp_path: Path) -> None:
+def test_one_bad_value_in_a_parquet_file_is_one_bad_row(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from lenience.history_parquet import clean_counts
-
-    def write(name: str, **changes: object) -> str:
-        data = past() | changes
-        pq.write_table(pa.table(data), tmp_path / name, row_group_size=100)
-        return str(tmp_path / name)
-
-    def quick(path: str) -> object:
-        return clean_counts(path, ["region"], "accepted", "outcome")
-
-    clean = write("clean.parquet")
-    assert quick(clean) is not None
-    agree(fit_history(clean, "region", "accepted", "outcome"), by_hand(past()))
-    rejected = past()["accepted"].index(False)
-    accepted = past()["accepted"].index(True)
-
-    def changed(column: str, row: int, value: object) -> str:
-        values = list(past()[column])
-        values[row] = value
-        return write("changed.parquet", **{column: values})
-
+    rejected, accepted = past()["accepted"].index(False), past()["accepted"].index(True)
     for column, row, value, kind in (
         ("outcome", rejected, 1, "rejected"),
         ("outcome", accepted, 5, "outcome"),
         ("outcome", accepted, -1, "outcome"),
         ("accepted", accepted, None, "accepted"),
         ("region", 17, None, "segment"),
+        ("day", 17, None, "time"),
     ):
-        path = changed(column, row, value)
-        assert quick(path) is None
-        history = fit_history(path, "region", "accepted", "outcome")
-        assert history.bad[kind] == 1, kind
+        data = past()
+        data[column][row] = value
+        pq.write_table(pa.table(data), tmp_path / "changed.parquet", row_group_size=100)
+        history = fit_history(tmp_path, "region", "accepted", "outcome", "day", maturity=10)
+        assert history.bad == {name: int(name == kind) for name in history.bad}, kind
         assert history.rows == 600
-    pq.write_table(pa.table(past()), tmp_path / "silent.parquet", write_statistics=False)
-    assert quick(str(tmp_path / "silent.parquet")) is None
-    agree(fit_history(str(tmp_path / "silent.parquet"), "region", "accepted", "outcome"), by_hand(past()))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_every_combination_of_values_against_a_loop(tmp_path: Path, wide: bool) -> None:
+    """All that a row may be, at every date, judged one by one in Python."""
+    import pyarrow.parquet as pq
+
+    days = [None, "2024-01-01", "2024-05-01", "2024-07-01"]
+    grid = list(itertools.product(["a", None], [True, False, None], [1, 0, None, 7, -1], days))
+    kinds = []
+    for segment, taken, outcome, day in grid:
+        young, late = day == "2024-05-01", day == "2024-07-01"
+        kinds.append(
+            "segment" if segment is None else "accepted" if taken is None
+            else "outcome" if outcome in (7, -1) else "rejected" if not taken and outcome is not None
+            else "time" if day is None else "later" if late else "turned down" if not taken
+            else "pending" if outcome is None or young else "label"
+        )  # fmt: skip
+    moments = [None if day is None else dt.datetime.fromisoformat(day) for day in days]
+    moment = dict(zip(days, moments if wide else [m and m.date() for m in moments], strict=True))
+    numbers = [None if row[1] is None else int(row[1]) for row in grid]
+    data = {
+        "s": [row[0] for row in grid],
+        "a": pa.array(numbers, pa.int64()) if wide else [row[1] for row in grid],
+        "o": pa.array([row[2] for row in grid], pa.float64() if wide else pa.int8()),
+        "d": [moment[row[3]] for row in grid],
+    }
+    pq.write_table(pa.table(data), tmp_path / "grid.parquet")
+    history = fit_history(tmp_path / "grid.parquet", "s", "a", "o", "d", maturity=90, as_of="2024-06-15")
+    assert history.bad == {kind: kinds.count(kind) for kind in ("segment", "accepted", "outcome", "rejected", "time")}
+    assert history.later == kinds.count("later")
+    row = history["a"]
+    assert (row.labels, row.pending) == (kinds.count("label"), kinds.count("pending"))
+    assert row.arrivals == row.accepted + kinds.count("turned down")
+
+
+def test_values_given_as_text_are_read_as_the_column_has_them() -> None:
+    data = {"g": ["x"] * 4, "a": [1, 1, 1, 1], "y": [2, 3, 9, None]}
+    history = fit_history(data, "g", "a", "y", success=["2"], failure=["3.0"])
+    assert (history["x"].labels, history["x"].successes, history.bad["outcome"]) == (2, 1, 1)
+    with pytest.raises(InputError, match="values of y must be numbers"):
+        fit_history(data, "g", "a", "y", success=["two"], failure=["3"])
+
+
+def test_groups_of_segments() -> None:
+    history = fit_history(past(), ["region", "product"], "accepted", "outcome")
+    cells = history.divide(Discounted(0.7, 0.99), group="product")
+    assert cells.groups == ["car", "home"]
+    assert cells["north / car"].group == "car"
+    with pytest.raises(InputError, match="group must be one of the segment columns region, product"):
+        history.groups("race")

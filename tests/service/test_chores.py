@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -10,7 +13,9 @@ from sqlalchemy import text
 from engines import Engine
 from lenience.service.audit import audit
 from lenience.service.http import service as running
+from lenience.service.http.app import create_app
 from lenience.service.http.service import Service
+from serving import sqlite_file
 
 
 def test_overdue_outcomes_are_given_up_and_old_answers_forgotten(
@@ -41,3 +46,8 @@ def test_overdue_outcomes_are_given_up_and_old_answers_forgotten(
     finally:
         service.writer.close()
         service.store.close()
+
+
+def test_the_application_uses_nothing_that_is_going_away(tmp_path: Path) -> None:
+    made: Any = create_app(sqlite_file(tmp_path))  # a deprecation warning is an error in the tests
+    asyncio.run(made.app.state.service.stop())

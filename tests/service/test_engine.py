@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from engines import Engine
 from lenience.belief import Belief
+from lenience.model.curve import Curve
+from lenience.model.protocol import beliefs
+from lenience.model.shared import Shared
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.service.command import sender
@@ -57,7 +63,7 @@ def test_a_rejection_gives_its_principal_reasons(engine: Engine) -> None:
     codes = [reason["code"] for reason in rejected["principal_reasons"]]
     assert codes == ["record_of_similar_applicants", "limited_experience_with_segment"]
     view = engine.queries.decision(rejected["id"])
-    assert "1 more successes instead of failures among 1 outcomes: accept." in view.would_have_changed
+    assert "1 of 1 outcome a success instead of a failure: accept." in view.would_have_changed
     assert view.value is not None
     assert view.value_of_continuing is not None
     assert view.value.upper == 0 > view.value_of_continuing.upper
@@ -72,7 +78,7 @@ def test_an_outcome_counts_once(engine: Engine) -> None:
     assert engine.outcome(decision, "success")["recorded"] is True
     assert engine.outcome(decision, "success")["recorded"] is False
     assert engine.outcome(decision, "success", key="again")["recorded"] is False
-    with pytest.raises(Conflict, match="has the outcome success already: correct it"):
+    with pytest.raises(Conflict, match="has the outcome success already: if that was wrong, POST its /correction"):
         engine.outcome(decision, "failure")
     assert engine.counts() == (3, 2, 0)
 
@@ -210,6 +216,49 @@ def test_features_instead_of_segments(engine: Engine) -> None:
             engine.decide(None, features=wrong)
     with pytest.raises(BadRequest, match="takes features instead of a segment"):
         engine.decide("young")
+
+
+def test_priors_fitted_to_the_history_of_all_segments(engine: Engine) -> None:
+    past = {"a": {"successes": 45, "failures": 5}, "b": {"successes": 40, "failures": 10}}
+    names, labels, successes = ["a", "b", "c"], [50, 50, 0], [45, 40, 0]
+    common: dict[str, Any] = {"segments": names, "history": past, "history_cap": 1000}
+    engine.create(**common, history_model="shared")
+    for name, belief in zip(names, beliefs(Shared(3), labels, successes), strict=True):
+        assert engine.counts(name)[:2] == pytest.approx((belief.n, belief.s))
+    scores = {"a": 3.0, "b": 2.0, "c": 1.0}
+    engine.create(**common, history_model="curve", scores=scores)
+    for name, belief in zip(names, beliefs(Curve([3, 2, 1]), labels, successes), strict=True):
+        assert engine.counts(name)[:2] == pytest.approx((belief.n, belief.s))
+    assert engine.decide("a")["policy_version"] == 2
+    for wrong, said in (
+        ({"history_model": "curve", "scores": {"a": 1.0}}, "scores must be of all segments of the policy .* for 'b'"),
+        (
+            {"history_model": "shared", "segments": [{"name": "a", "prior": {"n": 2, "s": 1}}, "b", "c"]},
+            "'a' must have",
+        ),
+    ):
+        with pytest.raises(BadRequest, match=said):
+            engine.create(**{**common, **wrong})
+    with pytest.raises(msgspec.ValidationError, match="'shared' must have a history"):
+        engine.create(**{**common, "history_model": "shared", "history": {}})
+    with pytest.raises(msgspec.ValidationError, match="scores must be given with history_model 'curve'"):
+        engine.create(**common, scores=scores)
+
+
+def test_segments_say_their_volume_and_that_at_which_they_would_start(engine: Engine) -> None:
+    engine.create(segments=[{"name": "many", "share": 0.96}, {"name": "few", "share": 0.04}])
+    many, few = engine.queries.policy("cards").segments
+    assert many.volume == pytest.approx(0.96 * 99)
+    assert few.volume == pytest.approx(0.04 * 99)
+    assert many.volume_to_start == few.volume_to_start == pytest.approx(32.14, abs=0.05)
+    assert (many.accepts, few.accepts) == (True, False)
+    engine.create(**LATE, segments=["hopeless"], prior={"n": 1000, "s": 1})
+    late = engine.queries.policy("loans").segments[0]
+    assert late.volume == pytest.approx(500)
+    assert late.volume_to_start is None
+    engine.create(objective={"type": "horizon", "cost": 0.3, "horizon": 4}, segments=[])
+    ends = engine.queries.policy("cards").segments[0]
+    assert (ends.volume, ends.volume_to_start) == (None, None)
 
 
 def test_versions_shadows_and_states(engine: Engine) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
 
 from engines import Engine
 from lenience.errors import InputError
 from lenience.service import schema
+from lenience.service.chain import genesis, link
+from lenience.service.events import PolicyCreated, write
 from lenience.service.migrate import newest, revision_of
 from lenience.service.problems import Unavailable
 from lenience.service.store import Store, database_url
@@ -60,20 +63,47 @@ def test_migrations_from_the_first_schema_on(database: str) -> None:
         assert "decision_pending" not in {index["name"] for index in inspect(connection).get_indexes("decision")}
     with pytest.raises(InputError, match=r"has schema 0001, and this version of lenience needs"):
         store.check_schema()
+    body = write(PolicyCreated(at=1, actor="first", name="kept"))
+    head = link(genesis(None, None), body)
     with store.write() as connection:
         connection.execute(text("INSERT INTO policy (name, created_at) VALUES ('kept', 1)"))
+        connection.execute(text("INSERT INTO event VALUES (1, 1, :body, :head, NULL)"), {"body": body, "head": head})
+        connection.execute(text("UPDATE chain SET length = 1, head = :head WHERE id = 1"), {"head": head})
     store.upgrade()
     store.check_schema()
     with store.write() as connection:
         assert revision_of(connection) == newest()
         assert connection.execute(text("SELECT name FROM policy")).scalar_one() == "kept"
-        connection.execute(text("DELETE FROM policy"))
+        connection.execute(
+            text("INSERT INTO chain (policy_id, head) VALUES (1, :head)"), {"head": genesis("kept", None)}
+        )
     store.close()
     engine = Engine(database)
+    assert engine.audit().whole
     engine.create()
     engine.decide()
-    assert engine.audit().whole
+    report = engine.audit()
+    assert report.whole
+    assert report.heads[0].length == 2
     engine.close()
+
+
+def test_many_rows_are_written_in_one_go(database: str) -> None:
+    store = Store(database)
+    store.upgrade()
+    rows = [(1, seq, f"body {seq}", "hash", None) for seq in range(1, 400)]
+    with store.write() as connection:
+        store.insert(connection, schema.event, rows)
+        store.update(connection, schema.event, "seq", ("body", "hash"), [(f"new {i}", "h", i) for i in range(2, 300)])
+    with store.read() as connection:
+        found = connection.execute(text("SELECT body, hash FROM event ORDER BY seq")).all()
+    assert found[:2] == [("body 1", "hash"), ("new 2", "h")]
+    assert found[298:] == [("new 299", "h"), *((f"body {seq}", "hash") for seq in range(300, 400))]
+    with pytest.raises((sqlite3.IntegrityError, IntegrityError)), store.write() as connection:
+        store.insert(connection, schema.event, [(1, 400, "body", "hash", None), (1, 7, "twice", "hash", None)])
+    with store.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM event")).scalar_one() == 399
+    store.close()
 
 
 def test_the_migrated_schema_is_the_described_one(database: str) -> None:

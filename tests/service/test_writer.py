@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import text
 
@@ -54,6 +55,33 @@ def test_a_refusal_or_a_failure_hinders_nobody_else(engine: Engine) -> None:
     results = together(engine, decide(), decide("none"), Broken(), decide())
     assert [type(result) for result in results] == [Answer, NotFound, ZeroDivisionError, Answer]
     assert engine.counts() == (2, 1, 2)
+
+
+def test_who_is_told_of_a_decision_can_read_it(engine: Engine) -> None:
+    engine.create()
+    seen: list[bool] = []
+
+    def done(result: Result) -> None:
+        assert isinstance(result, Answer)
+        identity = msgspec.json.decode(result.body)["id"]
+        with engine.store.read() as connection:
+            found = connection.execute(text("SELECT 1 FROM decision WHERE id = :id"), {"id": identity}).scalar()
+        seen.append(found == 1)
+
+    for _ in range(50):
+        engine.writer.submit(decide(), done)
+    engine.call(decide())
+    assert seen == [True] * 50
+    assert engine.writer.batches < 50
+
+
+def test_those_on_the_disk_are_told_though_the_next_transaction_fails(engine: Engine) -> None:
+    engine.create()
+    told: list[type] = []
+    for command in (decide(), Broken(), decide()):
+        engine.writer.submit(command, lambda result: told.append(type(result)))
+    engine.writer.close()
+    assert told == [Answer, ZeroDivisionError, Answer]
 
 
 def test_one_key_twice_in_one_transaction(engine: Engine) -> None:

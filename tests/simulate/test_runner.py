@@ -87,9 +87,9 @@ def test_both_roads_do_what_the_definitions_say(policy: ln.Policy, road: str) ->
 def _run(policy: ln.Policy, keys: NDArray[np.uint64], rates: NDArray[np.float64], road: str) -> Block:
     if road == "lattice":
         return run_lattice(policy, keys, rates, FLAT, 0.8, 0.98, 200, CHECKS)
-    from lenience.simulate.worlds import _Fixed
+    from lenience.simulate.stream import FixedStream
 
-    return run_direct([policy], _Fixed(keys, rates), FLAT, 0.8, 0.98, 200, CHECKS)
+    return run_direct([policy], FixedStream(keys, rates), FLAT, 0.8, 0.98, 200, CHECKS)
 
 
 class Crooked:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import lenience as ln
 from lenience.simulate.chance import replication_keys
-from lenience.simulate.worlds import World
+from lenience.simulate.stream import World
 
 FLAT = ln.Belief(2, 1)
 KEYS = replication_keys(1, 0, 4000)

@@ -54,6 +54,7 @@ def test_fates_agree_with_the_characteristics() -> None:
     policies = solved()
     for fate in segment_fates(policies, TRUTHS):
         cell = policies.segments[fate.name]
+        assert fate.p is not None
         found = characteristics(policies[fate.name], p=fate.p, objective=cell.own, belief=cell.prior, rows=4000)
         # What is earned is the discounted acceptance times p − c.
         assert fate.accepted * (fate.p - 0.7) / (1 - cell.own.discount) == pytest.approx(
@@ -81,6 +82,7 @@ def test_disparity_is_fairlearns() -> None:
     fates = segment_fates(policies, TRUTHS)
     frame = disparity(fates)
     for row in group_fates(fates):
+        assert row.false_rejection is not None
         assert frame.by_group.loc[row.group, "acceptance"] == pytest.approx(row.acceptance)
         assert frame.by_group.loc[row.group, "acceptance of those who would succeed"] == pytest.approx(
             1 - row.false_rejection
@@ -89,6 +91,25 @@ def test_disparity_is_fairlearns() -> None:
             row.false_acceptance
         )
     assert frame.difference()["acceptance"] > 0.05
+
+
+def test_without_truths_fates_are_averaged_over_the_belief() -> None:
+    policies = solved()
+    known = [segment_fates(policies, dict.fromkeys(TRUTHS, p), rows=150) for p in (np.arange(50) + 0.5) / 50]
+    expected = segment_fates(policies, rows=150)
+    for i, fate in enumerate(expected):
+        assert fate.p is None
+        assert fate.deserving == pytest.approx(0.3)  # the prior is flat, the cost 0.7
+        for name in ("accepted", "early", "late"):
+            mean = np.mean([getattr(one[i], name) for one in known])
+            assert getattr(fate, name) == pytest.approx(mean, abs=1e-2), name
+        assert fate.shut_out == pytest.approx(np.mean([one[i].shut_out or 0.0 for one in known]), abs=1e-2)
+    a, b = group_fates(expected)
+    assert a.false_rejection is None
+    assert b.shut_out == pytest.approx(1.0)
+    assert 0.1 < a.shut_out < 0.9
+    with pytest.raises(InputError, match="known truths"):
+        disparity(expected)
 
 
 def test_the_cost_of_a_floor() -> None:

@@ -72,4 +72,5 @@ def test_optional_parts(tmp_path: Path) -> None:
     assert "Where beliefs come from" in text
     assert "66.7% of 12" in text
     assert "1 row not used: an outcome on a rejection." in text
-    assert "How groups fare" not in text
+    assert "averaged over what is believed" in text
+    assert "would succeed, rejected" not in text

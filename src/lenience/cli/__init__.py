@@ -12,6 +12,7 @@ from lenience.__about__ import __version__
 COMMANDS = {
     "audit": "Replay a service's log: is everything as it was decided?",
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
+    "completion": "The shell code that completes commands and options.",
     "delay": "What late labels cost, and how many acceptances may be pending.",
     "demo": "Solve the paper's example, show what is proved, and draw its figure.",
     "fit": "From past decisions to a belief for each segment.",

@@ -1,47 +1,97 @@
-"""lenience demo: the paper's example, from the problem to the proof."""
+"""lenience demo: the service and its dashboard on a lender's portfolio, with applicants who keep coming."""
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from lenience.belief import Belief
 from lenience.cli.options import console, json_option, print_json
-from lenience.cli.solve import answer, print_policy
-from lenience.objective.discounted import Discounted
+from lenience.cli.serve import listen, needed
+from lenience.errors import InputError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+FILES = ("demo.db", "demo.db-wal", "demo.db-shm")
 
 
-@click.command(short_help="Solve the paper's example, show what is proved, and draw its figure.")
-@click.option("--folder", default="demo-output", show_default=True, help="Where figures are written.")
+@click.command(short_help="Open the dashboard on a lender's portfolio with simulated applicants.")
+@click.option("--folder", default="demo-output", show_default=True, help="Where the demonstration's database is kept.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
+@click.option("--seconds", type=click.FloatRange(min=0), help="Stop after so long; by default it runs until stopped.")
 @json_option
-def demo(folder: str, as_json: bool) -> None:
-    """Solve the paper's example (c = 0.8, γ = 0.99), print what is proved, and draw its Figure 1.
+def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
+    """Serve a lender's portfolio with three months behind it, and applicants who keep coming.
+
+    The truths are the Federal Reserve's score tables of 2007 (four groups by five score bands); the applicants are
+    simulated, and their labels come later. Everything goes through the real service and its log: lenience audit
+    --database demo-output/demo.db replays it. A demonstration that was there before is begun anew.
 
     \b
     Example:
-      lenience demo --folder demo-output
+      lenience demo
+      lenience demo --port 8080 --seconds 60
     """
-    from lenience import plot
-    from lenience.solver.paper import paper_values
+    needed("lenience[serve,client,simulate]", "httpx")
+    import uvicorn
 
-    policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    figures = [
-        plot.save(plot.value_functions(), target / "figure1.png"),
-        plot.save(plot.thresholds([policy.objective]), target / "thresholds.png"),  # type: ignore[list-item]
-    ]
-    if as_json:
-        print_json({**answer(policy), "figures": [str(path) for path in figures]})
-        return
-    out = console()
-    out.rule("Accept or reject, when only the accepted reveal their outcome")
-    print_policy(policy)
-    table = paper_values(0.8, 0.99, [10, 100])
-    out.print(
-        f"\nThe paper's own computation (N = 1000) is off by at most {table.error(10):.1e} at n = 10 and "
-        f"{table.error(100):.1e} at n = 100; all of its decisions are proved optimal for n ≤ {table.proved_through}."
+    from lenience.client import Client
+    from lenience.service.demonstration import Portfolio, Stream, play_the_past
+    from lenience.service.http.app import create_app
+    from lenience.service.http.logs import configure_logs
+
+    database = _empty(Path(folder))
+    listening = listen("127.0.0.1", port)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    if not as_json:
+        console().print("Playing three months of a lender's past into an empty log …")
+    portfolio = Portfolio()
+    awaited = play_the_past(database, portfolio)
+    configure_logs("WARNING")
+    app = create_app(database)
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
     )
-    for path in figures:
-        out.print(f"Wrote {path}")
+    client = Client(address)
+    stream = Stream(client, portfolio, awaited, time.monotonic)
+    if as_json:
+        print_json({"url": address, "database": database})
+    else:
+        console().print(
+            f"\nThe dashboard is at {address}\nApplicants come twice a second and their labels half a minute later. "
+            f"The log is {database}. Stop with Ctrl-C.",
+            soft_wrap=True,
+        )
+    stream.start()
+    if seconds is not None:
+        threading.Thread(target=_stop_after, args=(server, seconds), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+    stream.stopping.set()
+    stream.join(5)
+    client.close()
+
+
+def _empty(folder: Path) -> str:
+    """The path of a database that is not there yet: one of an earlier demonstration is removed."""
+    from lenience.service.store import Store
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder must be one that can be written to, not {str(folder)!r} ({error.strerror})") from None
+    database = str(folder / FILES[0])
+    Store(database, serving=True).close()  # refuses while another demonstration is running
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    return database
+
+
+def _stop_after(server: uvicorn.Server, seconds: float) -> None:
+    time.sleep(seconds)
+    server.should_exit = True

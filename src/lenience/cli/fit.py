@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from lenience.cli.options import console, json_option, print_json, table
-from lenience.cli.past import history_options, read_past
+from lenience.cli.past import Past, history_options, read_past
 
 MOST_SHOWN = 40
 
@@ -33,9 +33,10 @@ def fit(as_json: bool, **options: Any) -> None:
         starts = {row.name: row for row in find_starts(past.segments)}
     if as_json:
         rows = []
-        for row, shrunk in zip(past.history.segments, past.shrinkage, strict=True):
+        for row, shrunk in zip(past.history.segments, past.fitted.shrinkage, strict=True):
             entry: dict[str, Any] = {
                 **msgspec.to_builtins(row),
+                "group": past.groups[row.segment],
                 "prior": msgspec.to_builtins(shrunk.prior),
                 "belief": msgspec.to_builtins(shrunk.belief),
             }
@@ -50,19 +51,25 @@ def fit(as_json: bool, **options: Any) -> None:
                 "bad": past.history.bad,
                 "later": past.history.later,
                 "description": past.history.describe(),
+                "model": past.fitted.model,
+                "warning": past.fitted.warning,
                 "segments": rows,
+                "shut_out_at_outset": msgspec.to_builtins(past.outset),
             }
         )
         return
     out = console()
-    out.print(past.history.describe() + "\n")
+    out.print(past.history.describe())
+    if past.fitted.warning:
+        out.print(f"[bold]Note:[/bold] {past.fitted.warning}.")
+    out.print()
     grid = table()
     grid.add_column("segment", overflow="fold", min_width=10)
     headings = ["arrivals", "labels", "own rate", "belief"]
     headings += ["volume", "to start", "now"] if starts else ["pending"]
     for heading in headings:
         grid.add_column(heading, justify="right", no_wrap=True)
-    for row, shrunk in list(zip(past.history.segments, past.shrinkage, strict=True))[:MOST_SHOWN]:
+    for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:
         belief = shrunk.belief
         line = [row.segment, f"{row.arrivals:,}", f"{row.labels:,}"]
         line += ["" if row.rate is None else f"{row.rate:.1%}", f"{belief.mean:.1%} of {belief.n:,.0f}"]
@@ -73,13 +80,28 @@ def fit(as_json: bool, **options: Any) -> None:
             line.append(f"{row.pending:,}")
         grid.add_row(*line)
     out.print(grid)
-    if len(past.shrinkage) > MOST_SHOWN:
-        out.print(f"The first {MOST_SHOWN} of {len(past.shrinkage):,} segments; --json prints all.")
+    if len(past.fitted.shrinkage) > MOST_SHOWN:
+        out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:
         out.print(
             "Volume: the members still to come, each at its discount; below the volume to start, learning does not pay."
         )
+        _print_outset(past)
+
+
+def _print_outset(past: Past) -> None:
+    """By group, how many segments each model shuts out at the outset."""
+    groups = list(dict.fromkeys(row.group for row in past.outset))
+    deserving = "deserving" if past.truths is not None else "with past outcomes above the cost"
+    grid = table(f"Never start: segments, and of those {deserving}")
+    grid.add_column("model")
+    for group in groups:
+        grid.add_column(group or "all", justify="right")
+    for model in dict.fromkeys(row.model for row in past.outset):
+        rows = [row for row in past.outset if row.model == model]
+        grid.add_row(model, *(f"{row.shut} of {row.segments}, {row.deserving_shut} of {row.deserving}" for row in rows))
+    console().print("\n", grid, sep="")
 
 
 def _volume(volume: float) -> str:
-    return "never" if volume == float("inf") else f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"
+    return "far more" if volume == float("inf") else f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"

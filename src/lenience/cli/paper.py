@@ -18,6 +18,8 @@ from lenience.errors import InputError
 def paper(output: str, seed: int, as_json: bool) -> None:
     """Regenerate the paper's Figure 1, check every claim numerically, and write one self-contained HTML report.
 
+    With a name that ends in .md it is a page of Markdown without figures.
+
     \b
     Example:
       lenience paper --output paper.html
@@ -26,8 +28,8 @@ def paper(output: str, seed: int, as_json: bool) -> None:
     from lenience.study.paper_report import write_paper_report
 
     target = Path(output)
-    if target.suffix != ".html":
-        raise InputError(f"output must be a file name ending in .html, not {output!r}")
+    if target.suffix not in (".html", ".md"):
+        raise InputError(f"output must be a file name ending in .html or .md, not {output!r}")
     if not target.parent.is_dir():
         raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
     with console().status("checking every claim"):

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import objective, prior_option
-from lenience.errors import InputError
+from lenience.cli.options import discounted, prior_option
+from lenience.errors import InputError, real, refusal
+from lenience.model.of_history import MODELS, beliefs_of_history
 
 if TYPE_CHECKING:
     from lenience.history import History
-    from lenience.model.protocol import Shrinkage
+    from lenience.model.of_history import Fitted
     from lenience.segments.segment import Segments
+    from lenience.segments.starting import Shutout
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -22,8 +26,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def history_options(command: Command) -> Command:
     """The options that say where past decisions are and what their columns mean."""
     for option in (
-        click.option("--model", type=click.Choice(("independent", "shared")), default="independent", show_default=True,
-                     help="Where beliefs come from: a segment's own labels, or one prior fitted across segments too."),
+        click.option("--truths", help="A CSV file of the segment columns and p, where true success rates are known."),
+        click.option("--group", "group_columns", multiple=True, help="A segment column that is the group; repeatable."),
+        click.option("--score", "score_columns", multiple=True, help="An ordered segment column, for --model curve."),
+        click.option("--model", type=click.Choice(MODELS), default="independent", show_default=True,
+                     help="Where beliefs come from; see the documentation of segments."),
         prior_option,
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
         click.option("--arrivals", type=float, help="Individuals a year in all; with --discount-rate."),
@@ -50,8 +57,11 @@ class Past(NamedTuple):
     """Past decisions, the beliefs a model makes of them and, where a cost is given, the segments to decide."""
 
     history: History
-    shrinkage: list[Shrinkage]
+    fitted: Fitted
     segments: Segments | None
+    groups: dict[str, str]
+    truths: dict[str, float] | None
+    outset: list[Shutout]
 
 
 def read_past(
@@ -73,17 +83,18 @@ def read_past(
     discount_rate: float | None,
     prior: Belief,
     model: str,
+    score_columns: tuple[str, ...],
+    group_columns: tuple[str, ...],
+    truths: str | None,
 ) -> Past:
     """Read past decisions as the options say."""
     from lenience.history import fit_history
-    from lenience.model.independent import Independent
-    from lenience.model.protocol import shrinkage
-    from lenience.model.shared import Shared
     from lenience.segments.segment import Segments
+    from lenience.segments.starting import shut_out_at_outset
 
     history = fit_history(
         source,
-        list(segment_columns) if len(segment_columns) > 1 else segment_columns[0],
+        segment_columns,
         accepted_column,
         outcome_column,
         time_column,
@@ -95,17 +106,56 @@ def read_past(
         failure=failure or None,
         strict=strict,
     )
-    rows = history.segments
-    if not rows:
+    if not history.segments:
         raise InputError(f"source must have rows that can be used, and {source!r} has none: {history.describe()}")
-    cells = Shared(len(rows)) if model == "shared" else Independent(len(rows), prior)
-    shrunk = shrinkage(cells, [row.n for row in rows], [row.s for row in rows], [row.segment for row in rows])
-    segments = None
-    if cost is not None:
-        problem = objective(cost, discount, arrivals, discount_rate, None)
-        beliefs = {row.cell: row.belief for row in shrunk}
-        shares = history.shares()
-        segments = Segments.of(shares, problem, {name: beliefs[name] for name in shares})  # type: ignore[arg-type]
-    elif discount is not None or arrivals is not None or discount_rate is not None:
-        raise InputError("--discount, --arrivals and --discount-rate go with --cost")
-    return Past(history, shrunk, segments)
+    groups = history.groups(group_columns)
+    fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
+    known = None if truths is None else _truths(Path(truths), history)
+    if cost is None:
+        if discount is not None or arrivals is not None or discount_rate is not None:
+            raise InputError("--discount, --arrivals and --discount-rate go with --cost")
+        return Past(history, fitted, None, groups, known, [])
+    problem = discounted(cost, discount, arrivals, discount_rate)
+    shares = history.shares()
+    outset, segments = [], None
+    for name in MODELS:
+        if name == "curve" and not score_columns:
+            continue
+        beliefs = beliefs_of_history(history, name, prior, group_columns, score_columns).beliefs
+        divided = Segments.of(shares, problem, beliefs, groups)
+        segments = divided if name == model else segments
+        if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
+            outset += shut_out_at_outset(divided, known or _rates(history), name)
+    return Past(history, fitted, segments, groups, known, outset)
+
+
+def _rates(history: History) -> dict[str, float]:
+    """The success rates of the past, none where there are no outcomes: what is known of who deserves acceptance."""
+    return {row.segment: row.rate or 0.0 for row in history.segments}
+
+
+def _truths(path: Path, history: History) -> dict[str, float]:
+    """True success rates by segment from a CSV file with the segment columns and p."""
+    import csv
+
+    from lenience.history import SEPARATOR
+
+    try:
+        with path.open(encoding="utf-8", newline="") as text:
+            rows = list(csv.DictReader(text))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"truths {str(path)!r} cannot be read: {error}") from error
+    wanted = [*history.columns, "p"]
+    if not rows or any(name not in rows[0] for name in wanted):
+        raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
+    found = {}
+    for row in rows:
+        name = SEPARATOR.join(str(row[column]) for column in history.columns)
+        try:
+            found[name] = real(f"p of {name}", float(row["p"] or "nan"), least=0, most=1)
+        except ValueError as error:
+            raise refusal(f"p of {name}", row["p"], "a number from 0 to 1") from error
+    for one in history.segments:
+        if one.segment not in found:
+            raise InputError(f"truths must be given for every segment, and {one.segment!r} has none")
+    return found

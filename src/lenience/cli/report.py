@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from lenience.cli.options import json_option, print_json
 from lenience.cli.past import history_options, read_past
@@ -14,17 +16,31 @@ from lenience.errors import InputError
 
 @click.command(short_help="One HTML page on the segments of past decisions.")
 @history_options
+@click.option("--floor", type=float, help="A least acceptance probability; the page says what it costs by group.")
+@click.option("--floor-group", multiple=True, help="A group the floor is for; may be repeated (all groups).")
+@click.option("--cap", type=int, help="Acceptances after which a segment's exploration ends; the page says its cost.")
 @click.option("--output", "-o", default="report.html", show_default=True, help="The page to write.")
 @click.option("--title", default="Segments", show_default=True, help="The page's title.")
 @json_option
-def report(output: str, title: str, as_json: bool, **options: Any) -> None:
+def report(
+    output: str,
+    title: str,
+    as_json: bool,
+    floor: float | None,
+    floor_group: tuple[str, ...],
+    cap: int | None,
+    **options: Any,
+) -> None:
     """Solve every segment of the past decisions in SOURCE and write one self-contained HTML page on them.
 
     \b
     Example:
       lenience report loans.csv --segment region --accepted approved --outcome repaid \\
         --cost 0.8 --arrivals 500 --discount-rate 0.1 --output report.html
+      lenience report loans.csv --segment race --segment band --group race --score band --model curve \\
+        --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
     """
+    from lenience.study.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
     from lenience.study.segment_report import write_report
 
     target = Path(output)
@@ -37,8 +53,42 @@ def report(output: str, title: str, as_json: bool, **options: Any) -> None:
     past = read_past(**options)
     assert past.segments is not None
     policies = past.segments.solve()
-    write_report(target, policies, title=title, shrinkage=past.shrinkage, history=past.history)
+    if floor_group and floor is None:
+        raise InputError("--floor-group goes with --floor")
+    constraints = {}
+    if floor is not None:
+        floors = dict.fromkeys(floor_group or past.segments.groups, floor)
+        constraints[f"accept at least {floor:.0%}"] = cost_of_floor(policies, floors)
+    if cap is not None:
+        caps = dict.fromkeys(past.segments.names, cap)
+        constraints[f"explore at most {cap:,} acceptances"] = cost_of_exposure_cap(policies, caps)
+    write_report(
+        target,
+        policies,
+        title=title,
+        truths=past.truths,
+        shrinkage=past.fitted.shrinkage,
+        history=past.history,
+        outset=past.outset,
+        constraints=constraints,
+        warning=past.fitted.warning,
+    )
     if as_json:
-        print_json({"file": output, "segments": len(past.segments.cells), "value": policies.value().midpoint})
-    else:
-        click.echo(f"{past.history.describe()}\nWrote {output}")
+        print_json(
+            {
+                "file": output,
+                "segments": len(past.segments.cells),
+                "value": policies.value().midpoint,
+                "groups": msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
+                "shut_out_at_outset": msgspec.to_builtins(past.outset),
+                "constraints": {
+                    name: math.fsum(row.cost.midpoint for row in rows) for name, rows in constraints.items()
+                },
+                "warning": past.fitted.warning,
+            }
+        )
+        return
+    click.echo(past.history.describe())
+    if past.fitted.warning:
+        click.echo(f"Note: {past.fitted.warning}.")
+    click.echo(f"Wrote {output}")

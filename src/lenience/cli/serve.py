@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import secrets
 import socket
 from typing import Any
 
@@ -12,8 +13,7 @@ import click
 
 from lenience.cli.options import json_option
 from lenience.errors import InputError
-
-DATABASE = "LENIENCE_DATABASE_URL"
+from lenience.settings import DATABASE, LOG_REQUESTS, SESSION_SECRET
 
 database_option = click.option(
     "--database",
@@ -48,7 +48,6 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     needed()
     import uvicorn
 
-    from lenience.service.http.app import LOG_REQUESTS
     from lenience.service.http.logs import configure_logs
 
     prepare(host, database, workers)
@@ -57,9 +56,11 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
+    os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # of the dashboard's sessions, shared by all processes
     configure_logs()
     address = f"http://{shown}:{actual}"
-    click.echo(json.dumps({"url": address}) if as_json else f"Serving {address} (description: {address}/openapi.json)")
+    told = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
+    click.echo(json.dumps({"url": address}) if as_json else told)
     application = "lenience.service.http.app:from_environment"
     options: dict[str, Any] = {
         "factory": True,
@@ -125,13 +126,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def needed() -> None:
+def needed(extra: str = "lenience[serve]", *more: str) -> None:
     """Say which extra is missing, if it is."""
-    try:
-        import alembic
-        import litestar
-        import sqlalchemy
-        import uvicorn
-    except ImportError as error:
-        raise InputError(f"the service needs more packages ({error.name}): pip install 'lenience[serve]'") from None
-    del alembic, litestar, sqlalchemy, uvicorn
+    from importlib.util import find_spec
+
+    for package in ("alembic", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
+        if find_spec(package) is None:
+            raise InputError(f"the service needs more packages ({package}): pip install '{extra}'")

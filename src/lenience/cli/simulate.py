@@ -48,8 +48,8 @@ def simulate(
       lenience simulate --cost 0.8 --discount 0.99 --world bernoulli:p=0.85 --figure compare.png
     """
     from lenience.policy.registry import policy_named, takes
+    from lenience.simulate.named import world_named
     from lenience.simulate.runner import compare_policies
-    from lenience.simulate.worlds import world_named
 
     if figure is not None:
         from lenience.plot.style import check_path

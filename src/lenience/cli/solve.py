@@ -11,6 +11,7 @@ from lenience.belief import Belief
 from lenience.cli.options import (
     as_dict,
     console,
+    discounted,
     json_option,
     objective,
     objective_options,
@@ -21,7 +22,8 @@ from lenience.cli.options import (
     tolerance_option,
 )
 from lenience.cli.progress import solving
-from lenience.errors import InputError
+from lenience.errors import InputError, refusal
+from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 @rows_option
 @tolerance_option
 @click.option("--look-ahead", type=int, help="Rows beyond the last one decided, instead of as many as needed.")
+@click.option("--segment", "segments", multiple=True, help="NAME=SHARE of the arrivals; may be repeated.")
 @json_option
 def solve(
     cost: float,
@@ -45,6 +48,7 @@ def solve(
     rows: int,
     tolerance: float,
     look_ahead: int | None,
+    segments: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """The optimal acceptance policy: for each number of observations n, how many successes are enough.
@@ -54,7 +58,13 @@ def solve(
       lenience solve --cost 0.8 --discount 0.99 --prior 2,1
       lenience solve --cost 0.8 --arrivals 50 --discount-rate 0.1
       lenience solve --cost 0.8 --horizon 1000 --json
+      lenience solve --cost 0.8 --discount 0.9998 --segment north=0.7 --segment island=0.02
     """
+    if segments:
+        if horizon is not None or look_ahead is not None:
+            raise InputError("--segment goes with an infinite horizon, without --horizon or --look-ahead")
+        solve_segments(segments, discounted(cost, discount, arrivals, discount_rate), prior, rows, tolerance, as_json)
+        return
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
     if horizon is not None and look_ahead is not None:
         raise InputError("--look-ahead goes with an infinite horizon: over --horizon individuals nothing is cut off")
@@ -69,6 +79,55 @@ def solve(
         print_json(answer(policy))
     else:
         print_policy(policy)
+
+
+def solve_segments(
+    given: tuple[str, ...], whole: Discounted, prior: Belief, rows: int, tolerance: float, as_json: bool
+) -> None:
+    """Several segments, each at its own discount: how many are to come, how many would make a start worthwhile."""
+    from lenience.segments.segment import Segments
+    from lenience.segments.starting import starts
+
+    shares = {}
+    for text in given:
+        name, _, share = text.rpartition("=")
+        try:
+            shares[name] = float(share)
+        except ValueError as error:
+            raise refusal("--segment", text, "NAME=SHARE, such as north=0.7") from error
+    cells = Segments.of(shares, whole, prior)
+    policies = cells.solve(rows=rows, tolerance=tolerance)
+    found = starts(cells)
+    if as_json:
+        listed = [
+            {
+                "segment": row.name,
+                "share": cells[row.name].share,
+                "discount": cells[row.name].own.discount,
+                "volume": row.volume,
+                "volume_to_start": row.needed if row.needed < float("inf") else None,
+                "accept": row.starts,
+                "value": as_dict(policies.segment_value(row.name)),
+                "explanation": row.reason,
+            }
+            for row in found
+        ]
+        print_json({"objective": msgspec.to_builtins(whole), "value": as_dict(policies.value()), "segments": listed})
+        return
+    out = console()
+    out.print(f"[bold]{whole}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
+    out.print(f"Value of all segments: [bold]{policies.value()}[/bold]\n")
+    grid = table()
+    grid.add_column("segment", overflow="fold")
+    for heading in ("share", "own discount", "volume", "volume to start", "worth", "now"):
+        grid.add_column(heading, justify="right")
+    for row in found:
+        cell = cells[row.name]
+        line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", f"{row.volume:,.4g}"]
+        line += ["far more" if row.needed == float("inf") else f"{row.needed:,.4g}"]
+        line += [f"{policies.segment_value(row.name).midpoint:,.4g}", "accept" if row.starts else "never starts"]
+        grid.add_row(row.name, *line)
+    out.print(grid)
 
 
 def answer(policy: OptimalPolicy) -> dict[str, object]:

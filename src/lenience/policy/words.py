@@ -37,6 +37,24 @@ def amount(number: float) -> str:
     return f"{round(number, 6):,.10g}"
 
 
+def plural(number: float, one: str, several: str | None = None) -> str:
+    """The word that goes with a number.
+
+    >>> plural(1, "outcome"), plural(0, "outcome"), plural(2, "success", "successes")
+    ('outcome', 'outcomes', 'successes')
+    """
+    return one if number == 1 else several or f"{one}s"
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number with its word.
+
+    >>> counted(1, "outcome"), counted(1200, "outcome")
+    ('1 outcome', '1,200 outcomes')
+    """
+    return f"{number:,} {plural(number, one, several)}"
+
+
 def duration(years: float) -> str:
     """A time in the largest unit that it fills.
 

@@ -23,24 +23,30 @@ from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.segments.segment import Segment, Segments
 
-MOST_VOLUME = 1e6  # a segment that would start only beyond this many discounted members is said never to start
+MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
+MOST_SHOWN = (
+    1e3  # for a segment no more are looked for than these, or ten times its own: each doubling takes twice as long
+)
 PRECISION = 1e-6  # relative, of the volume
+SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments take long
 
 
-def starting_volume(belief: Belief, cost: float, precision: float = PRECISION) -> Bounds:
+def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, most: float = MOST_VOLUME) -> Bounds:
     """The discounted volume γ_x/(1 − γ_x) above which a belief is worth a first acceptance.
 
-    Infinite where it exceeds a million; 0 where the expected success rate is above the cost already.
+    Infinite where it exceeds ``most``, by default a million; 0 where the expected success rate is above the cost
+    already. A large belief just below the cost takes long: a coarse precision or a lower ``most`` is then quicker.
 
     >>> [round(starting_volume(Belief(2, 1), cost).midpoint, 2) for cost in (0.7, 0.8, 0.9)]
     [8.67, 32.14, 184.78]
     """
     check_prior(belief, "belief")
-    return _starting_volume(belief, check_cost(cost), real("precision", precision, above=0, below=1))
+    fine = real("precision", precision, above=0, below=1)
+    return _starting_volume(belief, check_cost(cost), fine, real("most", most, above=0))
 
 
 @lru_cache(maxsize=65_536)
-def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
+def _starting_volume(belief: Belief, cost: float, precision: float, most: float) -> Bounds:
     from lenience.solver.stopping import solve_discounted
 
     if belief.mean > cost:
@@ -57,12 +63,12 @@ def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
 
     gain = gain_of_knowing(belief.n, belief.s, cost)
     low = (cost - belief.mean) / gain if gain > 0.0 else math.inf
-    if low > MOST_VOLUME:
+    if low > most:
         return Bounds(math.inf, math.inf)
     high = max(2.0 * low, 1e-3)
     while not worth(high).lower > 0.0:
         low, high = (high if worth(high).upper <= 0.0 else low), 2.0 * high
-        if high > MOST_VOLUME:
+        if high > most:
             return Bounds(math.inf, math.inf)
     while high - low > precision * high:
         middle = 0.5 * (low + high)
@@ -77,7 +83,8 @@ def _starting_volume(belief: Belief, cost: float, precision: float) -> Bounds:
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Whether a segment starts: its discounted volume, and the volume at which it would.
+    """Whether a segment starts: its discounted volume, and the volume at which it would, infinite where that is both
+    beyond a thousand and beyond ten times its own.
 
     Where labels come late ``needed`` is the volume at which it would if they came at once: no less is enough.
     """
@@ -98,7 +105,7 @@ class Start(msgspec.Struct, frozen=True):
         if self.starts:
             enough = f"{self.needed:.3g} are enough to make learning pay"
             return f"starts: {self.volume:.3g} discounted members to come, and {enough}"
-        never = "no volume" if math.isinf(self.needed) else f"only {self.needed:.3g}"
+        never = "only far more" if math.isinf(self.needed) else f"only {self.needed:.3g}"
         return f"never starts: {self.volume:.3g} discounted members to come, and {never} would make learning pay"
 
 
@@ -131,16 +138,26 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     rows = []
     for cell in segments:
         cost, volume = cell.objective.cost, cell.volume
-        needed = starting_volume(cell.prior, cost)
-        if isinstance(cell.objective, Delayed):
-            # Late labels are worth less, so the volume needed is at least that of labels that come at once.
-            begins = cell.own.enclose(cell.prior)[1] != 0
-        elif needed.lower <= volume <= needed.upper and needed.width > 0.0:
-            begins = Discounted(cost, volume / (1.0 + volume)).enclose(cell.prior, 1e-12)[1].lower > 0.0
+        needed = starting_volume(cell.prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
+        near = needed.lower <= volume <= needed.upper and needed.width > 0.0
+        if isinstance(cell.objective, Delayed) or near:
+            begins = _begins(cell)
         else:
             begins = volume > needed.lower or cell.prior.mean > cost
         rows.append(Start(cell.name, cell.group, cell.prior, cost, volume, needed.midpoint, begins))
     return rows
+
+
+def _begins(cell: Segment) -> bool:
+    """Whether a segment starts at the volume it has: one solve, where the volume at which it would takes many."""
+    if isinstance(cell.objective, Delayed):
+        # Late labels are worth less, so the volume needed is at least that of labels that come at once.
+        return bool(cell.own.enclose(cell.prior)[1] != 0)
+    if cell.prior.mean > cell.objective.cost:
+        return True
+    return bool(
+        Discounted(cell.objective.cost, cell.volume / (1.0 + cell.volume)).enclose(cell.prior, 1e-12)[1].lower > 0.0
+    )
 
 
 def shut_out_at_outset(
@@ -152,17 +169,16 @@ def shut_out_at_outset(
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
     [('A', 1, 0), ('B', 1, 1)]
     """
-    rows = starts(segments)
     result = []
     for group in segments.groups:
-        mine = [row for row in rows if row.group == group]
-        shut = [row for row in mine if not row.starts]
+        mine = [(cell, _begins(cell)) for cell in segments if cell.group == group]
+        shut = sum(not begins for _, begins in mine)
         if truths is None:
-            result.append(Shutout(model, group, len(mine), len(shut), None, None, None))
+            result.append(Shutout(model, group, len(mine), shut, None, None, None))
             continue
-        good = [row for row in mine if truths[row.name] > row.cost]
-        lost = [row for row in good if not row.starts]
-        volume = math.fsum(row.volume for row in good)
-        share = math.fsum(row.volume for row in lost) / volume if volume else 0.0
-        result.append(Shutout(model, group, len(mine), len(shut), len(good), len(lost), share))
+        good = [(cell, begins) for cell, begins in mine if truths[cell.name] > cell.objective.cost]
+        lost = [cell for cell, begins in good if not begins]
+        volume = math.fsum(cell.volume for cell, _ in good)
+        share = math.fsum(cell.volume for cell in lost) / volume if volume else 0.0
+        result.append(Shutout(model, group, len(mine), shut, len(good), len(lost), share))
     return result

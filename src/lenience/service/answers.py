@@ -17,7 +17,7 @@ from lenience.service.specification import PolicySpecification
 Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected"]
 
 
-class DecisionAnswer(msgspec.Struct, frozen=True):
+class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
     """A decision. ``pending``, ``belief`` and the rest are as they were when it was made, before it counted itself."""
 
     id: str
@@ -91,7 +91,12 @@ class VersionAnswer(msgspec.Struct, frozen=True):
 
 
 class SegmentView(msgspec.Struct, frozen=True):
-    """A segment as it stands: what is known, and what is done with the next individual."""
+    """A segment as it stands: what is known, and what is done with the next individual.
+
+    ``volume`` is the number of members still to come, each at its discount, and ``volume_to_start`` the volume from
+    which on the version's prior is worth a first acceptance (with late labels: if they came at once). It is nothing
+    where no volume up to a million is enough; neither is there with a horizon.
+    """
 
     name: str
     share: float
@@ -103,6 +108,8 @@ class SegmentView(msgspec.Struct, frozen=True):
     threshold: float
     limit: int | None
     cost: float
+    volume: float | None
+    volume_to_start: float | None
     value: Bounds | None
     proved: bool
     certificate: str
@@ -167,24 +174,9 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-class DecisionView(msgspec.Struct, frozen=True):
-    """A decision, explained."""
+class DecisionView(DecisionAnswer, frozen=True):
+    """A decision, explained: as it was answered, and what came after."""
 
-    id: str
-    policy: str
-    policy_version: int
-    segment: str
-    decision: Choice
-    rule: str
-    reason: str
-    principal_reasons: list[PrincipalReason]
-    probability: float
-    belief: Belief
-    pending: int
-    limit: int | None
-    threshold: float
-    cost: float
-    decided_at: str
     status: Status
     overridden: bool
     value: Bounds | None

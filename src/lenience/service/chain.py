@@ -27,7 +27,7 @@ def link(previous: str, text: str) -> str:
 
 def commitment(salt: str, *parts: str | None) -> str:
     """A salted digest that proves a content without giving it away; without the salt it cannot even be guessed at."""
-    content = "\0".join(["\1" if part is None else "\2" + part for part in parts])
+    content = "\0".join(["\1" if part is None else f"\2{part}" for part in parts])
     return sha256((salt + content).encode()).hexdigest()
 
 

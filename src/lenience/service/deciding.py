@@ -8,13 +8,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lenience.service import limits, schema
+from lenience.service import limits
 from lenience.service.answers import DecisionAnswer, DecisionsAnswer, decision_answer
 from lenience.service.chain import draw
 from lenience.service.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.events import Decided, Shadow
-from lenience.service.identity import new_id
-from lenience.service.ledger import ChainState, DecisionState, Ledger, Personal
+from lenience.service.identity import new_id_and_salt
+from lenience.service.ledger import ChainState, Ledger, Personal
 from lenience.service.registry import PolicyRecord, Version
 from lenience.service.rule import Counts
 
@@ -79,7 +79,7 @@ class Decide:
         record = ledger.registry.known(self.policy)
         assert record is not None
         chains = self.chains(ledger)
-        if any(ledger.chains[chain].revision != record.revision for chain in chains):
+        if any(ledger.chains[chain].revision != record.revision for chain in set(chains)):
             record = ledger.registry.load(ledger.connection, self.policy)
             chains = self.chains(ledger)
             ledger.lock(chains)
@@ -96,9 +96,7 @@ class Decide:
                 if given.digest is not None:
                     event = msgspec.structs.replace(event, receipt=given.digest)
             seq = ledger.append(chain, event)
-            accepted = event.decision == "accept"
-            status = schema.PENDING if accepted else schema.REJECTED
-            ledger.add_decision(DecisionState(event.id, chain.id, seq, event.version, event.at, accepted, status))
+            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept")
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
         keep(ledger, self.sender, given, chain.id, seq, whole)
@@ -118,18 +116,20 @@ class Decide:
         assert chain.segment is not None
         rule = version.rules[chain.segment]
         counts = chain.counts
-        identity = new_id(ledger.now)
+        identity, salt = new_id_and_salt(ledger.now)
         # The draw rests on the chain's end and on the new id: nobody could choose either, and the audit draws again.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         verdict = rule.decide(counts, chance)
-        shadows = tuple(
-            self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules
-        )
+        shadows: tuple[Shadow, ...] = ()
+        if record.shadows:
+            shadows = tuple(
+                [self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules]
+            )
         answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time)
         personal = None
         if request.reference is not None or request.features is not None:
             details = None if request.features is None else encoder.encode(request.features).decode()
-            personal = Personal.of(request.reference, details)
+            personal = Personal(salt, request.reference, details)
         event = Decided(
             at=ledger.now,
             actor=self.sender.actor,

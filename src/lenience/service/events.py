@@ -27,13 +27,13 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     threshold: float
 
 
-class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True):
+class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True, gc=False):
     at: int
     actor: str
     receipt: str | None = None  # commitment to the answer given under an idempotency key
 
 
-class Decided(_Event, frozen=True, tag="decision", kw_only=True):
+class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     """A decision and all that determined it: with the version's table these reproduce it."""
 
     id: str

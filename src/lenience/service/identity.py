@@ -13,12 +13,8 @@ _taken = 0
 
 def random_hex(digits: int) -> str:
     """So many random hexadecimal digits; the system is asked for many at a time, for each asking takes a while."""
-    global _noise, _taken
     with _lock:
-        if _taken + digits > len(_noise):
-            _noise, _taken = os.urandom(4096).hex(), 0
-        start, _taken = _taken, _taken + digits
-        return _noise[start:_taken]
+        return _random(digits)
 
 
 def new_id(now: int) -> str:
@@ -28,13 +24,23 @@ def new_id(now: int) -> str:
     >>> first < second, len(first), first[14]
     (True, 36, '7')
     """
-    global _last, _noise, _taken
+    return new_id_and_salt(now)[0]
+
+
+def new_id_and_salt(now: int) -> tuple[str, str]:
+    """A new identifier and a salt of 32 digits."""
+    global _last
     with _lock:
         # 48 bits of milliseconds, then 12 bits that count up within one.
         _last = stamp = max((now // 1000) << 12, _last + 1)
-        if _taken + 15 > len(_noise):
-            _noise, _taken = os.urandom(4096).hex(), 0
-        noise = _noise[_taken : _taken + 15]
-        _taken += 15
+        noise = _random(47)
     head = f"{stamp:015x}"
-    return f"{head[:8]}-{head[8:12]}-7{head[12:]}-a{noise[:3]}-{noise[3:]}"
+    return f"{head[:8]}-{head[8:12]}-7{head[12:]}-a{noise[:3]}-{noise[3:15]}", noise[15:]
+
+
+def _random(digits: int) -> str:
+    global _noise, _taken
+    if _taken + digits > len(_noise):
+        _noise, _taken = os.urandom(4096).hex(), 0
+    start, _taken = _taken, _taken + digits
+    return _noise[start:_taken]

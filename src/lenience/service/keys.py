@@ -140,10 +140,22 @@ class Keyring:
         """Whether there is a key at all (a revoked one counts: revoking the last must not open the door)."""
         return bool(self._keys)
 
+    def valid_key(self, identity: str) -> ApiKey | None:
+        """The key with an id, if it is neither revoked nor expired."""
+        key = self._keys.get(identity)
+        return key if key is not None and key.valid(now()) else None
+
     def admit(self, authorization: str | None, role: str) -> str:
         """The id of the key that a request carries, if it has the role; admin has all."""
         if not self._keys:
             return LOCAL
+        key = self.find(authorization)
+        if role not in key.roles and "admin" not in key.roles:
+            raise Forbidden(f"the key {key.id} has not the role {role!r}")
+        return key.id
+
+    def find(self, authorization: str | None) -> ApiKey:
+        """The valid key that an Authorization header carries, or a refusal."""
         if authorization is None:
             raise Unauthenticated("a key is needed: Authorization: Bearer lk_…")
         kind, _, given = authorization.partition(" ")
@@ -154,6 +166,4 @@ class Keyring:
         digest = sha256(parts[2].encode("utf-8", "replace")).hexdigest()
         if key is None or not hmac.compare_digest(digest, key.secret_hash) or not key.valid(now()):
             raise Unauthenticated("the key is not valid (unknown, revoked or expired)")
-        if role not in key.roles and "admin" not in key.roles:
-            raise Forbidden(f"the key {key.id} has not the role {role!r}")
-        return key.id
+        return key

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
@@ -104,23 +104,21 @@ class Ledger:
     def append(self, chain: ChainState, event: Event) -> int:
         """Add an event at the end of a locked chain; its sequence number."""
         text = write(event)
-        chain.head = link(chain.head, text)
-        chain.length += 1
+        chain.head = head = link(chain.head, text)
+        chain.length = seq = chain.length + 1
         chain.changed = True
         about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
-        self._events.append((chain.id, chain.length, text, chain.head, about))
-        return chain.length
+        self._events.append((chain.id, seq, text, head, about))
+        return seq
 
-    def add_decision(self, state: DecisionState) -> None:
-        """Add a decision's row."""
-        self.decisions[state.id] = state
-        self._decisions.append(
-            (state.id, state.chain, state.seq, state.version, state.at, int(state.accepted), state.status)
-        )
+    def add_decision(self, identity: str, chain: int, seq: int, version: int, accepted: bool) -> None:
+        """Add the row of a new decision: nobody can have anything to say of it before this transaction is over."""
+        status = schema.PENDING if accepted else schema.REJECTED
+        self._decisions.append((identity, chain, seq, version, self.now, int(accepted), status))
 
     def add_personal(self, chain: int, seq: int, data: Personal) -> None:
         """Put personal data beside the log, at the place of the event that commits to it."""
-        self._personal.append((chain, seq, data.salt, data.reference, data.details))
+        self._personal.append((chain, seq, *data))
 
     def erase_personal(self, state: DecisionState) -> None:
         """Erase a decision's personal data: its own, and the reasons of overrides."""
@@ -157,8 +155,7 @@ class Ledger:
             connection.execute(personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs)))
 
 
-@dataclass(frozen=True, slots=True)
-class Personal:
+class Personal(NamedTuple):
     """Personal data with the salt of its commitment."""
 
     salt: str

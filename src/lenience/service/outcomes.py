@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -10,43 +11,27 @@ from msgspec import Meta
 from sqlalchemy import select
 
 from lenience.service import limits, schema
-from lenience.service.answers import (
-    ExpiryAnswer,
-    OutcomeAnswer,
-    OutcomeProblem,
-    OutcomesAnswer,
-    Status,
-    outcome_answer,
+from lenience.service.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
+from lenience.service.command import NO_RECEIPT, Answer, Sender, encoder, keep, receipt
+from lenience.service.events import Outcome, Repeated
+from lenience.service.ledger import ChainState, DecisionState, Ledger
+from lenience.service.plans import OverrideRequest as OverrideRequest
+from lenience.service.plans import (
+    Plan,
+    plan_correction,
+    plan_expiry,
+    plan_nothing,
+    plan_outcome,
+    plan_override,
 )
-from lenience.service.command import Answer, Receipt, Sender, encoder, keep, receipt
-from lenience.service.events import (
-    Choice,
-    Corrected,
-    Erased,
-    Event,
-    Expired,
-    Observed,
-    Outcome,
-    Overridden,
-    Repeated,
-)
-from lenience.service.ledger import ChainState, DecisionState, Ledger, Personal
-from lenience.service.problems import Conflict, NotFound, Problem
-from lenience.service.rule import Counts, SegmentRule
+from lenience.service.problems import NotFound, Problem
+from lenience.service.rule import SegmentRule
 
 
 class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What became of an accepted individual."""
 
     outcome: Outcome
-
-
-class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Decided otherwise by a person, by role, with the reason."""
-
-    decision: Choice
-    by: limits.Role
-    reason: limits.Note
 
 
 class OutcomeItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,17 +93,14 @@ class Change:
         counts = planned.counts_after(chain.counts)
         policy, rule = _rule(ledger, chain, state)
         after = msgspec.structs.replace(
-            _answer(state, policy, rule, counts, planned.recorded),
+            outcome_answer(state, policy, rule, counts, planned.recorded),
             status=planned.status,
             decision=planned.choice,
         )
         answer = Answer(200, encoder.encode(after))
         if not planned.recorded and self.sender.key is None:
             return answer
-        given = receipt(self.sender, answer)
-        seq = ledger.append(chain, planned.event(ledger, self.sender, given))
-        planned.apply(ledger, chain, state, seq)
-        keep(ledger, self.sender, given, chain.id, seq, answer)
+        carry_out(ledger, self.sender, [(chain, planned)], answer)
         return answer
 
     def _plan(self, ledger: Ledger, state: DecisionState) -> Plan:
@@ -127,13 +109,13 @@ class Change:
             return plan_outcome(state, self.outcome)
         if self.kind == "correction":
             assert self.outcome is not None
-            return _plan_correction(state, self.outcome)
+            return plan_correction(state, self.outcome)
         if self.kind == "override":
             assert self.override is not None
-            return _plan_override(state, self.override)
+            return plan_override(state, self.override)
         if self.kind == "expiry":
             return plan_expiry(state)
-        return Plan(state, _as_status(state.status), _choice(state), "erasure", recorded=True)
+        return plan_nothing(state, "erasure", recorded=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +169,9 @@ class RecordOutcomes:
         answer = Answer(200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)))
         if not plans and self.sender.key is not None:
             known = next(item.id for item in self.items if item.id in found)
-            state = ledger.decisions[known]
-            nothing = Plan(state, _as_status(state.status), _choice(state), "repeat", recorded=False)
+            nothing = plan_nothing(ledger.decisions[known], "repeat", recorded=False)
             plans.append((ledger.chains[found[known]], nothing))
-        given = receipt(self.sender, answer)
-        for i, (chain, plan) in enumerate(plans):
-            last = i == len(plans) - 1
-            seq = ledger.append(chain, plan.event(ledger, self.sender, given if last else Receipt("", None)))
-            plan.apply(ledger, chain, plan.state, seq)
-            if last:
-                keep(ledger, self.sender, given, chain.id, seq, answer)
+        carry_out(ledger, self.sender, plans, answer)
         return answer
 
 
@@ -242,16 +217,9 @@ class Expire:
         states = [ledger.decisions[row.id] for row in found]
         due = [state for state in states if state.status == schema.PENDING]
         answer = Answer(200, encoder.encode(ExpiryAnswer(len(due), len(found) == self.most)))
-        given = receipt(self.sender, answer)
-        for i, state in enumerate(due):
-            plan = plan_expiry(state)
-            chain = ledger.chains[state.chain]
-            last = i == len(due) - 1
-            seq = ledger.append(chain, plan.event(ledger, self.sender, given if last else Receipt("", None)))
-            plan.apply(ledger, chain, state, seq)
-            if last:
-                keep(ledger, self.sender, given, chain.id, seq, answer)
+        carry_out(ledger, self.sender, [(ledger.chains[state.chain], plan_expiry(state)) for state in due], answer)
         if not due and self.sender.key is not None:
+            given = receipt(self.sender, answer)
             own = ledger.chains[record.chain]
             seq = ledger.append(
                 own, Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
@@ -260,133 +228,15 @@ class Expire:
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is going to happen to a decision: made before anything is changed, so that a refusal changes nothing."""
-
-    state: DecisionState
-    status: Status
-    choice: Choice
-    kind: str
-    recorded: bool
-    successes: int = 0
-    failures: int = 0
-    pending: int = 0
-    accepted: int = 0
-    before: Outcome | None = None
-    override: OverrideRequest | None = None
-    personal: Personal | None = field(default=None)
-
-    def counts_after(self, counts: Counts) -> Counts:
-        """The segment's counts once it has happened."""
-        return Counts(
-            counts.arrivals,
-            counts.accepted + self.accepted,
-            counts.pending + self.pending,
-            counts.successes + self.successes,
-            counts.failures + self.failures,
-        )
-
-    def event(self, ledger: Ledger, sender: Sender, given: Receipt) -> Event:
-        """The event that says so."""
-        at, actor, decision, digest = ledger.now, sender.actor, self.state.id, given.digest
-        if not self.recorded:
-            return Repeated(at=at, actor=actor, decision=decision, receipt=digest)
-        if self.kind == "outcome":
-            assert self.status in ("success", "failure")
-            return Observed(at=at, actor=actor, decision=decision, outcome=self.status, receipt=digest)
-        if self.kind == "correction":
-            assert self.status in ("success", "failure")
-            assert self.before is not None
-            return Corrected(
-                at=at, actor=actor, decision=decision, before=self.before, outcome=self.status, receipt=digest
-            )
-        if self.kind == "expiry":
-            return Expired(at=at, actor=actor, decision=decision, receipt=digest)
-        if self.kind == "override":
-            assert self.override is not None
-            assert self.personal is not None
-            return Overridden(
-                at=at,
-                actor=actor,
-                decision=decision,
-                choice=self.choice,
-                by=self.override.by,
-                personal=self.personal.commitment,
-                receipt=digest,
-            )
-        return Erased(at=at, actor=actor, decision=decision, receipt=digest)
-
-    def apply(self, ledger: Ledger, chain: ChainState, state: DecisionState, seq: int) -> None:
-        """Let it happen."""
-        if not self.recorded:
-            return
-        chain.counts = self.counts_after(chain.counts)
-        state.status = self.status
-        state.accepted = self.choice == "accept"
-        state.changed = True
-        if self.kind == "erasure":
-            ledger.erase_personal(state)
-        if self.personal is not None:
-            ledger.add_personal(chain.id, seq, self.personal)
-
-
-def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Plan:
-    """The outcome of an acceptance; one that was given up may still come."""
-    now = state.status if status is None else status
-    if now == schema.REJECTED:
-        raise Conflict(f"the decision {state.id} was to reject, so it has no outcome (unless it is overridden)")
-    if now == outcome:
-        return Plan(state, outcome, "accept", "outcome", recorded=False)
-    if now in (schema.SUCCESS, schema.FAILURE):
-        raise Conflict(f"the decision {state.id} has the outcome {now} already: correct it if that was wrong")
-    good = outcome == "success"
-    waited = -1 if now == schema.PENDING else 0
-    return Plan(state, outcome, "accept", "outcome", True, successes=good, failures=not good, pending=waited)
-
-
-def plan_expiry(state: DecisionState) -> Plan:
-    """An outcome that is given up: it teaches nothing, and is no longer awaited."""
-    if state.status == schema.EXPIRED:
-        return Plan(state, "expired", "accept", "expiry", recorded=False)
-    if state.status != schema.PENDING:
-        raise Conflict(f"the decision {state.id} is not pending but {state.status}")
-    return Plan(state, "expired", "accept", "expiry", True, pending=-1)
-
-
-def _plan_correction(state: DecisionState, outcome: Outcome) -> Plan:
-    if state.status not in (schema.SUCCESS, schema.FAILURE):
-        raise Conflict(f"the decision {state.id} has no outcome to correct: it is {state.status}")
-    if state.status == outcome:
-        return Plan(state, outcome, "accept", "correction", recorded=False)
-    step = 1 if outcome == "success" else -1
-    before: Outcome = "failure" if outcome == "success" else "success"
-    return Plan(state, outcome, "accept", "correction", True, successes=step, failures=-step, before=before)
-
-
-def _plan_override(state: DecisionState, request: OverrideRequest) -> Plan:
-    choice = request.decision
-    if choice == _choice(state):
-        raise Conflict(f"the decision {state.id} is to {choice} already")
-    personal = Personal.of(None, request.reason)
-    if choice == "accept":
-        return Plan(
-            state, "pending", choice, "override", True, pending=1, accepted=1, override=request, personal=personal
-        )
-    if state.status not in (schema.PENDING, schema.EXPIRED):
-        raise Conflict(f"the decision {state.id} has an outcome ({state.status}), so it cannot be overridden any more")
-    waited = -1 if state.status == schema.PENDING else 0
-    return Plan(
-        state, "rejected", choice, "override", True, pending=waited, accepted=-1, override=request, personal=personal
-    )
-
-
-def _choice(state: DecisionState) -> Choice:
-    return "accept" if state.accepted else "reject"
-
-
-def _as_status(status: str) -> Status:
-    return status  # type: ignore[return-value]
+def carry_out(ledger: Ledger, sender: Sender, plans: Sequence[tuple[ChainState, Plan]], answer: Answer) -> None:
+    """Let it all happen, in order; the last event carries the receipt of the answer."""
+    given = receipt(sender, answer)
+    for i, (chain, plan) in enumerate(plans):
+        last = i == len(plans) - 1
+        seq = ledger.append(chain, plan.event(ledger, sender, given if last else NO_RECEIPT))
+        plan.apply(ledger, chain, seq)
+        if last:
+            keep(ledger, sender, given, chain.id, seq, answer)
 
 
 def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, SegmentRule]:
@@ -401,7 +251,3 @@ def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str,
         return name, record.active.rules[chain.segment]
     version = ledger.registry.version(ledger.connection, chain.policy_id, state.version)
     return name, version.rules[chain.segment]
-
-
-def _answer(state: DecisionState, policy: str, rule: SegmentRule, counts: Counts, recorded: bool) -> OutcomeAnswer:
-    return outcome_answer(state, policy, rule, counts, recorded)

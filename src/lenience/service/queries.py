@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Meta
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from lenience.service import limits, schema
+from lenience.service import schema
 from lenience.service.answers import (
     DecisionEntry,
     DecisionsPage,
@@ -32,6 +32,7 @@ from lenience.service.reasons import principal_reasons, what_would_change
 from lenience.service.registry import PolicyRecord, Registry, Version
 from lenience.service.rule import Counts, Verdict
 from lenience.service.store import Store
+from lenience.service.tables import SolvedTable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -153,10 +154,10 @@ class Queries:
             history=history,
         )
 
-    def page(self, filters: Filters, after: str | None, size: int) -> DecisionsPage:
-        """A page of decisions, oldest first."""
+    def page(self, filters: Filters, after: str | None, size: int, newest: bool = False) -> DecisionsPage:
+        """A page of decisions, oldest first or newest first."""
         with self._store.read() as connection:
-            rows = self._rows(connection, filters, after, size + 1)
+            rows = self._rows(connection, filters, after, size + 1, newest)
             names = self._chain_names(connection, [row.chain_id for row in rows])
         entries = [_entry(row, names) for row in rows[:size]]
         return DecisionsPage(entries, entries[-1].id if len(rows) > size else None)
@@ -195,6 +196,8 @@ class Queries:
             threshold=verdict.threshold,
             limit=verdict.limit,
             cost=rule.table.cost,
+            volume=rule.table.volume,
+            volume_to_start=_volume_to_start(rule.table) if values else None,
             value=rule.table.value(counts.successes, counts.failures, counts.pending)[0] if values else None,
             proved=rule.table.proved,
             certificate=rule.table.statement,
@@ -239,7 +242,9 @@ class Queries:
             history.append(entry)
         return first, history, notes
 
-    def _rows(self, connection: Connection, filters: Filters, after: str | None, size: int) -> list[Any]:
+    def _rows(
+        self, connection: Connection, filters: Filters, after: str | None, size: int, newest: bool = False
+    ) -> list[Any]:
         table = schema.decision
         where: list[ColumnElement[bool]] = []
         if filters.policy is not None:
@@ -263,8 +268,8 @@ class Queries:
             same = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
             where.append(select(personal.c.seq).where(same & (personal.c.reference == filters.reference)).exists())
         if after is not None:
-            where.append(table.c.id > after)
-        query = select(table).order_by(table.c.id).limit(size)
+            where.append(table.c.id < after if newest else table.c.id > after)
+        query = select(table).order_by(table.c.id.desc() if newest else table.c.id).limit(size)
         return list(connection.execute(query.where(and_(*where)) if where else query).all())
 
     def _chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[str, str]]:
@@ -308,8 +313,6 @@ class Queries:
         return found
 
 
-Cursor = Annotated[str, Meta(max_length=36, pattern=limits.PLAIN)]
-
 _EVENT_COLUMNS = (
     "arrivals",
     "pending",
@@ -321,6 +324,16 @@ _EVENT_COLUMNS = (
     "threshold",
     "reason",
 )
+
+
+def _volume_to_start(table: SolvedTable) -> float | None:
+    """From which discounted volume on the prior is worth a first acceptance, to a part in a thousand."""
+    from lenience.segments.starting import starting_volume
+
+    if table.volume is None:
+        return None
+    needed = starting_volume(table.prior, table.cost, 1e-3).midpoint
+    return needed if math.isfinite(needed) else None
 
 
 def _chains(record: PolicyRecord, segment: str | None) -> list[int]:

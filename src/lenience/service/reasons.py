@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lenience.policy.words import percent
+from lenience.policy.words import counted, percent, plural
 from lenience.service.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LIMIT, OVER, Counts, SegmentRule, Verdict
 
 
@@ -51,13 +51,13 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
     if kind == CAP:
         return (
-            f"Reject for now: {counts.pending:,} outcomes are pending, and at most {rule.exposure_cap:,} may be at "
+            f"Reject for now: {_pending(counts)}, and at most {rule.exposure_cap:,} may be at "
             "once; the next outcome makes room."
         )
     if kind == LIMIT:
         return (
-            f"Reject for now: {seen}, short of the {percent(cost)} break-even, and {counts.pending:,} outcomes are "
-            f"pending, while at most {verdict.limit:,} are worth having out at once; the next outcome makes room."
+            f"Reject for now: {seen}, short of the {percent(cost)} break-even, and {_pending(counts)}, while no more "
+            f"than {verdict.limit:,} should be out at once; the next outcome makes room."
         )
     assert kind == BELOW
     floor = "" if verdict.probability == 0 else f" (a share of {percent(verdict.probability)} is accepted all the same)"
@@ -86,12 +86,10 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
         f"Of applicants in the same segment {percent(s / n)} succeeded; {percent(verdict.threshold)} is asked.",
     )
     if kind == CAP:
-        full = f"{counts.pending:,} accepted applicants of the segment have no outcome yet, the most that is allowed."
+        full = f"{_out_of_segment(counts)} no outcome yet, the most that is allowed."
         return [PrincipalReason("exposure_cap_reached", full)]
     if kind == LIMIT:
-        out = (
-            f"{counts.pending:,} accepted applicants of the segment have no outcome yet; at most {verdict.limit:,} may."
-        )
+        out = f"{_out_of_segment(counts)} no outcome yet; at most {verdict.limit:,} may."
         below = f"Of applicants in the same segment {percent(s / n)} succeeded; the break-even is {percent(cost)}."
         return [
             PrincipalReason("exposure_limit_reached", out),
@@ -99,7 +97,8 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
         ]
     reasons = [short]
     if counts.successes + counts.failures < 30:
-        few = f"Only {counts.successes + counts.failures:,} outcomes of the segment are known."
+        known = counts.successes + counts.failures
+        few = f"Only {counted(known, 'outcome')} of the segment {'is' if known == 1 else 'are'} known."
         reasons.append(PrincipalReason("limited_experience_with_segment", few))
     return reasons
 
@@ -112,14 +111,16 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     changes: list[str] = []
     if kind in (LIMIT, CAP):
         room = counts.pending - (verdict.limit or 0) + 1
-        changes.append(f"{room:,} fewer outcomes pending: the decision would have been accept.")
+        changes.append(f"{room:,} fewer {plural(room, 'outcome')} pending: the decision would have been accept.")
     if kind in (LIMIT, BELOW):
         more = _successes_needed(rule, counts)
         if more is not None:
-            changes.append(f"{more:,} more successes instead of failures among {outcomes:,} outcomes: accept.")
+            changes.append(f"{more:,} of {counted(outcomes, 'outcome')} a success instead of a failure: accept.")
         run = _run_needed(rule, counts)
         if run is not None:
-            changes.append(f"{run:,} further successes in a row: accept.")
+            changes.append(
+                f"{run:,} further {plural(run, 'success', 'successes')}{' in a row' if run > 1 else ''}: accept."
+            )
     if kind == BELOW and verdict.probability > 0:
         changes.append("Another draw of the exploration floor: accept.")
     if kind == OVER:
@@ -127,10 +128,12 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     if kind in (ABOVE, LEARNING):
         if verdict.limit is not None:
             room = verdict.limit - counts.pending
-            changes.append(f"{room:,} more outcomes pending: the decision would have been reject.")
+            changes.append(f"{room:,} more {plural(room, 'outcome')} pending: the decision would have been reject.")
         if least is not None and 0 < least <= counts.successes:
             fewer = counts.successes - least + 1
-            changes.append(f"{fewer:,} fewer successes among {outcomes:,} outcomes: reject.")
+            changes.append(
+                f"{fewer:,} fewer {plural(fewer, 'success', 'successes')} among {counted(outcomes, 'outcome')}: reject."
+            )
     if kind == FLOOR:
         changes.append("Another draw of the exploration floor: reject.")
     return changes
@@ -139,7 +142,15 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
 def _out(counts: Counts, verdict: Verdict) -> str:
     if verdict.limit is None:
         return ""
-    return f" {counts.pending:,} outcomes are pending of at most {verdict.limit:,} at once."
+    return f" {counted(counts.pending, 'outcome')} pending, of at most {verdict.limit:,} at once."
+
+
+def _out_of_segment(counts: Counts) -> str:
+    return f"{counted(counts.pending, 'accepted applicant')} of the segment {'has' if counts.pending == 1 else 'have'}"
+
+
+def _pending(counts: Counts) -> str:
+    return f"{counted(counts.pending, 'outcome')} {'is' if counts.pending == 1 else 'are'} pending"
 
 
 def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:

@@ -81,7 +81,6 @@ event = Table(
     Column("body", Text, nullable=False),
     Column("hash", String(64), nullable=False),
     Column("about", String(36), nullable=True),  # the decision, of events that follow one
-    sqlite_with_rowid=False,
 )
 Index(
     "event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None)

@@ -7,7 +7,7 @@ equal parts of what is left.
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -19,8 +19,9 @@ from lenience.objective.horizon import FiniteHorizon
 from lenience.service import limits
 from lenience.service.features import Feature, names_of
 
-Rate = Annotated[float, Meta(gt=0, lt=1, description="Strictly between 0 and 1")]
-Positive = Annotated[float, Meta(gt=0, le=1e12)]
+LEAST = 1e-9  # of what must be positive: numbers near the least there is have no digits left to compute with
+Rate = Annotated[float, Meta(ge=LEAST, lt=1, description="Strictly between 0 and 1")]
+Positive = Annotated[float, Meta(ge=LEAST, le=1e12)]
 Cap = Annotated[int, Meta(ge=1, le=10**9, description="The most outcomes that may be pending at once in a segment")]
 ONLY_SEGMENT = "all"
 
@@ -89,10 +90,13 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A segment with what it has of its own."""
 
     name: limits.SegmentName
-    share: Annotated[float, Meta(gt=0, le=1)] | None = None
+    share: Annotated[float, Meta(ge=LEAST, le=1)] | None = None
     prior: Belief | None = None
     cost: Rate | None = None
     exposure_cap: Cap | None = None
+    group: Annotated[limits.SegmentName, Meta(description="The group its members belong to, for fairness")] | None = (
+        None
+    )
 
 
 class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,6 +123,17 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         Meta(description="Past outcomes by segment, added to the prior (up to history_cap of them)"),
     ] = {}
     history_cap: Positive = 20.0
+    history_model: Annotated[
+        Literal["own", "shared", "curve"],
+        Meta(
+            description="What a segment is given beside its own past outcomes: the prior; or a prior fitted to the "
+            "history of all segments, the same for all (shared) or on a curve in their scores"
+        ),
+    ] = "own"
+    scores: Annotated[
+        dict[limits.SegmentName, Annotated[float, Meta(ge=-1e12, le=1e12)]],
+        Meta(description="With history_model curve: a score of each segment, the better the higher"),
+    ] = {}
     constraints: Constraints = Constraints()
     expire_after_days: (
         Annotated[float, Meta(gt=0, le=36_500, description="When an outcome that has not come is given up")] | None
@@ -128,6 +143,10 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         if self.segments and self.features:
             raise InputError("a policy must have segments or features, not both")
+        if self.history_model != "own" and not self.history:
+            raise InputError(f"history_model {self.history_model!r} must have a history to fit it to")
+        if (self.history_model == "curve") != bool(self.scores):
+            raise InputError("scores must be given with history_model 'curve', and only then")
 
     @property
     def expiry_days(self) -> float | None:
@@ -135,6 +154,12 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         if self.expire_after_days is None and isinstance(self.objective, DelayedSpec):
             return 3 * 365.25 * self.objective.label_delay
         return self.expire_after_days
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The group of each segment that has one."""
+        given = (spec for spec in self.segments if isinstance(spec, SegmentSpec))
+        return {spec.name: spec.group for spec in given if spec.group is not None}
 
     def problems(self) -> list[SegmentProblem]:
         """Each segment's own problem."""
@@ -149,11 +174,19 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         unknown = [name for name in self.history if name not in names]
         if unknown:
             raise InputError(f"history must be of segments of the policy, and {unknown[0]!r} is none of them")
-        shares = _shares(specs)
-        return [self._problem(spec, share) for spec, share in zip(specs, shares, strict=True)]
+        priors = self._priors(specs)
+        return [self._problem(*one) for one in zip(specs, _shares(specs), priors, strict=True)]
 
-    def _problem(self, spec: SegmentSpec, share: float) -> SegmentProblem:
-        prior = spec.prior or self.prior
+    def _priors(self, specs: list[SegmentSpec]) -> list[Belief]:
+        """What each segment is given beside its own past outcomes."""
+        if self.history_model == "own":
+            return [spec.prior or self.prior for spec in specs]
+        own = next((spec.name for spec in specs if spec.prior is not None), None)
+        if own is not None:
+            raise InputError(f"the segment {own!r} must have no prior of its own with a history_model that fits one")
+        return fitted_priors([spec.name for spec in specs], self.history, self.scores)
+
+    def _problem(self, spec: SegmentSpec, share: float, prior: Belief) -> SegmentProblem:
         past = self.history.get(spec.name)
         if past is not None and past.successes + past.failures > 0:
             weight = min(1.0, self.history_cap / (past.successes + past.failures))
@@ -177,6 +210,33 @@ class SegmentProblem(msgspec.Struct, frozen=True):
     prior: Belief
     exposure_cap: int | None
     exploration_floor: float
+
+
+def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str, float]) -> list[Belief]:
+    """The prior of each segment, fitted to the history of all: one for all, or with scores on a curve in them.
+
+    >>> past = {"a": Record(45, 5), "b": Record(40, 10)}
+    >>> [f"{prior.mean:.2f}" for prior in fitted_priors(["a", "b", "c"], past, {})]
+    ['0.75', '0.75', '0.75']
+    >>> [f"{prior.mean:.2f}" for prior in fitted_priors(["a", "b", "c"], past, {"a": 3, "b": 2, "c": 1})]
+    ['0.86', '0.58', '0.57']
+    """
+    from lenience.model.curve import Curve
+    from lenience.model.protocol import Model
+    from lenience.model.shared import Shared
+
+    none = Record(0, 0)
+    records = [history.get(name, none) for name in names]
+    labels, successes = [one.successes + one.failures for one in records], [one.successes for one in records]
+    if scores:
+        if set(scores) != set(names):
+            odd = sorted(set(scores) ^ set(names))[0]
+            raise InputError(f"scores must be of all segments of the policy and of no others, which fails for {odd!r}")
+        model: Model = Curve([scores[name] for name in names])
+    else:
+        model = Shared(len(names))
+    sizes, good = model.priors(labels, successes)
+    return [Belief(float(n), float(min(s, n))) for n, s in zip(sizes, good, strict=True)]
 
 
 def _shares(specs: list[SegmentSpec]) -> list[float]:

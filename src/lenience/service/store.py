@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,7 @@ from lenience.service.migrate import migrate, newest, revision_of
 from lenience.service.problems import Unavailable
 
 PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
+MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
 # Another transaction got there first: the same work, done again, comes out right.
 AGAIN = {"40001", "40P01", "23505"}
 
@@ -45,7 +47,7 @@ class Store:
         except BaseException:
             self._unlock()
             raise
-        self._inserts: dict[str, str] = {}
+        self._inserts: dict[tuple[str, int], str] = {}
 
     def upgrade(self, revision: str = "head") -> None:
         """Bring the schema to the newest revision; processes that start together do it one after the other."""
@@ -89,24 +91,32 @@ class Store:
         """Insert many rows (values in the order of the columns) in one round trip."""
         if not rows:
             return
-        statement = self._inserts.get(table.name)
-        if statement is None:
-            statement = self._inserts[table.name] = self._insert_statement(table)
         if self.sqlite:
-            _plain(connection).executemany(statement, rows)
+            plain = _plain(connection)
+            for start, size in _parts(len(rows)):
+                values = list(chain.from_iterable(rows[start : start + size]))
+                plain.execute(self._insert_statement(table, size), values)
         else:
-            connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+            columns = tuple(list(column) for column in zip(*rows, strict=True))
+            connection.exec_driver_sql(self._insert_statement(table, 1), columns)
 
     def update(self, connection: Connection, table: Table, key: str, names: Sequence[str], rows: list[Any]) -> None:
         """Set columns of many rows in one round trip; each row's values are in the order of the names, its key last."""
         if not rows:
             return
-        if self.sqlite:
-            values = ", ".join(f"{name} = ?" for name in names)
-            _plain(connection).executemany(f"UPDATE {table.name} SET {values} WHERE {key} = ?", rows)
-            return
         values = ", ".join(f"{name} = given.{name}" for name in names)
         columns = ", ".join([*names, key])
+        if self.sqlite:
+            plain = _plain(connection)
+            renamed = ", ".join(f"column{i} AS {name}" for i, name in enumerate((*names, key), start=1))
+            for start, size in _parts(len(rows)):
+                given = ", ".join([f"({', '.join('?' * (len(names) + 1))})"] * size)
+                plain.execute(
+                    f"UPDATE OR FAIL {table.name} SET {values} FROM (SELECT {renamed} FROM (VALUES {given})) AS given "
+                    f"WHERE {table.name}.{key} = given.{key}",
+                    list(chain.from_iterable(rows[start : start + size])),
+                )
+            return
         arrays = ", ".join(f"%s::{self._array(table, name)}[]" for name in (*names, key))
         statement = (
             f"UPDATE {table.name} SET {values} FROM (SELECT * FROM unnest({arrays}) AS rows ({columns})) AS given "
@@ -130,13 +140,21 @@ class Store:
         self._reader.dispose()
         self._unlock()
 
-    def _insert_statement(self, table: Table) -> str:
-        names = ", ".join(column.name for column in table.columns)
-        if self.sqlite:
-            return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
-        # One array a column: one statement and one round trip whatever the number of rows.
-        arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
-        return f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
+    def _insert_statement(self, table: Table, rows: int) -> str:
+        """The statement that inserts so many rows (PostgreSQL: any number)."""
+        known = self._inserts.get((table.name, rows))
+        if known is None:
+            names = ", ".join(column.name for column in table.columns)
+            if self.sqlite:
+                values = ", ".join([f"({', '.join('?' * len(table.columns))})"] * rows)
+                # A failure undoes the whole transaction, so SQLite need not be able to undo the one statement.
+                known = f"INSERT OR FAIL INTO {table.name} ({names}) VALUES {values}"
+            else:
+                # One array a column: one statement and one round trip whatever the number of rows.
+                arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
+                known = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
+            self._inserts[table.name, rows] = known
+        return known
 
     def _array(self, table: Table, name: str) -> str:
         """A column's type, without its length."""
@@ -213,6 +231,21 @@ def database_url(database: str) -> URL:
     return url
 
 
+def _parts(rows: int) -> Iterator[tuple[int, int]]:
+    """Where each statement that writes some of the rows begins, and how many it takes: powers of two, so few differ.
+
+    Many rows a statement, because the driver lets go of the interpreter at each, and may then wait for it.
+
+    >>> list(_parts(261))
+    [(0, 128), (128, 128), (256, 4), (260, 1)]
+    """
+    start = 0
+    while start < rows:
+        size = min(MOST_A_STATEMENT, 1 << ((rows - start).bit_length() - 1))
+        yield start, size
+        start += size
+
+
 def try_again(error: BaseException) -> bool:
     """Whether the same transaction, done again, may succeed: another one got in its way."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN
@@ -249,7 +282,6 @@ def _pragmas(connection: Any, record: object) -> None:
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",
-        "foreign_keys = ON",
         "cache_size = -65536",
         "wal_autocheckpoint = 4000",
         "temp_store = MEMORY",

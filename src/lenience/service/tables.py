@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from array import array
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -31,6 +32,20 @@ from lenience.service.specification import DelayedSpec, SegmentProblem
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
 VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
+
+
+class Effort(NamedTuple):
+    """How well a problem is solved: as it is for decisions, or quicker, for a picture."""
+
+    rows: int = ROWS
+    tolerance: float = 1e-9  # of values
+    late_tolerance: float = 1e-6  # of the value of late labels, relative
+    seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
+    limit: bool = True  # whether to find the limit of leniency, from which thresholds without a curve are shown
+    late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
+
+
+STORED = Effort()
 
 
 class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"):
@@ -84,12 +99,22 @@ class StoppingTable:
         high = min(self.cost, (self.prior.s + least) / n) if least <= k else self.cost
         return min(max(self._curve(n), low), max(high, low))
 
+    @property
+    def volume(self) -> float | None:
+        """The members still to come, each at its discount; nothing with a horizon."""
+        return self.body.objective.volume if isinstance(self.body.objective, Discounted) else None
+
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes that is accepted; nothing if none is."""
         if outcomes < self.rows:
             least = self._least[outcomes]
             return least if least <= outcomes else None
         return None
+
+    @property
+    def boundary(self) -> Sequence[int]:
+        """The least accepted number of successes of each row; above the row's number where none is."""
+        return self._least
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for."""
@@ -150,7 +175,7 @@ class ExposureTable:
         self.policy = ExposurePolicy.from_json(bytes(body.policy))
         self.prior, self.cost = self.policy.prior, self.policy.objective.cost
         self.rows = self.policy.rows
-        self._first = self.policy.first.tolist()
+        self._first: list[int] = self.policy.first.tolist()
         self._offsets = self.policy.offsets.tolist()
         self._limits = self.policy.limits.tolist()
 
@@ -173,12 +198,22 @@ class ExposureTable:
         k = min(successes + failures, self.rows - 1)
         return float(min(self.cost, (self.prior.s + self._first[k]) / (self.prior.n + k)))
 
+    @property
+    def volume(self) -> float:
+        """The members still to come, each at its discount."""
+        return float(self.policy.objective.volume)
+
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes at which one may be pending."""
         if outcomes >= self.rows:
             return None
         least = int(self._first[outcomes])
         return least if least <= outcomes else None
+
+    @property
+    def boundary(self) -> Sequence[int]:
+        """The least number of successes of each row at which one may be pending."""
+        return self._first
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """The value from here on, before the next arrival; solved for, or nothing if that would take long."""
@@ -206,15 +241,15 @@ class ExposureTable:
 SolvedTable: TypeAlias = StoppingTable | ExposureTable
 
 
-def solve(segment: SegmentProblem) -> str:
+def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and write its table as text; the same problem gives the same text."""
     problem = segment.problem
     if isinstance(problem, DelayedSpec):
-        return _solve_delayed(problem, segment.prior)
+        return _solve_delayed(problem, segment.prior, effort)
     if isinstance(problem, FiniteHorizon):
         policy = problem.solve(segment.prior)
     else:
-        policy = problem.solve(segment.prior, rows=ROWS)
+        policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
     import numpy as np
 
     rises = np.diff(policy.accept_from)
@@ -227,7 +262,7 @@ def solve(segment: SegmentProblem) -> str:
         first=int(policy.accept_from[0]),
         rises=b64encode(np.packbits(rises.astype(np.uint8)).tobytes()).decode(),
         curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
-        leniency=_leniency(problem) if isinstance(problem, Discounted) else 0.0,
+        leniency=_leniency(problem) if isinstance(problem, Discounted) and effort.limit else 0.0,
     )
     return msgspec.json.encode(body).decode()
 
@@ -238,11 +273,11 @@ def load(text: str) -> SolvedTable:
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
-def _solve_delayed(problem: DelayedSpec, prior: Belief) -> str:
+def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
     from lenience.objective.delayed import Delayed
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
-    policy = objective.solve(prior, seconds=limits.SOLVE_SECONDS)
+    policy = objective.solve(prior, effort.late_rows, effort.late_tolerance, seconds=effort.seconds)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
 
 

@@ -1,6 +1,12 @@
 """Group commit: one thread writes; what arrives while it writes goes together into the next transaction.
 
-Each command is acknowledged only after the commit that holds it. A command that refuses (an unknown decision, a
+Each command is acknowledged only after the commit that holds it. On SQLite those of one transaction are told of it when
+the next is about to be committed (at once if there is none): one interpreter serves this thread and the event loop, and
+so the loop answers them and reads new requests while the disk is waited for, not while the next transaction is made.
+For the same reason a transaction there takes half of the commands that are under way, if they are many: one half is at
+the disk while the other is answered and asks again.
+
+A command that refuses (an unknown decision, a
 contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
 in its way, it is done again; if the database is full or gone, all its commands are answered 503 and nothing is
 written; if one command fails in a way that nobody foresaw, the others are done without it.
@@ -18,6 +24,7 @@ from queue import Empty, SimpleQueue
 from sqlalchemy import select
 
 from lenience.service import schema
+from lenience.service.clock import now
 from lenience.service.command import Answer, Command
 from lenience.service.ledger import Ledger
 from lenience.service.problems import Conflict, Problem, Unavailable
@@ -25,6 +32,7 @@ from lenience.service.registry import Registry
 from lenience.service.store import Store, try_again
 
 MOST_COMMANDS = 256
+A_GROUP = 8  # commands that are not divided among two transactions
 MOST_ROWS = 6_000
 MOST_TRIES = 8
 MOST_WAITING = 10_000  # commands in the queue; more are refused at once
@@ -45,14 +53,22 @@ class Waiting:
 class Writer:
     """The one thread that writes."""
 
-    def __init__(self, store: Store, registry: Registry, after: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        after: Callable[[], None] | None = None,
+        clock: Callable[[], int] = now,
+    ) -> None:
         self.store = store
         self.registry = registry
         self.batches = self.commands = 0
+        self._clock = clock  # a demonstration plays the past at another speed
         self._after = after  # called once after each batch: whoever waits is told in one go
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
+        self._written: list[tuple[Waiting, Result]] = []  # on the disk, and not told yet
         self._thread.start()
 
     def submit(self, command: Command, done: Callable[[Result], None]) -> None:
@@ -89,24 +105,43 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            first = self._queue.get()
+        stop = False
+        while not stop:
+            first = self._next()
             if first is None:
-                return
+                break
             batch, stop = self._gather(first)
             results = self._write(batch)
-            for waiting, result in zip(batch, results, strict=True):
-                waiting.done(result)
+            self._tell()
+            self._written = list(zip(batch, results, strict=True))
             self.batches += 1
             self.commands += len(batch)
+            if not self.store.sqlite:  # the next transaction may wait for another process
+                self._tell()
+        self._tell()
+
+    def _next(self) -> Waiting | None:
+        try:
+            return self._queue.get_nowait()
+        except Empty:
+            self._tell()
+            return self._queue.get()
+
+    def _tell(self) -> None:
+        """Tell those whose transaction is on the disk."""
+        if self._written:
+            written, self._written = self._written, []
+            for waiting, result in written:
+                waiting.done(result)
             if self._after is not None:
                 self._after()
-            if stop:
-                return
 
     def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
         batch, rows = [first], first.command.size
-        while len(batch) < MOST_COMMANDS and rows < MOST_ROWS:
+        most = MOST_COMMANDS
+        if self.store.sqlite and not self._written:  # all who are under way are in the queue, or will be
+            most = min(most, max(A_GROUP, (1 + self._queue.qsize()) // 2))
+        while len(batch) < most and rows < MOST_ROWS:
             try:
                 another = self._queue.get_nowait()
             except Empty:
@@ -139,7 +174,7 @@ class Writer:
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
         with self.store.write() as connection:
-            ledger = Ledger(self.store, connection, self.registry)
+            ledger = Ledger(self.store, connection, self.registry, self._clock())
             wanted: set[int] = set()
             about = [decision for command in commands for decision in command.decisions]
             ledger.find(about)
@@ -169,6 +204,7 @@ class Writer:
                 if sender.key is not None:
                     kept[sender.key] = (sender.request, answer)
             ledger.flush()
+            self._tell()
         return [result if result is not None else AssertionError("no result") for result in results]
 
 

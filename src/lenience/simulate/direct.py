@@ -15,7 +15,7 @@ from lenience.belief import Belief
 from lenience.policy.protocol import Accepts, acceptance_at
 from lenience.simulate.block import Block, along_time
 from lenience.simulate.chance import ONE, arrival_bits, limits
-from lenience.simulate.worlds import Stream
+from lenience.simulate.stream import Stream
 
 
 def run_direct(

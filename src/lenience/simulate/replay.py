@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, refusal
 from lenience.simulate.chance import replication_keys
-from lenience.simulate.worlds import Stream
+from lenience.simulate.stream import Stream
 
 
 class Replay:

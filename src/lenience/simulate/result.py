@@ -21,7 +21,7 @@ from lenience.errors import InputError, real, refusal
 from lenience.simulate.block import COLUMNS, Block
 
 if TYPE_CHECKING:
-    from lenience.simulate.worlds import World
+    from lenience.simulate.stream import World
 
 METRICS = ("discounted", "reward", "regret", "accepted", "shut_out", "stopped", "learning_cost", "red_until")
 SHARES = ("shut_out", "stopped")

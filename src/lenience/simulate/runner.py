@@ -23,8 +23,10 @@ from lenience.policy.protocol import Accepts, looks_at_pending
 from lenience.policy.registry import label_of
 from lenience.simulate.block import Block, joined
 from lenience.simulate.chance import replication_keys
+from lenience.simulate.late import LateLabels
 from lenience.simulate.result import Simulation
-from lenience.simulate.worlds import LateLabels, Mixture, World
+from lenience.simulate.stream import World
+from lenience.simulate.worlds import Mixture
 
 BLOCK = 1024  # replications a task
 MOST_BYTES = 256e6  # of late labels held by a task

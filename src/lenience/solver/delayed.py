@@ -47,6 +47,15 @@ from numpy.typing import NDArray
 
 from lenience.solver.band import put_above, strike_distance
 from lenience.solver.compiled import compiled
+from lenience.solver.delayed_limits import first_hopeful, read_plane
+from lenience.solver.delayed_planes import (
+    plane_factors,
+    sweep_accept,
+    sweep_cap_lower,
+    sweep_cap_upper,
+    sweep_choice,
+    sweep_none_pending,
+)
 from lenience.solver.delayed_start import first_above, reveal_start
 
 TILE = 8  # rows swept together
@@ -73,50 +82,6 @@ class DelayedBand(NamedTuple):
     resumed: int
     resumed_proved: int
     updates: int
-
-
-@compiled
-def sweep_choice(
-    value: NDArray[np.float64],
-    here: np.uint64,
-    over: np.uint64,
-    under: np.uint64,
-    begin: np.uint64,
-    end: np.uint64,
-    good: NDArray[np.float64],
-    bad: NDArray[np.float64],
-    strike: NDArray[np.float64],
-    wait: float,
-    move: float,
-    stay: float,
-    strike_rate: float,
-) -> None:
-    """One plane of one row where p̂ < c: the better of accepting and rejecting."""
-    one = np.uint64(1)  # unsigned offsets: without them the loop is not vectorised
-    for i in range(begin, end):
-        later = wait * (good[i] * value[under + i + one] + bad[i] * value[under + i])
-        accept = move * value[over + i] + stay * later
-        reject = later + strike_rate * strike[i]
-        value[here + i] = accept if accept > reject else reject
-
-
-@compiled
-def sweep_accept(
-    value: NDArray[np.float64],
-    here: np.uint64,
-    over: np.uint64,
-    under: np.uint64,
-    begin: np.uint64,
-    end: np.uint64,
-    good: NDArray[np.float64],
-    bad: NDArray[np.float64],
-    move: float,
-    stay: float,
-) -> None:
-    """One plane of one row where p̂ ≥ c: accepting."""
-    one = np.uint64(1)
-    for i in range(begin, end):
-        value[here + i] = move * value[over + i] + stay * (good[i] * value[under + i + one] + bad[i] * value[under + i])
 
 
 @compiled
@@ -155,34 +120,14 @@ def solve_delayed(
     g = arrivals / rate
     g_low = g * (1.0 - 4e-16)
     g_high = g * (1.0 + 4e-16)
-    one = np.uint64(1)  # unsigned offsets: without them the inner loops are not vectorised
+    one = np.uint64(1)
     # A path needs k arrivals to reach row k, which discounts what is dropped there by more than this; slower
     # than the discount along the cap's plane, so that a dropped state stays below the mark.
     growth = 0.9 * math.log1p(rate / (arrivals + cap * resolve))
     updates = 0
 
-    # The factors of each plane.
-    wait_low = np.empty(cap + 1)
-    wait_high = np.empty(cap + 1)
-    move_low = np.empty(cap + 1)
-    move_high = np.empty(cap + 1)
-    stay_low = np.empty(cap + 1)
-    stay_high = np.empty(cap + 1)
-    strike_low = np.empty(cap + 1)
-    strike_high = np.empty(cap + 1)
-    for m in range(cap + 1):
-        wait = m * resolve / (rate + m * resolve)
-        move = arrivals / (rate + arrivals + m * resolve)
-        stay = (rate + m * resolve) / (rate + arrivals + m * resolve)
-        strike_rate = arrivals / (rate + m * resolve)
-        wait_low[m] = wait * (1.0 - 3e-15)
-        wait_high[m] = wait * (1.0 + 3e-15)
-        move_low[m] = move * (1.0 - 3e-15)
-        move_high[m] = move * (1.0 + 3e-15)
-        stay_low[m] = stay * (1.0 - 3e-15)
-        stay_high[m] = stay * (1.0 + 3e-15)
-        strike_low[m] = strike_rate * (1.0 - 6e-15)
-        strike_high[m] = strike_rate * (1.0 + 6e-15)
+    wait_low, move_low, stay_low, strike_low = plane_factors(arrivals, rate, resolve, cap, -1.0)
+    wait_high, move_high, stay_high, strike_high = plane_factors(arrivals, rate, resolve, cap, 1.0)
 
     # The last row and its band: from the first state with a V worth keeping to the last with such a Q.
     n = n0 + last
@@ -330,26 +275,12 @@ def solve_delayed(
                 x = strike[t]
                 if m == cap:
                     under = here - np.uint64(width)
-                    for i in range(begin, turn):
-                        stay_l = wl * (p[i] * low[under + i + one] + q[i] * low[under + i])
-                        stay_h = wh * (p[i] * high[under + i + one] + q[i] * high[under + i])
-                        more = p[i] * high[here + i + one] + q[i] * high[here + i]
-                        low[here + i] = max(stay_l, stay_l + dl * x[i])
-                        high[here + i] = max(ah * more + oh * stay_h, stay_h + dh * x[i])
-                    for i in range(turn, end):
-                        stay_l = wl * (p[i] * low[under + i + one] + q[i] * low[under + i])
-                        stay_h = wh * (p[i] * high[under + i + one] + q[i] * high[under + i])
-                        more = p[i] * high[here + i + one] + q[i] * high[here + i]
-                        low[here + i] = stay_l
-                        high[here + i] = ah * more + oh * stay_h
+                    sweep_cap_lower(low, here, under, begin, turn, end, p, q, x, wl, dl)
+                    sweep_cap_upper(high, here, under, begin, turn, end, p, q, x, wh, ah, oh, dh)
                 elif m == 0:
                     over = here + np.uint64(width)
-                    for i in range(begin, turn):
-                        low[here + i] = max(al * low[over + i], dl * x[i])
-                        high[here + i] = max(ah * high[over + i], dh * x[i])
-                    for i in range(turn, end):
-                        low[here + i] = al * low[over + i]
-                        high[here + i] = ah * high[over + i]
+                    sweep_none_pending(low, here, over, begin, turn, end, x, al, dl)
+                    sweep_none_pending(high, here, over, begin, turn, end, x, ah, dh)
                 else:
                     under = here - np.uint64(width)
                     over = here + np.uint64(width)
@@ -359,41 +290,13 @@ def solve_delayed(
                     sweep_accept(high, here, over, under, turn, end, p, q, ah, oh * wh)
 
                 if k < table and m == cap:
-                    # Accepting needs V(m+1) > c − p̂, and V does not fall in m or s: below here nobody is accepted.
-                    j = lo_t
-                    while j < middles[t]:
-                        i = j - base
-                        if high[m * width + i] - g_low * x[i] * (1.0 - 6e-15) >= x[i] * (1.0 - 1e-14):
-                            break
-                        j += 1
-                    hopeful[t] = j
+                    hopeful[t] = first_hopeful(high, m * width - base, lo_t, middles[t], x, base, g_low)
                 if k < table and m < cap:
-                    # Accept iff Q(m+1) > wE + (1 + λ/(r + mμ)) (c − p̂).
-                    over = here + np.uint64(width)
-                    under = here - np.uint64(width) if m > 0 else here
-                    d = 1.0 + arrivals / (rate + m * resolve)
-                    for i in range(np.uint64(hopeful[t] - base), turn):
-                        wait_l = 0.0
-                        wait_h = 0.0
-                        if m > 0:
-                            wait_l = wl * (p[i] * low[under + i + one] + q[i] * low[under + i])
-                            wait_h = wh * (p[i] * high[under + i + one] + q[i] * high[under + i])
-                        slack = 1e-14 * (d * x[i] + wait_h)
-                        gain_l = low[over + i] - wait_h - d * x[i] - slack
-                        gain_h = high[over + i] - wait_l - d * x[i] + slack
-                        if gain_l + gain_h > 0.0:
-                            if most_accepted[t, i] < 0:
-                                most_accepted[t, i] = m
-                            if gain_l > 0.0:
-                                if most_proved[t, i] < 0:
-                                    most_proved[t, i] = m
-                            else:
-                                least_doubt[t, i] = m
-                        else:
-                            least_rejected[t, i] = m
-                            least_doubt[t, i] = m
-                            if gain_h < 0.0:
-                                least_refused[t, i] = m
+                    read_plane(
+                        low, high, here, np.uint64(width), m, np.uint64(hopeful[t] - base), turn, p, q, x, wl, wh,
+                        1.0 + arrivals / (rate + m * resolve),
+                        least_rejected[t], least_doubt[t], least_refused[t], most_accepted[t], most_proved[t],
+                    )  # fmt: skip
 
                 # The neighbours outside the band, for the next row.
                 if hi_t < k:

@@ -61,7 +61,10 @@ def walk(
         if stops.any():
             lost = np.where(stops, mass, 0.0)
             stopped[k] = lost.sum()
-            deserving[k] = float(lost @ _exceeds(n + k, good, cost)) if p is None else stopped[k] * (p > cost)
+            if p is None:
+                deserving[k] = float(mass[stops] @ _exceeds(n + k, good[stops], cost))
+            else:
+                deserving[k] = stopped[k] * (p > cost)
             mass = np.where(stops, 0.0, mass)
             discounted = np.where(stops, 0.0, discounted)
         moving[k] = mass.sum()

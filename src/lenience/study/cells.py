@@ -194,7 +194,7 @@ def _simulate(
                 first = x
                 last = x + 1
                 if kind != 0 and labels >= refit_at:
-                    refit_at = labels + 1 if labels < 20 else int(labels * 1.05) + 1
+                    refit_at = labels + 1 if labels < 20 else int(labels * GROWTH) + 1
                     if kind == 1:
                         size, good = given_beta(n, s, shared, cap, nodes, weights)
                         for y in range(cells):

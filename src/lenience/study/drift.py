@@ -14,9 +14,9 @@ import msgspec
 from lenience.belief import Belief
 from lenience.errors import real
 from lenience.policy.forgetting import Forgetting
+from lenience.simulate.drifting import Redrawn
 from lenience.simulate.result import Estimate, Simulation
 from lenience.simulate.runner import OPTIMUM, plan, run_tasks
-from lenience.simulate.worlds import Redrawn
 
 
 class Drift(msgspec.Struct, frozen=True):

@@ -1,9 +1,10 @@
 """Fairness: who is accepted, who is shut out for good, early against late, by group, exactly; and what constraints
 cost.
 
-Where the truths are known (a simulation, a replay, a study) nothing here is simulated: a segment's policy is walked
+Nothing here is simulated. Where the truths are known (a simulation, a replay, a study) a segment's policy is walked
 forward at its true p, which gives the probability that each of its members is accepted and that the segment is shut
-out for good. Groups are sums of their segments, weighted by the segments' shares.
+out for good. Where they are not, the walk is averaged over what is believed of p: what is to be expected. Groups are
+sums of their segments, weighted by the segments' shares.
 
 Early against late. The paper's "sequence unfairness": early members enjoy the benefit of the doubt. Early is the first
 half of the discounted future of the segment (the members before γ_x^i falls to one half), late is the rest.
@@ -38,18 +39,20 @@ ROWS = 4000
 
 
 class SegmentFate(msgspec.Struct, frozen=True):
-    """What a policy does to one segment whose truth is known.
+    """What a policy does to one segment, at its true p or, where that is not known, averaged over the belief.
 
-    ``shut_out`` is the probability that it is shut out for good although it deserves acceptance (p > c), nothing where
-    it does not; ``accepted`` the probability that a member is accepted, over the whole discounted future, ``early``
-    and ``late`` in its first and second half; ``ever`` the probability that acceptance goes on for ever.
+    ``deserving`` is the probability that it deserves acceptance (p > c), 0 or 1 where p is known; ``shut_out`` that it
+    deserves acceptance and is shut out for good, nothing where it is known not to; ``accepted`` the probability that a
+    member is accepted, over the whole discounted future, ``early`` and ``late`` in its first and second half; ``ever``
+    the probability that acceptance goes on for ever.
     """
 
     name: str
     group: str
     share: float
-    p: float
+    p: float | None
     cost: float
+    deserving: float
     starts: bool
     accepted: float
     early: float
@@ -59,33 +62,37 @@ class SegmentFate(msgspec.Struct, frozen=True):
 
     @property
     def deserves(self) -> bool:
-        """Whether acceptance pays: p above the cost."""
-        return self.p > self.cost
+        """Whether acceptance is known to pay: p above the cost."""
+        return self.p is not None and self.p > self.cost
 
 
 class GroupFate(msgspec.Struct, frozen=True):
     """A group's segments together, weighted by their shares.
 
     ``acceptance`` is over the whole discounted future; ``false_rejection`` is the share of those who would succeed
-    that is rejected, ``false_acceptance`` the share of those who would fail that is accepted; ``shut_out`` the
-    probability that a member of a deserving segment finds it shut for good.
+    that is rejected, ``false_acceptance`` the share of those who would fail that is accepted (nothing where truths are
+    not known); ``deserving`` how many segments deserve acceptance, or are expected to; ``shut_out`` the probability
+    that a member of a deserving segment finds it shut for good.
     """
 
     group: str
     share: float
     segments: int
-    deserving: int
+    deserving: float
     acceptance: float
     early: float
     late: float
-    false_rejection: float
-    false_acceptance: float
+    false_rejection: float | None
+    false_acceptance: float | None
     shut_out: float
     never_start: int
 
 
-def segment_fates(policies: SegmentPolicies, truths: Mapping[str, float], rows: int = ROWS) -> list[SegmentFate]:
-    """The fate of every segment at its true success probability, exactly (up to ``rows`` acceptances).
+def segment_fates(
+    policies: SegmentPolicies, truths: Mapping[str, float] | None = None, rows: int = ROWS
+) -> list[SegmentFate]:
+    """The fate of every segment at its true success probability, or (without truths) averaged over what is believed of
+    it, exactly (up to ``rows`` acceptances).
 
     >>> from lenience import Segments
     >>> cells = Segments.of({"many": 0.9, "few": 0.1}, Discounted(0.8, 0.99), Belief(2, 1))
@@ -96,14 +103,16 @@ def segment_fates(policies: SegmentPolicies, truths: Mapping[str, float], rows: 
     """
     result = []
     for cell in policies.segments:
-        if cell.name not in truths:
-            raise InputError(f"truths must be given for every segment, and {cell.name!r} has none")
-        p = real(f"truth of {cell.name}", truths[cell.name], least=0, most=1)
+        p = None
+        if truths is not None:
+            if cell.name not in truths:
+                raise InputError(f"truths must be given for every segment, and {cell.name!r} has none")
+            p = real(f"truth of {cell.name}", truths[cell.name], least=0, most=1)
         result.append(_fate(cell, policies[cell.name], p, whole("rows", rows, least=10)))
     return result
 
 
-def _fate(cell: Segment, policy: Policy, p: float, rows: int) -> SegmentFate:
+def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentFate:
     own = cell.own
     if not isinstance(own, Discounted):
         raise refusal("objective", own, "a Discounted objective")
@@ -121,6 +130,7 @@ def _fate(cell: Segment, policy: Policy, p: float, rows: int) -> SegmentFate:
         share=cell.share,
         p=p,
         cost=own.cost,
+        deserving=cell.prior.exceeds(own.cost) if p is None else float(p > own.cost),
         starts=bool(going[0] > 0.0),
         accepted=float(weight @ going + rest * going[-1]) * (1.0 - own.discount),
         early=early,
@@ -142,23 +152,22 @@ def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     for group in dict.fromkeys(fate.group for fate in fates):
         mine = [fate for fate in fates if fate.group == group]
         share = np.array([fate.share for fate in mine])
-        p = np.array([fate.p for fate in mine])
+        p = None if any(fate.p is None for fate in mine) else np.array([fate.p for fate in mine], dtype=np.float64)
         early, late = np.array([fate.early for fate in mine]), np.array([fate.late for fate in mine])
         accepted = np.array([fate.accepted for fate in mine])
-        good = [fate for fate in mine if fate.deserves]
-        weight = math.fsum(fate.share for fate in good)
-        shut = math.fsum(fate.share * (fate.shut_out or 0.0) for fate in good)
+        weight = math.fsum(fate.share * fate.deserving for fate in mine)
+        shut = math.fsum(fate.share * (fate.shut_out or 0.0) for fate in mine)
         result.append(
             GroupFate(
                 group=group,
                 share=float(share.sum()),
                 segments=len(mine),
-                deserving=len(good),
+                deserving=math.fsum(fate.deserving for fate in mine),
                 acceptance=_mean(accepted, share),
                 early=_mean(early, share),
                 late=_mean(late, share),
-                false_rejection=1.0 - _mean(accepted, share * p),
-                false_acceptance=_mean(accepted, share * (1.0 - p)),
+                false_rejection=None if p is None else 1.0 - _mean(accepted, share * p),
+                false_acceptance=None if p is None else _mean(accepted, share * (1.0 - p)),
                 shut_out=shut / weight if weight else 0.0,
                 never_start=sum(not fate.starts for fate in mine),
             )
@@ -183,6 +192,8 @@ def disparity(fates: list[SegmentFate]) -> Any:
         raise InputError("disparity must have fairlearn: pip install 'lenience[fairness]'") from error
     truth, decided, group, weight = [], [], [], []
     for fate in fates:
+        if fate.p is None:
+            raise InputError(f"fates must be at known truths, and that of {fate.name!r} is averaged over a belief")
         accepted = fate.accepted
         for success, chance in ((1, fate.p), (0, 1.0 - fate.p)):
             for taken, probability in ((1, accepted), (0, 1.0 - accepted)):

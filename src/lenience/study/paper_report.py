@@ -15,7 +15,8 @@ import numpy as np
 
 from lenience.__about__ import __version__
 from lenience.objective.discounted import Discounted
-from lenience.study.paper import COST, DISCOUNTS, FLAT, Claim, N, check_paper, counted, figure_one
+from lenience.study.paper import check_paper
+from lenience.study.paper.claim import COST, DISCOUNTS, FLAT, Claim, N, counted, figure_one
 from lenience.study.sequence import acceptance_by_arrival
 
 Series = tuple[str, Sequence[float], Sequence[float]]
@@ -52,12 +53,52 @@ KIND = {"holds": "holds", "made precise": "made", "holds with a correction": "co
 
 
 def write_paper_report(path: str | Path, claims: Sequence[Claim] | None = None, seed: int = 2020) -> Path:
-    """Check every claim of the paper (unless they are given) and write the report; returns its path."""
+    """Check every claim of the paper (unless they are given) and write the report; returns its path.
+
+    A path that ends in ``.md`` is given a page of Markdown, any other the HTML report with its figures.
+    """
     found = list(check_paper(seed) if claims is None else claims)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(paper_report(found), encoding="utf-8")
+    write = paper_page if target.suffix == ".md" else paper_report
+    target.write_text(write(found), encoding="utf-8")
     return target
+
+
+def paper_page(claims: Sequence[Claim]) -> str:
+    """The claims as a page of Markdown, for a documentation site.
+
+    >>> print(paper_page([Claim("3.1", "p̂ < 1", "holds", "Seen.", "More.")]).splitlines()[-5])
+    **3.1** · *holds* · p̂ &lt; 1
+    """
+    counts = ", ".join(f"{verdict} {number}" for verdict, number in counted(list(claims)) if number)
+    parts = [
+        "# The paper, claim by claim",
+        "Everything that Dennis Wei's *Optimal Policies for the Homogeneous Selective Labels Problem* (2020) states: "
+        "each equation, theorem, proposition, lemma, figure, step of a proof and piece of future work, with what was "
+        f"computed to check it and what is added. Of {len(claims)} claims: {counts}.",
+        "This page was written by `lenience paper --output docs/paper.md`; with `--output paper.html` the same command "
+        "writes a report with figures that needs nothing else. Times are those of the machine it ran on.",
+    ]
+    section = ""
+    for claim in claims:
+        own = claim.section.split(",")[0].split(" and ")[0].split(" ")[0]
+        heading = {"1": "Introduction", "2": "Formulation", "4": "Discussion", "Appendix": "Appendix A"}.get(
+            own, f"Section {own}"
+        )
+        if heading != section:
+            section = heading
+            parts.append(f"## {section}")
+        where = claim.section[0].upper() + claim.section[1:]
+        parts += [f"**{where}** · *{claim.verdict}* · {_plain(claim.claim)}", f"> {_plain(claim.evidence)}"]
+        if claim.addition:
+            parts.append(f"> *Added.* {_plain(claim.addition)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return html.escape(text, quote=False).replace("*", "\\*").replace("_", "\\_").replace("|", "\\|")
 
 
 def paper_report(claims: Sequence[Claim]) -> str:

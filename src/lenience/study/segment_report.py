@@ -14,14 +14,16 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from lenience.belief import Belief
 from lenience.history import History
 from lenience.model.protocol import Shrinkage
 from lenience.segments.segment import Segments
 from lenience.segments.solved import SegmentPolicies
-from lenience.segments.starting import Start, shut_out_at_outset, starts
-from lenience.study.fairness import GroupFate, group_fates, segment_fates
+from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
+from lenience.study.fairness import ConstraintCost, group_fates, segment_fates
+from lenience.study.segment_report_groups import constraint_section, fairness_section, html_table, outset_section
 
 MOST_DRAWN = 60  # segments that are drawn; tables have all
 MOST_LISTED = 500
@@ -33,19 +35,29 @@ def segments_report(
     truths: Mapping[str, float] | None = None,
     shrinkage: Sequence[Shrinkage] | None = None,
     history: History | None = None,
+    outset: Sequence[Shutout] = (),
+    constraints: Mapping[str, Sequence[ConstraintCost]] | None = None,
+    warning: str | None = None,
 ) -> str:
     """The page as HTML text; :func:`write_report` saves it.
 
-    ``truths`` (where known) adds who deserves acceptance and how groups fare; ``shrinkage`` adds where beliefs came
-    from; ``history`` adds what was read and what could not be used.
+    ``truths`` (where known) adds who deserves acceptance and how often decisions are wrong; ``shrinkage`` where beliefs
+    came from; ``history`` what was read and what could not be used; ``outset`` what each model would shut out;
+    ``constraints`` what each would cost; ``warning`` what the reader must know first.
     """
     rows = starts(policies.segments)
     parts = [_cards(policies, rows)]
+    if warning:
+        parts.append(f'<p class="note">Note: {escape(warning)}.</p>')
     shut = [row for row in rows if not row.starts]
     parts.append(_never(policies.segments, shut, truths))
     parts.append(_figure(policies, rows))
-    if truths is not None:
-        parts.append(_fairness(group_fates(segment_fates(policies, truths))))
+    if truths is not None or len(policies.segments.groups) > 1:
+        parts.append(fairness_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
+    if outset:
+        parts.append(outset_section(outset, truths is not None))
+    for name, costs in (constraints or {}).items():
+        parts.append(constraint_section(name, costs, policies.value().midpoint))
     parts.append(_segments(policies, rows))
     if shrinkage is not None:
         parts.append(_shrinkage(shrinkage))
@@ -62,10 +74,10 @@ def segments_report(
     )
 
 
-def write_report(path: str | Path, policies: SegmentPolicies, **options: object) -> Path:
+def write_report(path: str | Path, policies: SegmentPolicies, **options: Any) -> Path:
     """Save the page of :func:`segments_report`, to which the options go."""
     target = Path(path)
-    target.write_text(segments_report(policies, **options), encoding="utf-8")  # type: ignore[arg-type]
+    target.write_text(segments_report(policies, **options), encoding="utf-8")
     return target
 
 
@@ -103,7 +115,7 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
         if row.deserving is not None:
             line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", f"{row.deserving_share_shut:.0%}"]
         body.append(line)
-    return text + _table(header, body)
+    return text + html_table(header, body)
 
 
 def _figure(policies: SegmentPolicies, rows: list[Start]) -> str:
@@ -154,33 +166,11 @@ def _threshold(policies: SegmentPolicies, name: str, belief: Belief) -> float:
     return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
 
 
-def _fairness(groups: list[GroupFate]) -> str:
-    header = ["group", "of arrivals", "accepted", "early", "late"]
-    header += ["would succeed, rejected", "would fail, accepted", "deserving, shut out"]
-    body = []
-    for row in groups:
-        rates = (
-            row.share,
-            row.acceptance,
-            row.early,
-            row.late,
-            row.false_rejection,
-            row.false_acceptance,
-            row.shut_out,
-        )
-        body.append([escape(row.group or "all"), *(f"{rate:.1%}" for rate in rates)])
-    return (
-        "<h2>How groups fare</h2><p>Exact, at the true success rates. Early and late are the first and second half of "
-        "each segment's discounted future; shut out is the probability that a deserving segment is closed for good.</p>"
-        + _table(header, body)
-    )
-
-
 def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
     header = ["segment", "group", "share", "volume", "volume to start", "believed", "worth", "now"]
     body = []
     for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
-        needed = "never" if math.isinf(row.needed) else f"{row.needed:,.1f}"
+        needed = "far more" if math.isinf(row.needed) else f"{row.needed:,.1f}"
         now = '<span class="yes">accept</span>' if row.starts else '<span class="no">reject</span>'
         body.append(
             [
@@ -197,7 +187,7 @@ def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
     more = f"<p class='soft'>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
     return (
         "<h2>All segments</h2><p>Volume: the members still to come, each counted at its discount; below the volume to "
-        f"start, learning would not pay.</p>{_table(header, body)}{more}"
+        f"start, learning would not pay.</p>{html_table(header, body)}{more}"
     )
 
 
@@ -215,10 +205,4 @@ def _shrinkage(rows: Sequence[Shrinkage]) -> str:
         for row in rows[:MOST_LISTED]
     ]
     said = "<p>What others say of a segment, its own labels, and both together.</p>"
-    return f"<h2>Where beliefs come from</h2>{said}{_table(header, body)}"
-
-
-def _table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    return f"<h2>Where beliefs come from</h2>{said}{html_table(header, body)}"

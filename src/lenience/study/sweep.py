@@ -32,9 +32,9 @@ from lenience.belief import Belief
 from lenience.errors import InputError
 from lenience.policy.constant import Constant
 from lenience.policy.registry import label_of, named_belief, policy_named, takes
+from lenience.simulate.named import world_named
 from lenience.simulate.result import to_frame
 from lenience.simulate.runner import plan, run_tasks
-from lenience.simulate.worlds import world_named
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+import msgspec
 from litestar import Litestar, MediaType, Request, Response, get
 from litestar.config.response_cache import ResponseCacheConfig
 from litestar.datastructures import State
@@ -29,9 +30,7 @@ from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import Surroundings
 from lenience.service.http.service import Service
 from lenience.service.problems import Problem
-
-DATABASE = "LENIENCE_DATABASE_URL"
-LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
+from lenience.settings import DATABASE, LOG_REQUESTS
 
 
 @get("/health", responses={}, tags=["operations"], opt={"open": True})
@@ -61,6 +60,12 @@ async def metrics(request: Request[None, None, State]) -> Response[str]:
     return Response(text, media_type=CONTENT_TYPE)
 
 
+@get("/openapi.json", include_in_schema=False, sync_to_thread=True)
+def description(request: Request[None, None, State]) -> Response[bytes]:
+    """The description of all endpoints (OpenAPI)."""
+    return Response(msgspec.json.encode(request.app.openapi_schema.to_schema()), media_type="application/json")
+
+
 def create_app(
     database: str, *, log_requests: bool = False, more_handlers: Sequence[ControllerRouterHandler] = ()
 ) -> ASGIApp:
@@ -76,19 +81,23 @@ def create_app(
         finally:
             await service.stop()
 
+    # The dashboard is a layer above; it hangs in the same application.
+    from lenience.web.site import dashboard, on_nowhere
+
+    pages, kept = dashboard(database)
     guarded = [*policies.HANDLERS, *decisions.HANDLERS, metrics]
     for handler in guarded:
         handler.guards = [needs_role]
     app = Litestar(
-        route_handlers=[*guarded, health, ready, *more_handlers],
+        route_handlers=[*guarded, health, ready, description, pages, *more_handlers],
         lifespan=[lifespan],
-        state=State({"service": service, "metrics": counted}),
+        state=State({"service": service, "metrics": counted, **kept}),
         exception_handlers=cast(
             Any,
             {
                 Problem: on_problem,
                 InputError: on_input_error,
-                HTTPException: on_http_exception,
+                HTTPException: on_nowhere(on_http_exception),
                 Exception: on_exception,
             },
         ),
@@ -97,8 +106,8 @@ def create_app(
             title="lenience",
             version=__version__,
             description="Accept or reject, when only the accepted reveal their outcome: decisions one can prove.",
-            path="/",
-            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+            path="/v1/description",  # the router there answers 404; the description itself is at /openapi.json
+            render_plugins=[JsonRenderPlugin()],
             use_handler_docstrings=True,
             components=Components(
                 security_schemes={"key": SecurityScheme(type="http", scheme="bearer", description="An API key")}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from litestar import Response
+from litestar import Request, Response, post
 from litestar.datastructures import State as State
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import HeaderParameter, Parameter
 
 from lenience.service.command import Answer
+from lenience.service.http.errors import documented
 
+Req = Request[None, str, State]
 IdempotencyKey = Annotated[
     str | None,
     HeaderParameter(
@@ -19,8 +23,14 @@ IdempotencyKey = Annotated[
         description="The same key and request give the first answer again; the same key and another request, 409",
     ),
 ]
-PolicyName = Annotated[str, Parameter(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")]
+NAME = Parameter(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+PolicyName = Annotated[str, NAME]
 DecisionId = Annotated[str, Parameter(min_length=36, max_length=36, pattern=r"^[0-9a-f-]{36}\Z")]
+
+
+def changing(path: str, role: str, tag: str) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
+    """A POST that changes something which must be there."""
+    return post(path, opt={"role": role}, status_code=200, responses=documented(404, 409, 413), tags=[tag])
 
 
 def answered(answer: Answer) -> Response[Any]:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Request, Response, get, post
+from litestar import Response, get, post
 from litestar.openapi.spec import OpenAPIMediaType, Operation, RequestBody, Schema
 from litestar.openapi.spec.enums import OpenAPIType
-from litestar.params import Parameter
+from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
 from lenience.service import limits
@@ -25,10 +25,11 @@ from lenience.service.answers import (
 )
 from lenience.service.command import sender
 from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
-from lenience.service.http.common import DecisionId, IdempotencyKey, PolicyName, State, answered
+from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.outcomes import (
     Change,
+    Kind,
     OutcomeItem,
     OutcomeRequest,
     OutcomesRequest,
@@ -38,16 +39,16 @@ from lenience.service.outcomes import (
 from lenience.service.problems import BadRequest
 from lenience.service.queries import PAGE, Filters
 
-Req = Request[None, str, State]
 PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
+PolicyFilter = Annotated[str | None, NAME]
 Time = Annotated[datetime | None, Parameter(description="A time, ISO 8601")]
 
 
 @post("/v1/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
 async def decide(
-    name: PolicyName, data: DecisionRequest, request: Req, idempotency_key: IdempotencyKey = None
+    name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
     """Accept or reject one individual. The answer is on the disk before it is given."""
     state = request.app.state
@@ -64,7 +65,7 @@ async def decide(
     tags=["decide"],
 )
 async def decide_batch(
-    name: PolicyName, data: BatchRequest, request: Req, idempotency_key: IdempotencyKey = None
+    name: PolicyName, data: JSONBody[BatchRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionsAnswer]:
     """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
     state = request.app.state
@@ -74,89 +75,48 @@ async def decide_batch(
     return answered(answer)
 
 
-@post(
-    "/v1/decisions/{identity:str}/outcome",
-    opt={"role": "outcome"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/decisions/{identity:str}/outcome", "outcome", "outcomes")
 async def record_outcome(
-    identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Record what became of an accepted individual. It counts once, however often it is sent."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/outcome", data)
     request.app.state.metrics.observed(1)
-    return answered(await request.app.state.service.perform(Change(who, identity, "outcome", data.outcome)))
+    return await _change(request, idempotency_key, identity, "outcome", data, outcome=data.outcome)
 
 
-@post(
-    "/v1/decisions/{identity:str}/correction",
-    opt={"role": "outcome"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/decisions/{identity:str}/correction", "outcome", "outcomes")
 async def correct(
-    identity: DecisionId, data: OutcomeRequest, request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Replace an outcome that was wrong; both stay in the log."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/correction", data)
-    return answered(await request.app.state.service.perform(Change(who, identity, "correction", data.outcome)))
+    return await _change(request, idempotency_key, identity, "correction", data, outcome=data.outcome)
 
 
-@post(
-    "/v1/decisions/{identity:str}/expiry",
-    opt={"role": "outcome"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/decisions/{identity:str}/expiry", "outcome", "outcomes")
 async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Give up an outcome that has not come."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/expiry", None)
-    return answered(await request.app.state.service.perform(Change(who, identity, "expiry")))
+    return await _change(request, idempotency_key, identity, "expiry")
 
 
-@post(
-    "/v1/decisions/{identity:str}/override",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/decisions/{identity:str}/override", "admin", "outcomes")
 async def override(
-    identity: DecisionId, data: OverrideRequest, request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[OverrideRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Decide otherwise, as a person with a role and a reason; the outcome still teaches."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/override", data)
-    return answered(await request.app.state.service.perform(Change(who, identity, "override", override=data)))
+    return await _change(request, idempotency_key, identity, "override", data, override=data)
 
 
-@post(
-    "/v1/decisions/{identity:str}/erasure",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
     """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/erasure", None)
-    return answered(await request.app.state.service.perform(Change(who, identity, "erasure")))
+    return await _change(request, idempotency_key, identity, "erasure")
 
 
-@post(
-    "/v1/outcomes/batch",
-    opt={"role": "outcome"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/outcomes/batch", "outcome", "outcomes")
 async def record_outcomes(
-    data: OutcomesRequest, request: Req, idempotency_key: IdempotencyKey = None
+    data: JSONBody[OutcomesRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
     """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others."""
     who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
@@ -182,7 +142,7 @@ class CsvOperation(Operation):
     operation_class=CsvOperation,
 )
 async def import_outcomes(
-    body: bytes, request: Req, idempotency_key: IdempotencyKey = None
+    body: RawBody, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
     """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time."""
     items = read_csv(body)
@@ -194,10 +154,10 @@ async def import_outcomes(
 @get("/v1/decisions", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
 async def list_decisions(
     request: Req,
-    policy: PolicyName | None = None,
+    policy: PolicyFilter = None,
     segment: Segment = None,
-    decision: Literal["accept", "reject"] | None = None,
-    status: Literal["pending", "success", "failure", "expired", "rejected"] | None = None,
+    decision: FromQuery[Literal["accept", "reject"] | None] = None,
+    status: FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None] = None,
     reference: Segment = None,
     since: Time = None,
     until: Time = None,
@@ -224,7 +184,7 @@ async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
 @get("/v1/decisions.csv", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type="text/csv")
 async def export_csv(
     request: Req,
-    policy: PolicyName | None = None,
+    policy: PolicyFilter = None,
     segment: Segment = None,
     since: Time = None,
     until: Time = None,
@@ -250,7 +210,7 @@ async def export_csv(
 @get("/v1/decisions.parquet", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type=PARQUET)
 async def export_parquet(
     request: Req,
-    policy: PolicyName | None = None,
+    policy: PolicyFilter = None,
     segment: Segment = None,
     since: Time = None,
     until: Time = None,
@@ -260,6 +220,13 @@ async def export_parquet(
     service = request.app.state.service
     file = await service.ask(lambda: service.queries.parquet(filters))
     return Response(file, media_type=PARQUET)
+
+
+async def _change(
+    request: Req, key: str | None, identity: str, kind: Kind, body: object = None, **what: Any
+) -> Response[OutcomeAnswer]:
+    who = sender(request.auth, key, f"POST /v1/decisions/{identity}/{kind}", body)
+    return answered(await request.app.state.service.perform(Change(who, identity, kind, **what)))
 
 
 def read_csv(body: bytes) -> list[OutcomeItem]:

@@ -63,7 +63,7 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     """A request the framework refuses."""
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     if isinstance(error, ValidationException):
-        return problem_response(400, _validation(error))
+        return problem_response(400, validation_detail(error))
     status = error.status_code if error.status_code in TITLES else 400
     if status == 500:
         return on_exception(request, error)
@@ -77,7 +77,8 @@ def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[
     return problem_response(500, "an error that was not foreseen; it has been logged")
 
 
-def _validation(error: ValidationException) -> str:
+def validation_detail(error: ValidationException) -> str:
+    """What is wrong with a request, in one sentence."""
     extra = error.extra
     if isinstance(extra, list) and extra and isinstance(extra[0], dict):
         first = extra[0]

@@ -17,7 +17,6 @@ HEADERS: list[tuple[bytes, bytes]] = [
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
-NAMES = {name for name, _ in HEADERS}
 log = logging.getLogger("lenience.access")
 
 

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Request, Response, get, post
-from litestar.params import Parameter
+from litestar import Response, get, post
+from litestar.params import JSONBody, Parameter
 
 from lenience.service.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
 from lenience.service.clock import now
 from lenience.service.command import sender
-from lenience.service.http.common import IdempotencyKey, PolicyName, State, answered
+from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest, solve_version
 from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
-Req = Request[None, str, State]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 
 
 @post("/v1/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])
 async def create_policy(
-    data: PolicySpecification, request: Req, idempotency_key: IdempotencyKey = None
+    data: JSONBody[PolicySpecification], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
@@ -47,57 +46,33 @@ async def show_policy(name: PolicyName, request: Req, version: VersionNumber = N
     return found
 
 
-@post(
-    "/v1/policies/{name:str}/activate",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["policies"],
-)
+@changing("/v1/policies/{name:str}/activate", "admin", "policies")
 async def activate(
-    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Let a version rule (by default the newest); the one that ruled is retired."""
     return await _change(name, "active", data, request, idempotency_key)
 
 
-@post(
-    "/v1/policies/{name:str}/shadow",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["policies"],
-)
+@changing("/v1/policies/{name:str}/shadow", "admin", "policies")
 async def shadow(
-    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Let a version decide beside the active one: what it would have decided is logged, and does not rule."""
     return await _change(name, "shadow", data, request, idempotency_key)
 
 
-@post(
-    "/v1/policies/{name:str}/retire",
-    opt={"role": "admin"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["policies"],
-)
+@changing("/v1/policies/{name:str}/retire", "admin", "policies")
 async def retire(
-    name: PolicyName, request: Req, data: VersionRequest | None = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Retire a version (by default the active one)."""
     return await _change(name, "retired", data, request, idempotency_key)
 
 
-@post(
-    "/v1/policies/{name:str}/expire",
-    opt={"role": "outcome"},
-    status_code=200,
-    responses=documented(404, 409, 413),
-    tags=["outcomes"],
-)
+@changing("/v1/policies/{name:str}/expire", "outcome", "outcomes")
 async def expire(
-    name: PolicyName, data: ExpiryRequest, request: Req, idempotency_key: IdempotencyKey = None
+    name: PolicyName, data: JSONBody[ExpiryRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:
     """Give up outcomes that have not come: they are no longer pending, and teach nothing. At most 1,000 at a time."""
     who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)

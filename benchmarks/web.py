@@ -1,0 +1,58 @@
+"""The dashboard with 100,000 decisions in the log: how long a first view takes, and what it weighs."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+from benchmarks.measure import best, report, seconds
+from lenience.service.demonstration import Portfolio, play_the_past
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+PAGES = ["/", "/policies/cards", "/policies/starter-loans", "/decisions", "/what-if", "/fairness?policy=cards", "/new"]
+TIMES = 32.0  # the demonstration's applicants, so many times over: 100,000 decisions
+
+
+def main() -> None:
+    """Measure and print."""
+    from browsing import CHROMIUM, chromium, visiting
+    from serving import serving, sqlite_file
+
+    with tempfile.TemporaryDirectory() as folder:
+        database = sqlite_file(Path(folder))
+        begun = time.perf_counter()
+        play_the_past(database, Portfolio(), times=TIMES)
+        print(f"A past of three months, {TIMES:g} times over, played in {time.perf_counter() - begun:.1f} s")
+        with serving(database) as service:
+            with httpx.Client(base_url=service.url) as http:
+                decisions = sum(one["arrivals"] for one in service.client().policy("cards")["segments"])
+                rows = []
+                for path in PAGES:
+                    first = time.perf_counter()
+                    http.get(path)
+                    first = time.perf_counter() - first
+                    rows.append([path, seconds(first), seconds(best(lambda path=path: http.get(path), 5))])  # type: ignore[misc]
+            if CHROMIUM is not None:
+                with chromium() as browser:
+                    for row in rows:
+                        with visiting(browser, service.url) as visit:
+                            visit.open(row[0])
+                            paint, weight = visit.page.evaluate(MEASURED)
+                            row += [f"{paint:.0f} ms", f"{weight / 1000:.0f} kB"]
+            headings = ["page", "first request", "best of 5", "first contentful paint", "weight"]
+            report(f"Dashboard, {decisions:,} decisions in the log", headings[: len(rows[0])], rows)
+
+
+MEASURED = """() => [
+  performance.getEntriesByName("first-contentful-paint")[0].startTime,
+  [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+    .reduce((sum, entry) => sum + entry.decodedBodySize, 0)]"""
+
+
+if __name__ == "__main__":
+    main()

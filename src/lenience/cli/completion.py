@@ -1,0 +1,34 @@
+"""lenience completion: the shell code that completes commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from lenience.cli.options import json_option, print_json
+
+SHELLS = ("bash", "zsh", "fish")
+INSTRUCTION = "_LENIENCE_COMPLETE"  # what click's code sets when the shell asks it to complete
+
+
+@click.command(short_help="The shell code that completes commands and options.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@json_option
+def completion(shell: str, as_json: bool) -> None:
+    """Print the code that lets a shell complete commands and options; bash needs version 4.4 or later.
+
+    \b
+    Example:
+      lenience completion bash >> ~/.bashrc
+      lenience completion zsh >> ~/.zshrc
+      lenience completion fish > ~/.config/fish/completions/lenience.fish
+    """
+    from lenience.cli import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    code = kind(cli, {}, "lenience", INSTRUCTION).source()
+    if as_json:
+        print_json({"shell": shell, "code": code})
+    else:
+        click.echo(code)

@@ -1,0 +1,228 @@
+"""How past decisions are counted: one query, in which rows are grouped by their values and only the groups are judged.
+
+A row's kind (a label, pending, turned down, or one of the kinds of bad rows) depends on its segment, its date and two
+small codes: accepted or not, and which known word its outcome is. So the engine first groups the rows by segment and
+codes, counting how many of a group are young, late or without a date; that costs it about what a GROUP BY of the
+segment alone does. What a group's rows are is then decided once a group, and the groups are added up to one row per
+segment, in the same query.
+
+Truth values are their own codes. Otherwise a code is the position of the value in a short list of known ones. For
+DuckDB that is a function of one column, which it computes once for each distinct value of a Parquet dictionary and not
+for each row; a chain of comparisons, which other engines are given, would cost it half as much again as the whole
+query. Whatever a column holds, there are at most a few dozen codes, so the groups stay few and memory bounded.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lenience.errors import InputError, refusal
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+YES = ("1", "1.0", "true", "t", "yes", "y", "accept", "accepted", "success", "good", "paid", "repaid")
+NO = ("0", "0.0", "false", "f", "no", "n", "reject", "rejected", "failure", "bad", "default", "defaulted", "declined")
+NOTHING = ("", "nan", "null", "none", "na", "n/a")
+FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
+BAD_ROWS = {
+    "segment": "no segment",
+    "accepted": "neither accepted nor rejected",
+    "outcome": "an outcome that is none",
+    "rejected": "an outcome on a rejection",
+    "time": "no date",
+}
+LABELS = ("success", "failure")
+KINDS = (*BAD_ROWS, "later", "turned_down", "pending", *LABELS)  # what a row may be
+DAY = 86_400.0
+
+
+class Clock(NamedTuple):
+    """When rows were decided, and what follows: those after ``until`` are left out, those after ``cutoff`` are young,
+    and ``half_life`` (in days before ``now``) weighs labels by their age."""
+
+    when: Any
+    now: dt.datetime | None = None
+    until: dt.datetime | None = None
+    cutoff: dt.datetime | None = None
+    half_life: float | None = None
+
+
+class Code(NamedTuple):
+    """A column as small codes, and what they mean."""
+
+    value: Any
+    meaning: Callable[[Any], Any]
+
+
+def counts(
+    backend: Any,
+    table: ir.Table,
+    segments: Sequence[str],
+    accepted: str,
+    outcome: str,
+    clock: Clock | None = None,
+    success: Sequence[object] | None = None,
+    failure: Sequence[object] | None = None,
+) -> list[dict[str, Any]]:
+    """One row per segment: its values (``g0``, …), how many rows of each kind, and the labels' weights ``n`` and
+    ``s``."""
+    import ibis
+
+    taken, label = code(backend, table[accepted]), code(backend, table[outcome], success, failure)
+    names = [f"g{i}" for i in range(len(segments))]
+    keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
+    keys |= {"a": taken.value, "o": label.value}
+    groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
+    if clock is None:
+        groups = groups.mutate(dated=groups["rows"])
+
+    # What a group's rows are, as long as their date allows.
+    accepted_is, outcome_is = taken.meaning(groups.a), label.meaning(groups.o)
+    kind = ibis.cases(
+        (ibis.or_(*[groups[name].isnull() for name in names]), "segment"),
+        (accepted_is >= MISSING, "accepted"),
+        (outcome_is == BAD, "outcome"),
+        ((accepted_is == FALSE) & (outcome_is != MISSING), "rejected"),
+        (accepted_is == FALSE, "turned_down"),
+        (outcome_is == MISSING, "pending"),
+        (outcome_is == TRUE, "success"),
+        else_="failure",
+    )
+    judged = groups.mutate(kind=kind)
+    # Those after ``cutoff`` hold those after ``until``; where neither is asked for there are none.
+    late = judged.late if "late" in groups.columns else judged.dated - judged.dated
+    young = judged.young if "young" in groups.columns else late
+    old = (judged.dated - young).cast("int64")
+    weight = judged.weight if "weight" in groups.columns else old.cast("float64")
+    sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
+    here = judged.dated - late
+    by_segment = judged.group_by(names).agg(
+        **{bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad != "time"},
+        time=(judged["rows"] - judged.dated).sum(where=sound),
+        later=late.sum(where=sound),
+        turned_down=here.sum(where=judged.kind == "turned_down"),
+        pending=ibis.ifelse(labelled, young - late, here).sum(where=labelled | (judged.kind == "pending")),
+        **{one: old.sum(where=judged.kind == one) for one in LABELS},
+        n=weight.sum(where=labelled),
+        s=weight.sum(where=judged.kind == "success"),
+    )
+    found: list[dict[str, Any]] = backend.to_pyarrow(by_segment).to_pylist()
+    return found
+
+
+def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
+    """How many of a group's rows have a date, are late, are young; and the weight of the old ones."""
+    if clock is None:
+        return {}
+    sums = {"dated": clock.when.count()}
+    if clock.until is not None:
+        sums["late"] = _count_true(backend, _after(clock.when, clock.until))
+    if clock.cutoff is not None:
+        sums["young"] = _count_true(backend, _after(clock.when, clock.cutoff))
+    if clock.half_life is not None:
+        last = clock.cutoff or clock.until
+        sums["weight"] = _weight(clock).sum(where=None if last is None else ~_after(clock.when, last))
+    return sums
+
+
+def _count_true(backend: Any, column: Any) -> Any:
+    """How many are true, by DuckDB's own quicker function where it is the engine."""
+    import ibis
+    import ibis.expr.datatypes as types
+
+    if backend.name != "duckdb":
+        return column.sum().fill_null(0)
+
+    def count_if(flag): ...  # type: ignore[no-untyped-def]
+
+    return ibis.udf.agg.builtin(count_if, signature=((types.boolean,), types.int64))(column)
+
+
+def code(
+    backend: Any, column: Any, success: Sequence[object] | None = None, failure: Sequence[object] | None = None
+) -> Code:
+    """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown."""
+    import ibis
+
+    kind = column.type()
+    value, no, yes = column, _typed(column, failure), _typed(column, success)
+    nothing: list[object] = []
+    if (success is None) != (failure is None) or (success is not None and not (no and yes)):
+        raise InputError("success and failure must both be given where one is, each with at least one value")
+    if success is None:
+        if kind.is_boolean():
+            return Code(column, lambda flag: ibis.cases((flag.isnull(), MISSING), (flag, TRUE), else_=FALSE))
+        if kind.is_numeric():
+            no, yes = [0], [1]
+        elif kind.is_string():
+            value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(NOTHING)
+        else:
+            raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
+    if kind.is_floating():
+        nothing = [math.nan]
+    known = [*no, *yes, *nothing]
+
+    def meaning(position: Any) -> Any:
+        return ibis.cases(
+            (position.isnull(), BAD),
+            (position <= len(no), FALSE),
+            (position <= len(no) + len(yes), TRUE),
+            else_=MISSING,
+        )
+
+    if backend.name == "duckdb":
+        listed = ibis.literal([*known, None], type=f"array<{kind.copy(nullable=True)}>")
+        return Code(_list_position(kind)(listed, value), meaning)
+    missing = value.isnull()
+    if kind.is_floating():
+        missing = missing | value.isnan()
+    elif nothing:
+        missing = missing | value.isin(nothing)
+    position = ibis.cases(
+        (missing, len(known) + 1), (value.isin(no), 1), (value.isin(yes), len(no) + 1), else_=ibis.null("int32")
+    )
+    return Code(position, meaning)
+
+
+def _list_position(kind: Any) -> Any:
+    """DuckDB's own function: where a value stands in a list, from 1 on."""
+    import ibis
+    import ibis.expr.datatypes as types
+
+    def list_position(listed, value): ...  # type: ignore[no-untyped-def]
+
+    return ibis.udf.scalar.builtin(list_position, signature=((types.Array(kind), kind), types.int32))
+
+
+def _typed(column: Any, values: Sequence[object] | None) -> list[object]:
+    """Given values as the column has them: on the command line numbers are text."""
+    if values is None or not column.type().is_numeric():
+        return list(values or [])
+    try:
+        numbers = [float(str(value)) for value in values]
+    except ValueError as error:
+        raise refusal(f"values of {column.get_name()}", list(values), "numbers, as the column's are") from error
+    return [int(number) if number.is_integer() else number for number in numbers]
+
+
+def _after(when: Any, moment: dt.datetime) -> Any:
+    """Whether a row was decided after a moment; a date is its midnight, and is compared without a cast."""
+    import ibis
+
+    return when > ibis.literal(moment.date() if when.type().is_date() else moment)
+
+
+def _weight(clock: Clock) -> Any:
+    """2^(−age/half-life) of a row."""
+    import ibis
+
+    assert clock.now is not None
+    assert clock.half_life is not None
+    age = (
+        clock.now.replace(tzinfo=dt.UTC).timestamp() - clock.when.cast("timestamp").epoch_seconds().cast("float64")
+    ) / DAY
+    return (ibis.greatest(age, 0.0) * (-math.log(2.0) / clock.half_life)).exp()

@@ -1,0 +1,21 @@
+"""The environment variables that are read, in their one place."""
+
+from __future__ import annotations
+
+DATABASE = "LENIENCE_DATABASE_URL"
+LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
+SESSION_SECRET = "LENIENCE_SESSION_SECRET"
+
+OWN = {
+    DATABASE: "The database of `serve`, `keys` and `audit`: a file (SQLite) or `postgresql://user:password@host/name`.",
+    LOG_REQUESTS: "`1` logs every request. `lenience serve --log-requests` sets it for the processes it starts; set it "
+    "yourself only where another server runs `lenience.service.http.app:from_environment`.",
+    SESSION_SECRET: "The secret that signs the dashboard's sessions, shared by the processes of one service. `lenience "
+    "serve` makes one for the processes it starts; set it where several services stand behind one address.",
+}
+OF_OTHERS = {
+    "NUMBA_CACHE_DIR": "Where compiled kernels are kept; by default beside the installed files, or in the user's cache "
+    "folder if these cannot be written. Set it to a folder that lasts where containers come and go.",
+    "FORWARDED_ALLOW_IPS": "From which proxies uvicorn believes `X-Forwarded-*`; by default 127.0.0.1.",
+    "MPLCONFIGDIR": "Where matplotlib keeps its font cache; set it where the home folder cannot be written.",
+}

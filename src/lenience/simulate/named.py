@@ -1,0 +1,77 @@
+"""world_named: a world by its name and parameters, as the command line and sweep files write it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from lenience.errors import InputError
+from lenience.simulate.drifting import ChangePoints, RandomWalk, Redrawn
+from lenience.simulate.lag import LabelDelay
+from lenience.simulate.late import LateLabels
+from lenience.simulate.stream import World
+from lenience.simulate.worlds import Bernoulli, FromPrior, Mixture
+
+WORLDS: Mapping[str, type[Any]] = {
+    "bernoulli": Bernoulli,
+    "change_points": ChangePoints,
+    "late_labels": LateLabels,
+    "prior": FromPrior,
+    "random_walk": RandomWalk,
+    "redrawn": Redrawn,
+    "segments": Mixture,
+}
+
+
+def world_names() -> list[str]:
+    """The names that :func:`world_named` knows.
+
+    >>> world_names()[:3]
+    ['bernoulli', 'change-points', 'late-labels']
+    """
+    return sorted([*(tag.replace("_", "-") for tag in WORLDS), "replay"])
+
+
+def world_named(name: str, **parameters: Any) -> World:
+    """The world of a name with its parameters; a prior is a Belief or a mapping of n and s.
+
+    ``late-labels`` takes the parameters of a LabelDelay as ``delay`` and another world, with its ``name``, as
+    ``world``; ``replay`` a ``file`` of past rows and the columns of their outcome and segment.
+
+    >>> world_named("bernoulli", p=0.7)
+    Bernoulli(p=0.7)
+    >>> world_named("utopia")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: world must be one of bernoulli, ..., segments, not 'utopia'
+    """
+    from lenience.policy.registry import named_belief
+
+    tag = name.replace("-", "_") if isinstance(name, str) else name
+    if tag != "replay" and tag not in WORLDS:
+        raise InputError(f"world must be one of {', '.join(world_names())}, not {name!r}")
+    given = dict(parameters)
+    if isinstance(given.get("prior"), Mapping):
+        given["prior"] = named_belief("prior", given["prior"])
+    if isinstance(given.get("delay"), Mapping):
+        given["delay"] = _made("delay", LabelDelay, given["delay"])
+    if isinstance(given.get("world"), Mapping):
+        inner = dict(given["world"])
+        given["world"] = world_named(inner.pop("name", None), **inner)
+    if tag == "replay":
+        from lenience.simulate.replay import Replay
+
+        return _made("replay", Replay.from_file, given)  # type: ignore[no-any-return]
+    return _made(name, WORLDS[tag], given)  # type: ignore[no-any-return]
+
+
+def _made(name: str, make: Any, given: Mapping[str, Any]) -> Any:
+    known = inspect.signature(make).parameters
+    for each in given:
+        if each not in known:
+            raise InputError(f"the parameters of {name} must be among {', '.join(known)}, not {each!r}")
+    missing = [each for each, about in known.items() if about.default is about.empty and each not in given]
+    if missing:
+        raise InputError(f"{name} must be given its {' and '.join(missing)}")
+    return make(**given)

@@ -1,0 +1,47 @@
+"""Claim: what the paper says, what was found, and what is added; and the setting of its Figure 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from lenience.belief import Belief
+from lenience.solver.paper import PaperTable, paper_values
+
+HOLDS, CORRECTED, PRECISE, FAILS = "holds", "holds with a correction", "made precise", "fails"
+COST, DISCOUNTS, N = 0.8, (0.99, 0.95), 1000
+FLAT = Belief(2, 1)
+ROUNDING = 1e-9
+CONFIDENCE = 0.999  # of an interval that decides a verdict: one in a thousand would fail by bad luck
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A claim, what was found, and what is added to it."""
+
+    section: str
+    claim: str
+    verdict: str
+    evidence: str
+    addition: str = ""
+
+    @property
+    def stands(self) -> bool:
+        """Whether nothing contradicts it."""
+        return self.verdict != FAILS
+
+
+def verdict(true: bool, kind: str = HOLDS) -> str:
+    """The verdict of a kind if nothing contradicts the claim, and *fails* otherwise."""
+    return kind if true else FAILS
+
+
+def figure_one() -> dict[float, PaperTable]:
+    """V^N(n, ·) as in Figure 1, by discount factor."""
+    return {discount: paper_values(COST, discount, [1, 2, 5, 10, 20, 50, 100, N, N + 1], N) for discount in DISCOUNTS}
+
+
+def counted(claims: list[Claim]) -> Iterator[tuple[str, int]]:
+    """How many claims have each verdict."""
+    for verdict in (HOLDS, PRECISE, CORRECTED, FAILS):
+        yield verdict, sum(claim.verdict == verdict for claim in claims)

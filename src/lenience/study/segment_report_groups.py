@@ -1,0 +1,106 @@
+"""The parts of the segments' report that compare groups: how they fare, whom each model shuts out, what constraints
+cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from lenience.history import History
+from lenience.segments.segment import Segments
+from lenience.segments.starting import Shutout
+from lenience.study.fairness import ConstraintCost, GroupFate
+
+
+def html_table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table that scrolls sideways where it must; cells are HTML already."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    rows = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in body)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def fairness_section(groups: Sequence[GroupFate], segments: Segments, history: History | None) -> str:
+    """How groups fare: exactly at true success rates, or as is to be expected at what is believed."""
+    known = all(row.false_rejection is not None for row in groups)
+    header = ["group", "of arrivals", "accepted so far", "accepted from now on", "early", "late", "deserving, shut out"]
+    header += ["would succeed, rejected", "would fail, accepted"] if known else []
+    past = _past(segments, history)
+    if not past:
+        header.remove("accepted so far")
+    body = []
+    for row in groups:
+        line = [escape(row.group or "all"), f"{row.share:.1%}"]
+        line += [past.get(row.group, "")] if past else []
+        line += [_bar(row.acceptance), f"{row.early:.1%}", f"{row.late:.1%}"]
+        line.append(f"{row.shut_out:.1%}" if row.deserving > 1e-9 else "")
+        if row.false_rejection is not None and row.false_acceptance is not None:
+            line += [f"{row.false_rejection:.1%}", f"{row.false_acceptance:.1%}"]
+        body.append(line)
+    at = "at the true success rates" if known else "averaged over what is believed of each segment"
+    return (
+        f"<h2>How groups fare</h2><p>Computed exactly, {at}. Early and late are the first and second half of each "
+        "segment's discounted future; deserving and shut out is the probability that a member of a segment worth "
+        f"accepting finds it closed for good.</p>{html_table(header, body)}"
+    )
+
+
+def _past(segments: Segments, history: History | None) -> dict[str, str]:
+    """By group, the share of past arrivals that was accepted."""
+    if history is None:
+        return {}
+    arrivals, accepted = dict.fromkeys(segments.groups, 0), dict.fromkeys(segments.groups, 0)
+    for row in history.segments:
+        if row.segment in segments:
+            arrivals[segments[row.segment].group] += row.arrivals
+            accepted[segments[row.segment].group] += row.accepted
+    return {group: f"{accepted[group] / count:.1%}" for group, count in arrivals.items() if count}
+
+
+def outset_section(outset: Sequence[Shutout], known: bool) -> str:
+    """By group and model: segments that never start, and of them those that deserve acceptance."""
+    groups = list(dict.fromkeys(row.group for row in outset))
+    by = {(row.model, row.group): row for row in outset}
+    body = []
+    for model in dict.fromkeys(row.model for row in outset):
+        line = [escape(model)]
+        for group in groups:
+            row = by[model, group]
+            mark = "no" if row.deserving_shut else "soft"
+            lost = f'<small class="{mark}">{row.deserving_shut:,} of {row.deserving:,} deserving</small>'
+            line.append(f"{row.shut:,} of {row.segments:,}<br>{lost}")
+        body.append(line)
+    header = ["model", *(group or "all" for group in groups)]
+    deserve = "their true success rate" if known else "the success rate of their past outcomes"
+    return (
+        "<h2>Whom each model shuts out at the outset</h2><p>The same past under other beliefs: how many segments would "
+        f"never be accepted again, and below it how many of those that deserve it, {deserve} being above the cost.</p>"
+        + html_table(header, body)
+    )
+
+
+def constraint_section(name: str, costs: Sequence[ConstraintCost], whole: float) -> str:
+    """What a constraint costs, by group."""
+    body = []
+    for group in dict.fromkeys(row.group for row in costs):
+        mine = [row for row in costs if row.group == group]
+        body.append([escape(group or "all"), f"{len(mine):,}", *_money(mine, whole)])
+    if len(body) > 1:
+        body.append(["<b>together</b>", f"{len(costs):,}", *_money(costs, whole)])
+    header = ["group", "segments", "value without", "value with", "cost", "of the whole value"]
+    return (
+        f"<h2>Constraint: {escape(name)}</h2><p>Its exact cost in value, if what is believed is right.</p>"
+        + html_table(header, body)
+    )
+
+
+def _money(rows: Sequence[ConstraintCost], whole: float) -> list[str]:
+    before = math.fsum(row.optimum.midpoint for row in rows)
+    after = math.fsum(row.constrained.midpoint for row in rows)
+    share = f"{(before - after) / whole:.2%}" if whole > 0 else ""
+    return [f"{before:,.3f}", f"{after:,.3f}", f"{max(before - after, 0.0):,.3f}", share]
+
+
+def _bar(share: float) -> str:
+    """A share as a number over a bar."""
+    return f'<span class="bar"><i style="width:{100 * share:.1f}%"></i><b>{share:.1%}</b></span>'

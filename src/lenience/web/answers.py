@@ -1,0 +1,138 @@
+"""What has been answered so far in the form for a new policy: texts, as they travel from step to step."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from lenience.errors import InputError, real, refusal
+
+LONGEST = 2_000  # characters of one answer
+MOST = 60  # answers of one name
+COLUMNS = ("segment", "accepted", "accepted_means", "outcome", "outcome_means", "time", "group", "score", "maturity")
+OBJECTIVE = (
+    *("name", "description", "known", "cost", "gain", "loss", "future", "arrivals", "rate", "discount"),
+    *("delay", "floor", "cap", "expiry"),
+)
+
+
+class Refused(InputError):  # noqa: N818  (it says where, too)
+    """An answer that cannot be used: at which step, in which field, and a sentence."""
+
+    def __init__(self, step: str, field: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.step, self.field = step, field
+
+
+class Answers(msgspec.Struct, frozen=True):
+    """The answers of all steps; those not given are empty. ``…_means`` say of each value ``yes:``, ``no:``,
+    ``none:`` (not yet) or ``bad:``."""
+
+    file: str = ""
+    segment: tuple[str, ...] = ()
+    accepted: str = ""
+    accepted_means: tuple[str, ...] = ()
+    outcome: str = ""
+    outcome_means: tuple[str, ...] = ()
+    time: str = ""
+    group: str = ""
+    score: str = ""
+    maturity: str = ""
+    model: str = ""
+    name: str = ""
+    description: str = ""
+    known: str = "rate"
+    cost: str = ""
+    gain: str = ""
+    loss: str = ""
+    future: str = "yearly"
+    arrivals: str = ""
+    rate: str = ""
+    discount: str = ""
+    delay: str = ""
+    floor: str = ""
+    cap: str = ""
+    expiry: str = ""
+
+    def pairs(self, without: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+        """Names and values as hidden fields carry them."""
+        found = []
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if name not in without:
+                found += [(name, one) for one in (value if isinstance(value, tuple) else (value,)) if one]
+        return found
+
+    @property
+    def query(self) -> str:
+        """The same as the query of an address."""
+        return urlencode(self.pairs())
+
+    def meaning(self, kind: str, meaning: str) -> tuple[str, ...]:
+        """The values of a column that were said to mean something.
+
+        >>> Answers(outcome_means=("yes:paid", "no:default")).meaning("outcome", "yes")
+        ('paid',)
+        """
+        given: tuple[str, ...] = getattr(self, f"{kind}_means")
+        return tuple(one.split(":", 1)[1] for one in given if one.startswith(f"{meaning}:"))
+
+
+def read_answers(form: Any) -> Answers:
+    """The answers in a form or a query; what is too long or too much is refused."""
+    given: dict[str, Any] = {}
+    for name in Answers.__struct_fields__:
+        texts = [str(one) for one in form.getall(name, [])]
+        if len(texts) > MOST or any(len(text) > LONGEST for text in texts):
+            raise InputError(f"{name} must be at most {MOST} answers of {LONGEST:,} characters")
+        # A value's own blanks matter where it is compared with the file's.
+        several = name in ("segment", "accepted_means", "outcome_means")
+        if several:
+            given[name] = tuple(text for text in texts if text)
+        elif texts:
+            given[name] = texts[-1] if name in ("accepted", "outcome", "time", "group", "score") else texts[-1].strip()
+    return Answers(**given)
+
+
+def number(step: str, field: str, label: str, text: str, **bounds: float) -> float:
+    """A number that someone has typed, perhaps with a per cent sign or blanks between thousands.
+
+    >>> number("objective", "cost", "The break-even", "80 %", above=0, below=100)
+    80.0
+    >>> number("objective", "cost", "The break-even", "much", above=0, below=100)
+    Traceback (most recent call last):
+        ...
+    lenience.web.answers.Refused: The break-even must be a number strictly between 0 and 100, not 'much'
+    """
+    plain = "".join(text.split()).removesuffix("%").replace("\N{NARROW NO-BREAK SPACE}", "")
+    try:
+        value: object = float(plain)
+    except ValueError:
+        value = text
+    try:
+        return real(label, value, **bounds)
+    except InputError as error:
+        raise Refused(step, field, str(error) if text else f"{label} is missing") from None
+
+
+def optional(step: str, field: str, label: str, text: str, **bounds: float) -> float | None:
+    """The same, where nothing may be said."""
+    return number(step, field, label, text, **bounds) if text else None
+
+
+def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if text not in allowed:
+        raise Refused(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
+    return text
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence.
+
+    >>> sentence("cost must be a number")
+    'Cost must be a number.'
+    """
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

@@ -1,0 +1,220 @@
+"""What is asked on the what-if page: six numbers, each a slider and a field, and the problem they make.
+
+They are in the units someone in risk uses: per cent, applicants a year, weeks. A policy's segment gives them their
+first values; what the segment does not say (in which time the applicants come that count) is said to be unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from lenience.belief import Belief
+from lenience.errors import real, refusal
+from lenience.objective.discounted import Discounted
+from lenience.objective.horizon import FiniteHorizon
+from lenience.service.specification import DelayedSpec, DiscountedSpec, ObjectiveSpec, PolicySpecification, Problem
+
+WEEKS = 52.0  # in a year
+RATE = 10.0  # per cent a year, where a policy says how many applicants count and not in which time
+
+
+class Slider(msgspec.Struct, frozen=True):
+    """A number that can be dragged or typed: what may be typed reaches further than the slider."""
+
+    name: str
+    label: str
+    unit: str
+    low: float
+    high: float
+    least: float
+    most: float
+    log: bool = False
+    step: float = 1.0
+    hint: str = ""
+
+    def place(self, value: float) -> float:
+        """Where a value is on the slider.
+
+        >>> SLIDERS[1].place(100.0), SLIDERS[0].place(80.0)
+        (2.0, 80.0)
+        """
+        inside = min(max(value, self.low), self.high)
+        return math.log10(inside) if self.log else inside
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The slider's lowest and highest place, and its step."""
+        return (self.place(self.low), self.place(self.high), 0.01 if self.log else self.step)
+
+
+SLIDERS = (
+    Slider("break_even", "Break-even success rate", "%", 5, 99, 0.1, 99.9, step=0.5),
+    Slider("applicants", "Applicants a year", "", 1, 100_000, 0.01, 1e9, log=True),
+    Slider("rate", "Discount rate a year", "%", 1, 100, 0.01, 10_000, log=True),
+    Slider("weeks", "Outcomes come after", "weeks", 0, 104, 0, 1_000, hint="0: at once. On average."),
+    Slider("success", "Believed success rate", "%", 1, 99, 0.1, 99.9, step=0.5),
+    Slider(
+        "seen", "… as if from", "outcomes", 0.5, 500, 0.1, 100_000, log=True, hint="More: surer, and slower to learn."
+    ),
+)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The six numbers."""
+
+    break_even: float = 80.0
+    applicants: float = 500.0
+    rate: float = RATE
+    weeks: float = 0.0
+    seen: float = 2.0
+    success: float = 50.0
+
+    @property
+    def cost(self) -> float:
+        """The break-even success rate."""
+        return self.break_even / 100
+
+    @property
+    def volume(self) -> float:
+        """How many applicants count: those of a year over the discount rate."""
+        return self.applicants / (self.rate / 100)
+
+    @property
+    def prior(self) -> Belief:
+        """What is believed beforehand."""
+        return Belief(self.seen, self.seen * self.success / 100)
+
+    @property
+    def at_once(self) -> Discounted:
+        """The problem if outcomes came at once."""
+        return Discounted.from_rates(self.cost, self.applicants, self.rate / 100)
+
+    @property
+    def problem(self) -> Discounted | DelayedSpec:
+        """The problem."""
+        if self.weeks == 0:
+            return self.at_once
+        return DelayedSpec(self.cost, self.applicants, self.rate / 100, self.weeks / WEEKS)
+
+    def objective(self, share: float = 1.0) -> ObjectiveSpec:
+        """The objective of a policy of which this is a share of the applicants."""
+        arrivals, rate = self.applicants / share, self.rate / 100
+        if self.weeks == 0:
+            return DiscountedSpec(self.cost, arrivals=arrivals, discount_rate=rate)
+        return DelayedSpec(self.cost, arrivals, rate, self.weeks / WEEKS)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The numbers as they are written in a form or an address."""
+        return {slider.name: f"{getattr(self, slider.name):.12g}" for slider in SLIDERS}
+
+
+def read_asked(given: Mapping[str, str], start: Asked | None = None) -> Asked:
+    """What is asked by a form or an address; what is not given there is as at the start.
+
+    >>> read_asked({"break_even": "70", "weeks": "8"}).problem
+    DelayedSpec(cost=0.7, arrivals=500.0, discount_rate=0.1, label_delay=0.15384615384615385)
+    >>> read_asked({"rate": "cheap"})
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: rate must be a number from 0.01 to 10000, both included, not 'cheap'
+    """
+    first = start or Asked()
+    found = {}
+    for slider in SLIDERS:
+        text = given.get(slider.name)
+        if text is None:
+            continue
+        try:
+            value = float(text)
+        except ValueError:
+            raise refusal(
+                slider.name, text, f"a number from {slider.least:g} to {slider.most:g}, both included"
+            ) from None
+        found[slider.name] = real(slider.name, value, least=slider.least, most=slider.most)
+    return msgspec.structs.replace(first, **found)
+
+
+class Preset(msgspec.Struct, frozen=True):
+    """The numbers of a policy's segment, and what it leaves open."""
+
+    asked: Asked
+    word: str = ""
+
+
+def preset(problem: Problem, prior: Belief) -> Preset:
+    """The numbers of a segment's problem.
+
+    >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).asked
+    Asked(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
+    """
+    weeks, rate, word = 0.0, RATE, ""
+    if isinstance(problem, DelayedSpec):
+        applicants, rate, weeks = problem.arrivals, 100 * problem.discount_rate, WEEKS * problem.label_delay
+    elif isinstance(problem, FiniteHorizon):
+        applicants = problem.horizon * rate / 100
+        word = (
+            f"The policy has an end, after {problem.horizon:,} applicants; here as many count, at a discount rate of "
+            f"{rate:g} % a year and without an end."
+        )
+    else:
+        applicants = problem.volume * rate / 100
+        word = (
+            f"The policy says how many applicants count ({problem.volume:,.4g}), not how many come in a year: these "
+            f"are the numbers at a discount rate of {rate:g} % a year. Only their ratio matters while outcomes come "
+            "at once."
+        )
+    values = {
+        "break_even": 100 * problem.cost,
+        "applicants": applicants,
+        "rate": rate,
+        "weeks": weeks,
+        "seen": prior.n,
+        "success": 100 * prior.mean,
+    }
+    limits = {slider.name: (slider.least, slider.most) for slider in SLIDERS}
+    inside = {name: min(max(value, limits[name][0]), limits[name][1]) for name, value in values.items()}
+    # Four digits are as many as anyone reads.
+    return Preset(Asked(**{name: float(f"{value:.4g}") for name, value in inside.items()}), word)
+
+
+def draft(
+    asked: Asked, name: str, base: PolicySpecification | None = None, segment: str | None = None
+) -> PolicySpecification:
+    """The specification that a draft is made of: a new one, or that of a policy with what was changed.
+
+    Break-even, volume, rate and delay become the whole policy's, at its size; what is believed beforehand becomes the
+    segment's. What was not changed stays as it was, to the last digit.
+    """
+    if base is None:
+        return PolicySpecification(name, asked.objective(), asked.prior)
+    mine = next(one for one in base.problems() if one.name == segment)
+    before = preset(mine.problem, mine.prior).asked
+    changed = {slider.name for slider in SLIDERS if getattr(asked, slider.name) != getattr(before, slider.name)}
+    made = msgspec.structs.replace(base, name=name)
+    if changed & {"break_even", "applicants", "rate", "weeks"}:
+        made = msgspec.structs.replace(made, objective=asked.objective(mine.share))
+    return _believing(made, mine.name, asked.prior) if changed & {"seen", "success"} else made
+
+
+def _believing(spec: PolicySpecification, segment: str, prior: Belief) -> PolicySpecification:
+    """The specification with another belief about one segment, whose history is in it already."""
+    from lenience.service.problems import BadRequest
+    from lenience.service.specification import SegmentSpec
+
+    if spec.features:
+        raise BadRequest(
+            f"the segments of {spec.name!r} are made of features, so {segment!r} has no belief of its own: leave "
+            "what is believed beforehand as it is, or save under a new name without choosing a policy"
+        )
+    if not spec.segments:
+        return msgspec.structs.replace(spec, prior=prior, history={})
+    own: list[str | SegmentSpec] = []
+    for one in spec.segments:
+        given = SegmentSpec(one) if isinstance(one, str) else one
+        own.append(msgspec.structs.replace(given, prior=prior) if given.name == segment else one)
+    history = {name: past for name, past in spec.history.items() if name != segment}
+    return msgspec.structs.replace(spec, segments=own, history=history)

@@ -1,0 +1,149 @@
+"""Decisions: the feed, the search, one decision explained, and what a person records about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+from litestar import Request, Response, get, post
+from litestar.params import FromPath, FromQuery, Parameter
+
+from lenience.service.answers import DecisionsPage
+from lenience.service.command import sender
+from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.http.common import DecisionId, PolicyName
+from lenience.service.http.service import Service
+from lenience.service.outcomes import Change, Kind, OverrideRequest
+from lenience.service.problems import BadRequest
+from lenience.service.queries import Filters
+from lenience.web.page import moved, page, part
+from lenience.web.session import Visitor, checked_form, visitor_of
+from lenience.web.standing import policy_names
+
+Req = Request[Any, Any, Any]
+PAGE = 50
+STATUSES = ("pending", "success", "failure", "expired", "rejected")
+Choice = FromQuery[Literal["accept", "reject", ""]]
+Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", ""]]
+Text = Annotated[str, Parameter(max_length=200)]
+Cursor = Annotated[str, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z")]
+RECORDED = {
+    "outcome": "The outcome is recorded; the belief has moved.",
+    "correction": "The correction is recorded; both outcomes stay in the log.",
+    "expiry": "The outcome was given up; it teaches nothing.",
+    "override": "The override is recorded, with its reason.",
+    "erasure": "The personal data is erased; the log stays whole.",
+}
+ROLES: dict[str, str] = {
+    "outcome": "outcome",
+    "correction": "outcome",
+    "expiry": "outcome",
+    "override": "admin",
+    "erasure": "admin",
+}
+
+
+@get("/decisions", include_in_schema=False)
+async def feed(
+    request: Req,
+    policy: Text = "",
+    segment: Text = "",
+    decision: Choice = "",
+    status: Status = "",
+    reference: Text = "",
+    before: Cursor = "",
+) -> Response[bytes]:
+    """The newest decisions, or those that are searched for."""
+    asked = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
+    service: Service = request.app.state.service
+    found, policies = await service.ask(lambda: (search(service, asked, before), policy_names(service)))
+    given = {name: value for name, value in asked.items() if value}
+    values: dict[str, Any] = {
+        "found": found,
+        "asked": asked,
+        "query": urlencode(given),
+        "more": urlencode({**given, "before": found.next}) if found.next else "",
+        "first": not before,
+    }
+    if request.headers.get("hx-request") == "true":
+        return part(request, "feed.html", **values)
+    return page(request, "decisions.html", **values, policies=policies, statuses=STATUSES)
+
+
+@get("/decisions/{identity:str}", include_in_schema=False)
+async def show(identity: DecisionId, request: Req) -> Response[bytes]:
+    """One decision, explained, with its place in the log."""
+    service: Service = request.app.state.service
+    found = await service.ask(lambda: service.queries.decision(identity))
+    return page(request, "decision.html", decision=found)
+
+
+@post("/decisions/{identity:str}/{kind:str}", include_in_schema=False, status_code=303)
+async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Response[bytes]:
+    """Record an outcome, a correction, an expiry, an override or an erasure."""
+    if kind not in RECORDED:
+        raise BadRequest(f"what is recorded must be one of {', '.join(RECORDED)}, not {kind!r}")
+    form = await checked_form(request)
+    visitor = _may(request, ROLES[kind])
+    outcome = form.get("outcome")
+    override = None
+    if kind in ("outcome", "correction") and outcome not in ("success", "failure"):
+        raise BadRequest("outcome must be success or failure")
+    if kind == "override":
+        try:
+            override = msgspec.convert(
+                {name: str(form.get(name, "")).strip() for name in ("decision", "by", "reason")}, OverrideRequest
+            )
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"the override cannot be recorded: {error}") from None
+    service: Service = request.app.state.service
+    change = Change(
+        sender(visitor.actor, None, "", None),
+        identity,
+        _kind(kind),
+        outcome if kind in ("outcome", "correction") else None,
+        override,
+    )
+    await service.perform(change)
+    return moved(f"/decisions/{identity}", RECORDED[kind])
+
+
+@post("/policies/{name:str}/decide", include_in_schema=False, opt={"role": "decide"}, status_code=303)
+async def decide(name: PolicyName, request: Req) -> Response[bytes]:
+    """Decide about one individual, by hand."""
+    form = await checked_form(request)
+    visitor = _may(request, "decide")
+    given = {key: str(form.get(key, "")).strip() or None for key in ("segment", "reference")}
+    try:
+        asked = msgspec.convert(given, DecisionRequest)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"this cannot be decided: {error}") from None
+    service: Service = request.app.state.service
+    answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
+    made = msgspec.json.decode(answer.body)
+    return moved(f"/decisions/{made['id']}", f"Decided: {made['decision']}.")
+
+
+def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPage:
+    """A page of decisions, the newest first."""
+    filters = Filters(**{name: value or None for name, value in asked.items()})  # type: ignore[arg-type]
+    return service.queries.page(filters, before or None, PAGE, newest=True)
+
+
+def _may(request: Req, role: str) -> Visitor:
+    from lenience.service.problems import Forbidden
+
+    visitor = visitor_of(request)
+    assert visitor is not None
+    if not visitor.may(role):
+        raise Forbidden(f"the key {visitor.actor} ({visitor.label}) has not the role {role!r}")
+    return visitor
+
+
+def _kind(name: str) -> Kind:
+    found: Kind = msgspec.convert(name, Kind)
+    return found
+
+
+HANDLERS = [feed, show, record, decide]

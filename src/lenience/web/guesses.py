@@ -1,0 +1,90 @@
+"""What the columns of a file probably mean: guessed from their names and values, for a person to put right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from lenience.web.past_file import Column
+
+Kind = Literal["accepted", "outcome"]
+WORDS: dict[str, tuple[str, ...]] = {
+    "accepted": ("accept", "approv", "grant", "decision", "decided_as", "hired", "admitted", "bail", "released"),
+    "outcome": (
+        "outcome",
+        "repaid",
+        "default",
+        "success",
+        "label",
+        "target",
+        "paid",
+        "status",
+        "result",
+        "good",
+        "bad",
+    ),
+    "time": ("date", "time", "decided", "day", "month", "_at"),
+    "group": ("group", "race", "sex", "gender", "ethnic", "nationality", "age_band"),
+    "score": ("score", "fico", "rating", "points"),
+    "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
+}
+YES: dict[Kind, tuple[str, ...]] = {
+    "accepted": ("1", "1.0", "true", "t", "yes", "y", "accept", "accepted", "approve", "approved", "granted", "ok"),
+    "outcome": ("1", "1.0", "true", "t", "yes", "y", "success", "good", "paid", "repaid", "fully paid", "ok", "won"),
+}
+NO: dict[Kind, tuple[str, ...]] = {
+    "accepted": ("0", "0.0", "false", "f", "no", "n", "reject", "rejected", "declined", "denied", "refused"),
+    "outcome": ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost"),
+}
+TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud")  # columns in which 1 is the bad end
+AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", "nan", "na", "n/a", "null", "none", "")
+PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n")
+
+
+def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
+    """For each meaning the column that probably has it; empty where none does.
+
+    >>> names = {"region": (), "approved": (), "repaid": (), "decided": ("2024-01-31",), "score": ("612",)}
+    >>> made = [Column(name, tuple(values), 3, name == "score", name == "decided") for name, values in names.items()]
+    >>> guess_columns(made)
+    {'outcome': 'repaid', 'accepted': 'approved', 'time': 'decided', 'score': 'score', 'group': '', 'segment': 'region'}
+    """
+    found: dict[str, str] = {}
+    tests: dict[str, Callable[[Column], bool]] = {
+        "outcome": lambda column: column.different <= 20 and not column.dates,
+        "accepted": lambda column: column.different <= 20 and not column.dates,
+        "time": lambda column: column.dates,
+        "score": lambda column: column.numbers and column.different > 2,
+        "group": lambda column: 1 < column.different <= 50 and not column.dates,
+        "segment": lambda column: 1 <= column.different <= 200 and not column.dates,
+    }
+    for meaning, fits in tests.items():
+        free = [column for column in columns if column.name not in found.values() and fits(column)]
+        named = [column.name for column in free if any(word in column.name.lower() for word in WORDS[meaning])]
+        found[meaning] = named[0] if named else ""
+    if not found["time"]:
+        found["time"] = next((column.name for column in columns if column.dates), "")
+    if not found["segment"]:
+        left = [column for column in columns if column.name not in found.values() and tests["segment"](column)]
+        found["segment"] = next((column.name for column in left if not column.numbers), left[0].name if left else "")
+    return found
+
+
+def guess_meaning(kind: Kind, column: str, value: str) -> str:
+    """Whether a value probably means yes, no, nothing yet ("none"), or nothing at all ("bad").
+
+    >>> guess_meaning("outcome", "repaid", "1"), guess_meaning("outcome", "defaulted", "1")
+    ('yes', 'no')
+    >>> guess_meaning("outcome", "status", "Charged Off"), guess_meaning("outcome", "status", "Current")
+    ('no', 'none')
+    >>> guess_meaning("outcome", "status", "??"), guess_meaning("accepted", "decision", "withdrawn")
+    ('bad', 'bad')
+    """
+    word = re.sub(r"[\s_-]+", " ", value.strip().lower())
+    turned = kind == "outcome" and any(part in column.lower() for part in TURNED) and word in PLAIN
+    if word in YES[kind]:
+        return "no" if turned else "yes"
+    if word in NO[kind]:
+        return "yes" if turned else "no"
+    return "none" if kind == "outcome" and word in AWAITED else "bad"

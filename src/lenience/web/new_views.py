@@ -1,0 +1,196 @@
+"""What each step for a new policy shows: from the answers so far to the values that its page is filled in with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import func, select
+
+from lenience.errors import InputError
+from lenience.service import schema
+from lenience.service.http.service import Service
+from lenience.web import past_file
+from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, sentence
+from lenience.web.backtest import backtest
+from lenience.web.figures.course import course_picture
+from lenience.web.figures.intervals import shrinkage_bar
+from lenience.web.guesses import guess_columns, guess_meaning
+from lenience.web.plan import (
+    read_cost,
+    read_mapping,
+    read_objective,
+    read_segments,
+    read_specification,
+    read_unit,
+    selected,
+    starting,
+)
+from lenience.web.policy import objective_words
+
+MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a bad row
+    "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
+    "outcome": {"yes": "success", "no": "failure", "none": "not known yet", "bad": "none of these"},
+}
+SHOWN = 100  # segments of which a page shows the rows, the largest
+
+
+def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """The columns with their guessed or given meanings."""
+    _from_file(path)
+    there = past_file.columns(path)
+    if not answers.segment and not answers.outcome:
+        guessed = guess_columns(there)
+        names = {name: guessed[name] for name in ("accepted", "outcome", "time", "group", "score")}
+        first = (guessed["segment"],) if guessed["segment"] else ()
+        answers = msgspec.structs.replace(answers, **names, segment=first)
+    return {
+        "columns": there,
+        "chosen": answers,
+        "accepted": meanings(path, answers, "accepted"),
+        "outcome": meanings(path, answers, "outcome"),
+        "carried": answers.pairs(COLUMNS),
+    }
+
+
+def meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
+    """The values of a column and what each means: as answered, or guessed."""
+    column = answers.accepted if kind == "accepted" else answers.outcome
+    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "words": MEANINGS[kind]}
+    if not column:
+        return found
+    try:
+        there = past_file.values(path, column)
+    except InputError as error:
+        return found | {"trouble": sentence(f"{error}.")}
+    said = {value: meaning for meaning in MEANINGS[kind] for value in answers.meaning(kind, meaning)}
+    rows = [
+        (value, count, said.get(value) or guess_meaning("accepted" if kind == "accepted" else "outcome", column, value))
+        for value, count in there
+    ]
+    return found | {"rows": rows, "trouble": "" if rows else f"The column {column!r} is empty."}
+
+
+def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """What the file says, and what the model makes of it."""
+    _from_file(path)
+    segments = read_segments(path, answers)
+    assert segments.past is not None
+    history = segments.past.history
+    rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
+    return {
+        "history": history,
+        "lines": history.describe().split("\n")[1:],
+        "labels": sum(row.labels for row in history.segments),
+        "pending": sum(row.pending for row in history.segments),
+        "warning": selected(segments.past),
+        "rows": [(one, row, shrinkage_bar(row)) for one, row in rows[:SHOWN]],
+        "scored": bool(segments.past.scores),
+        "grouped": bool(segments.past.groups),
+        "model": answers.model or "independent",
+        "carried": answers.pairs(("model",)),
+    }
+
+
+def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """The objective as answered so far, and who would start."""
+    segments = read_segments(path, answers)
+    past = segments.past
+    guessed = ""
+    if past is not None and past.years and past.years > 1 / 52:
+        guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
+        guessed = f"{float(guessed):.0f}"
+    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=answers.rate or "10")
+    return {
+        "shown": shown,
+        "guessed": guessed,
+        "policies": [name for name, _ in _policies(service)],
+        "carried": answers.pairs(OBJECTIVE),
+        **starting_view(path, shown),
+    }
+
+
+def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
+    """Which segments would start; a sentence where the objective is not complete."""
+    empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": False, "whole": 0.0}
+    try:
+        segments = read_segments(path, answers)
+        cost = read_cost(answers)
+        empty["cost"] = cost
+        aim = read_objective(answers)
+    except Refused as error:
+        return empty | {"trouble": sentence(str(error))}
+    rows = starting(segments, aim)
+    return empty | {
+        "starts": rows[:SHOWN],
+        "more": len(rows) - SHOWN,
+        "begin": sum(row.starts is True for row in rows),
+        "never": sum(row.starts is False for row in rows),
+        "late": bool(answers.delay),
+        "whole": aim.volume,
+    }
+
+
+def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """The policy as it would be made."""
+    segments = read_segments(path, answers)
+    specification = read_specification(answers, segments)
+    number = dict(_policies(service)).get(specification.name, 0) + 1
+    return {
+        "specification": specification,
+        "words": objective_words(specification.objective),
+        "number": number,
+        "history": None if segments.past is None else segments.past.history,
+        "model": answers.model or "independent",
+        "carried": answers.pairs(),
+    }
+
+
+def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
+    """The past applicants decided again, or a sentence why not."""
+    try:
+        segments = read_segments(path, answers)
+        specification = read_specification(answers, segments)
+    except Refused as error:
+        return {"trouble": sentence(str(error)), "found": None}
+    assert segments.past is not None
+    history = segments.past.history
+    known = past_file.known_outcomes(path, read_mapping(answers), history)
+    priors = {row.cell: before for row, before in zip(segments.rows, segments.before, strict=True)}
+    found = backtest(specification, priors, known)
+    if not found.segments:
+        return {"trouble": "No segment could be solved quickly enough to be replayed here.", "found": None}
+    money = answers.known == "money"
+    scale = read_unit(answers)
+    rows = sorted(found.segments, key=lambda one: -one.past.accepted)
+    return {
+        "trouble": "",
+        "found": found,
+        "rows": rows[:SHOWN],
+        "more": len(rows) - SHOWN,
+        "scale": scale,
+        "digits": 0 if money else 1,
+        "unit": "in the money of your gain and loss" if money else "in units of one acceptance",
+        "pictures": [course_picture(found.course, scale), course_picture(found.course, scale, narrow=True)],
+        "rejected": sum(row.arrivals - row.accepted for row in history.segments),
+        "waiting": sum(row.pending for row in history.segments),
+        "dated": bool(answers.time),
+        "late": bool(answers.delay),
+    }
+
+
+def _from_file(path: Path) -> None:
+    if path.suffix != ".parquet":
+        raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
+
+
+def _policies(service: Service) -> list[tuple[str, int]]:
+    """The policies there are, with the number of their newest version."""
+    policy, version = schema.policy, schema.version
+    query = select(policy.c.name, func.max(version.c.number)).join(version, version.c.policy_id == policy.c.id)
+    with service.store.read() as connection:
+        return [(row[0], row[1]) for row in connection.execute(query.group_by(policy.c.name).order_by(policy.c.name))]
+
+
+VIEWS = {"columns": columns_view, "beliefs": beliefs_view, "objective": objective_view, "check": check_view}

@@ -1,0 +1,184 @@
+"""The overview: all policies at a glance, today's work, and what needs attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, get, post
+from sqlalchemy import func, select
+
+from lenience.service import schema
+from lenience.service.clock import now
+from lenience.service.http.service import Service
+from lenience.service.registry import PolicyRecord
+from lenience.web.audits import Audits
+from lenience.web.page import ago, count, moved, page, part
+from lenience.web.prospects import Prospects
+from lenience.web.session import checked_form
+from lenience.web.standing import PolicyStanding, read_standing
+from lenience.web.windows import Then, midnight, time_of
+
+Req = Request[Any, Any, Any]
+
+
+class Today(msgspec.Struct):
+    """What has happened since midnight (UTC)."""
+
+    decisions: int = 0
+    accepted: int = 0
+    outcomes: int = 0
+    successes: int = 0
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share accepted."""
+        return self.accepted / self.decisions if self.decisions else None
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Something that needs attention, and where to look."""
+
+    kind: str  # wait, reject or overdue: the colour of its mark
+    text: str
+    link: str
+
+
+class Glance(msgspec.Struct, frozen=True):
+    """The overview's contents."""
+
+    policies: list[PolicyStanding]
+    drafts: list[PolicyRecord]
+    today: Today
+    pending: int
+    earned: float
+    awaited: float
+    attention: list[Notice]
+
+
+@get("/", include_in_schema=False)
+async def overview(request: Req) -> Response[bytes]:
+    """All policies at a glance."""
+    service: Service = request.app.state.service
+    glance = await service.ask(lambda: look(service, request.app.state.past))
+    return page(request, "overview.html", glance=glance, expected={}, audit=audits(request).last)
+
+
+@get("/overview/live", include_in_schema=False)
+async def live(request: Req) -> Response[bytes]:
+    """The same again, for a page that is open, with what takes a solve."""
+    service: Service = request.app.state.service
+    prospects: Prospects = request.app.state.prospects
+
+    def ask() -> dict[str, Any]:
+        glance = look(service, request.app.state.past)
+        return {"glance": glance, "expected": {one.name: _expected(one, prospects) for one in glance.policies}}
+
+    return part(request, "glance.html", audit=audits(request).last, **await service.ask(ask))
+
+
+@post("/audit", include_in_schema=False, opt={"role": "admin"}, status_code=303)
+async def start_audit(request: Req) -> Response[bytes]:
+    """Replay the whole log, in a process of its own."""
+    await checked_form(request)
+    audits(request).start()
+    return moved("/", "The audit has begun: it replays the whole log in a process of its own.")
+
+
+def _expected(policy: PolicyStanding, prospects: Prospects) -> float | None:
+    """The value still to come; nothing where a segment's could not be told in time."""
+    values = [one.value for one in prospects.of(policy.segments).values()]
+    return (
+        None
+        if None in values or len(values) < len(policy.segments)
+        else sum(one.midpoint for one in values if one is not None)
+    )
+
+
+def audits(request: Req) -> Audits:
+    """The audits of this process."""
+    found: Audits = request.app.state.audits
+    return found
+
+
+def look(service: Service, past: Then) -> Glance:
+    """Everything the overview shows, in one state of the database."""
+    with service.store.read() as connection:
+        names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars().all()
+        all_ = [read_standing(service, connection, name) for name in names]
+        policies = [one for one in all_ if one.record.active is not None]
+        today = Today()
+        since = midnight()
+        for policy in policies:
+            for segment in policy.segments:
+                before = past.counts(connection, segment.chain, since)
+                counts = segment.counts
+                today.decisions += counts.arrivals - before.arrivals
+                today.accepted += counts.accepted - before.accepted
+                today.successes += counts.successes - before.successes
+                today.outcomes += counts.successes + counts.failures - before.successes - before.failures
+        oldest = _oldest_pending(connection, [one.chain for policy in policies for one in policy.segments])
+    return Glance(
+        policies=policies,
+        drafts=[one.record for one in all_ if one.record.active is None],
+        today=today,
+        pending=sum(policy.totals.pending for policy in policies),
+        earned=sum(policy.earned for policy in policies),
+        awaited=sum(policy.awaited for policy in policies),
+        attention=[notice for policy in policies for notice in attention(policy, oldest)],
+    )
+
+
+def attention(policy: PolicyStanding, oldest: dict[int, int]) -> list[Notice]:
+    """What of a policy needs attention: limits reached, segments shut out, labels overdue."""
+    link = f"/policies/{policy.name}"
+    found = []
+    full = [one.name for one in policy.segments if one.full]
+    if full:
+        verb = "is" if len(full) == 1 else "are"
+        text = f"{policy.name}: {_named(full)} {verb} at the exposure limit; new ones wait for outcomes."
+        found.append(Notice("wait", text, link))
+    never = [one.name for one in policy.segments if one.never_started]
+    if never:
+        what = "never started: too rare, for what is believed, to be worth a first acceptance"
+        found.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
+    shut = [one.name for one in policy.segments if one.stopped and not one.never_started]
+    if shut:
+        verb = "has" if len(shut) == 1 else "have"
+        found.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped for good.", link))
+    late = _overdue(policy, oldest)
+    if late:
+        found.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))
+    return found
+
+
+def _overdue(policy: PolicyStanding, oldest: dict[int, int]) -> str:
+    """Labels that take longer than they should: the mean delay three times, or two thirds of the time they have."""
+    days = policy.version.specification.expiry_days
+    times = [oldest[one.chain] for one in policy.segments if one.chain in oldest]
+    if days is None or not times:
+        return ""
+    waited = (now() - min(times)) / 1e6
+    if waited < days * 86_400 * 2 / 3:
+        return ""
+    return f"{policy.name}: a label has been awaited for {ago(waited)}; it is given up after {count(days)} days."
+
+
+def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:
+    table = schema.decision
+    query = (
+        select(table.c.chain_id, func.min(table.c.id).label("id"))
+        .where(table.c.status == schema.PENDING, table.c.chain_id.in_(chains))
+        .group_by(table.c.chain_id)
+    )
+    return {row.chain_id: time_of(row.id) for row in connection.execute(query)}
+
+
+def _named(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"the segment “{names[0]}”"
+    shown = ", ".join(f"“{name}”" for name in names[:3])
+    return f"{len(names):,} segments ({shown}{' …' if len(names) > 3 else ''})"
+
+
+HANDLERS = [overview, live, start_audit]

@@ -1,0 +1,314 @@
+"""From the answers to a plan: the segments with what is believed of each, the objective, and the specification."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lenience.belief import Belief
+from lenience.errors import InputError, TooLargeError
+from lenience.model.curve import Curve
+from lenience.model.independent import UNIFORM, Independent
+from lenience.model.protocol import Model, Shrinkage, shrinkage
+from lenience.model.shared import Shared
+from lenience.objective.delayed import Delayed
+from lenience.objective.discounted import Discounted
+from lenience.segments.starting import starting_volume
+from lenience.service import limits
+from lenience.service.problems import BadRequest
+from lenience.service.specification import PolicySpecification
+from lenience.web.answers import Answers, Refused, number, one_of, optional, sentence
+from lenience.web.past_file import Mapping, Past, read_past
+
+MODELS = ("independent", "shared", "curve")
+DAYS = 365.25
+COARSE, MOST_VOLUME = 0.01, 20_000.0  # of a volume that is only shown
+SECONDS = 1.5  # spent on the volumes of one view
+Objective = Discounted | Delayed
+
+
+class ByHand(msgspec.Struct, frozen=True):
+    """Segments that were named by hand, and one prior for all of them."""
+
+    shares: dict[str, float]
+    prior: Belief
+
+
+class Segments(msgspec.Struct, frozen=True):
+    """What the policy will start from: of each segment its share and how its belief came about."""
+
+    rows: list[Shrinkage]
+    shares: dict[str, float]
+    groups: dict[str, str]
+    before: list[Belief]  # what the model believes of each before it has seen any outcome
+    past: Past | None = None
+
+
+class Start(msgspec.Struct, frozen=True):
+    """Whether a segment would start; ``starts`` and ``needed`` are nothing where it takes too long to tell."""
+
+    name: str
+    belief: Belief
+    share: float
+    volume: float
+    needed: float | None
+    starts: bool | None
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """The kind of mark, and its word."""
+        if self.starts is None:
+            return "plain", "told when solved"
+        if not self.starts:
+            return "reject", "never starts"
+        return ("accept", "accept") if self.needed == 0.0 else ("learn", "accept to learn")
+
+
+def read_hand(text: str, rate: str, worth: str) -> ByHand:
+    """Segments as someone lists them: one a line, its share after the last comma.
+
+    >>> read_hand("north, 60 %\\nsouth, 40", "50", "2").shares
+    {'north': 0.6, 'south': 0.4}
+    >>> read_hand("north\\nsouth", "70", "10").prior
+    Belief(n=10.0, s=7.0)
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise Refused("start", "segments", "Name at least one segment, one on each line")
+    if len(lines) > limits.SEGMENTS:
+        raise Refused("start", "segments", f"A policy may have {limits.SEGMENTS:,} segments, not {len(lines):,}")
+    shares: dict[str, float] = {}
+    for line in lines:
+        name, comma, share = line.rpartition(",")
+        name = name.strip() if comma else line
+        if name in shares:
+            raise Refused("start", "segments", f"The names of segments must differ, and {name!r} is there twice")
+        if not name or len(name) > 200:
+            raise Refused("start", "segments", f"The name of a segment must have 1 to 200 characters, not {name!r}")
+        label = f"The share of {name!r} in per cent"
+        shares[name] = number("start", "segments", label, share, above=0, most=100) / 100 if comma else math.nan
+    given = math.fsum(share for share in shares.values() if not math.isnan(share))
+    left = [name for name, share in shares.items() if math.isnan(share)]
+    if given > 1 + 1e-9 or (left and given >= 1):
+        raise Refused("start", "segments", f"The shares must add up to at most 100 %, not {100 * given:g} %")
+    for name in left:
+        shares[name] = (1 - given) / len(left)
+    mean = number("start", "rate", "The success rate that is expected, in per cent,", rate or "50", above=0, below=100)
+    size = number("start", "worth", "What the expectation is worth", worth or "2", above=0, most=1e6)
+    return ByHand(shares, Belief(size, size * mean / 100))
+
+
+def read_mapping(answers: Answers) -> Mapping:
+    """What the columns mean, as answered."""
+    if not answers.segment:
+        raise Refused("columns", "segment", "Choose at least one column that divides the applicants into segments")
+    if not answers.outcome:
+        raise Refused("columns", "outcome", "Choose the column that says what became of the accepted")
+    used = [*answers.segment, *(name for name in (answers.accepted, answers.outcome, answers.time) if name)]
+    twice = next((name for name in used if used.count(name) > 1), None)
+    if twice is not None:
+        raise Refused("columns", "outcome", f"The column {twice!r} cannot mean two things")
+    good, bad = answers.meaning("outcome", "yes"), answers.meaning("outcome", "no")
+    if not good or not bad:
+        missing = "success" if not good else "failure"
+        raise Refused("columns", "outcome", f"Say which value of {answers.outcome!r} means a {missing}")
+    if answers.accepted and not answers.meaning("accepted", "yes"):
+        raise Refused("columns", "accepted", f"Say which value of {answers.accepted!r} means that someone was accepted")
+    maturity = optional(
+        "columns", "maturity", "The days until an outcome is certain", answers.maturity, least=0, most=36500
+    )
+    if maturity and not answers.time:
+        raise Refused(
+            "columns", "maturity", "Choose the column of the date: without it nobody knows how old an outcome is"
+        )
+    return Mapping(
+        segments=answers.segment,
+        outcome=answers.outcome,
+        success=good,
+        failure=bad,
+        unknown=answers.meaning("outcome", "none"),
+        accepted=answers.accepted,
+        yes=answers.meaning("accepted", "yes"),
+        no=answers.meaning("accepted", "no"),
+        time=answers.time,
+        group=answers.group,
+        score=answers.score,
+        maturity=maturity or 0.0,
+    )
+
+
+def read_segments(path: Path, answers: Answers) -> Segments:
+    """The segments with what is believed of each: from the file by a model, or as named by hand."""
+    if path.suffix == ".json":
+        hand = msgspec.json.decode(path.read_bytes(), type=ByHand)
+        names = list(hand.shares)
+        rows = shrinkage(Independent(len(names), hand.prior), [0.0] * len(names), [0.0] * len(names), names)
+        return Segments(rows, hand.shares, {}, [hand.prior] * len(names))
+    mapping = read_mapping(answers)
+    try:
+        past = read_past(path, mapping)
+    except InputError as error:
+        raise Refused("columns", "", sentence(str(error))) from None
+    counted = past.history.segments
+    names = [row.segment for row in counted]
+    model = _model(answers, past, names)
+    rows = shrinkage(model, [row.n for row in counted], [row.s for row in counted], names)
+    nothing = [0.0] * len(names)
+    before = [row.prior for row in shrinkage(model, nothing, nothing, names)]
+    return Segments(rows, past.history.shares(), past.groups, before, past)
+
+
+def _model(answers: Answers, past: Past, names: list[str]) -> Model:
+    kind = one_of("beliefs", "model", "The model", answers.model or "independent", MODELS)
+    if kind == "shared":
+        return Shared(len(names))
+    if kind == "independent":
+        return Independent(len(names), UNIFORM)
+    if not past.scores:
+        raise Refused("beliefs", "model", "A curve needs a score: choose its column in the step before")
+    groups = [past.groups.get(name, "") for name in names] if past.groups else None
+    return Curve([past.scores[name] for name in names], groups)
+
+
+def read_cost(answers: Answers) -> float:
+    """The break-even success rate: as given, or from what a success gains and a failure loses."""
+    step = "objective"
+    if one_of(step, "known", "The break-even", answers.known, ("rate", "money")) == "rate":
+        rate = number(step, "cost", "The break-even success rate in per cent", answers.cost, above=0, below=100)
+        return rate / 100
+    gain, loss = _money(answers)
+    return loss / (gain + loss)
+
+
+def read_unit(answers: Answers) -> float:
+    """What one acceptance is worth between failure and success: gain and loss together, or 1 where they are not known.
+
+    A success then earns (1 − c) of it and a failure loses c of it, which are the gain and the loss.
+    """
+    return sum(_money(answers)) if answers.known == "money" else 1.0
+
+
+def _money(answers: Answers) -> tuple[float, float]:
+    gain = number("objective", "gain", "The gain of a success", answers.gain, above=0, most=1e12)
+    return gain, number("objective", "loss", "The loss of a failure", answers.loss, above=0, most=1e12)
+
+
+def objective_told(answers: Answers) -> dict[str, Any]:
+    """What is to be maximised, in the fields of a specification."""
+    step, told = "objective", {"type": "discounted", "cost": read_cost(answers)}
+    delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
+    if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
+        if delay:
+            raise Refused(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
+        return told | {"discount": number(step, "discount", "The discount", answers.discount, least=0, below=1)}
+    told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
+    rate = number(step, "rate", "The discount rate in per cent a year", answers.rate, above=0, most=1e6)
+    told["discount_rate"] = rate / 100
+    return told | {"type": "delayed", "label_delay": delay / DAYS} if delay else told
+
+
+def read_objective(answers: Answers) -> Objective:
+    """The same, ready to be divided among the segments."""
+    told = objective_told(answers)
+    if "discount" in told:
+        return Discounted(told["cost"], told["discount"])
+    rates = (told["cost"], told["arrivals"], told["discount_rate"])
+    return Delayed(*rates, told["label_delay"]) if "label_delay" in told else Discounted.from_rates(*rates)
+
+
+def read_specification(answers: Answers, segments: Segments) -> PolicySpecification:
+    """The policy as the service takes it."""
+    step, told = "objective", objective_told(answers)
+    if not answers.name:
+        raise Refused(step, "name", "Give the policy a name")
+    floor = optional(step, "floor", "The exploration floor in per cent", answers.floor, least=0, below=100)
+    cap = optional(step, "cap", "The exposure cap", answers.cap, least=1, most=1e9)
+    expiry = optional(step, "expiry", "The days after which a label is given up", answers.expiry, above=0, most=36500)
+    if cap is not None and cap != int(cap):
+        raise Refused(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
+    constraints: dict[str, Any] = {"exploration_floor": (floor or 0.0) / 100}
+    if cap is not None:
+        constraints["exposure_cap"] = int(cap)
+    made: dict[str, Any] = {
+        "name": answers.name,
+        "objective": told,
+        "segments": [
+            {
+                "name": row.cell,
+                "share": min(segments.shares[row.cell], 1.0),
+                "prior": {"n": row.belief.n, "s": row.belief.s},
+                "group": segments.groups.get(row.cell),
+            }
+            for row in segments.rows
+        ],
+        "constraints": constraints,
+        "description": answers.description,
+    }
+    if expiry is not None:
+        made["expire_after_days"] = expiry
+    try:
+        found: PolicySpecification = msgspec.convert(made, PolicySpecification)
+        found.problems()
+    except msgspec.ValidationError as error:
+        field = "name" if "$.name" in str(error) else ""
+        said = "Letters, digits, dots, dashes and underscores make a name, at most 64, a letter or digit first"
+        raise Refused(step, field, said if field else f"The policy cannot be made: {error}") from None
+    except (InputError, BadRequest) as error:
+        raise Refused(step, "", f"The policy cannot be made: {error}") from None
+    return found
+
+
+def starting(segments: Segments, objective: Objective, seconds: float = SECONDS) -> list[Start]:
+    """Which segments would start, the largest first; volumes are told to a hundredth while there is time."""
+    starting_volume(UNIFORM, objective.cost, COARSE, MOST_VOLUME)  # what is compiled first does not count
+    until = time.monotonic() + seconds
+    found = []
+    for row in sorted(segments.rows, key=lambda row: -segments.shares[row.cell]):
+        share = segments.shares[row.cell]
+        volume = share * objective.volume
+        needed: float | None = None
+        begins: bool | None = None
+        if row.belief.mean > objective.cost:
+            needed, begins = 0.0, True
+        elif time.monotonic() < until:
+            bounds = starting_volume(row.belief, objective.cost, COARSE, MOST_VOLUME)
+            needed = bounds.midpoint
+            begins = None if bounds.lower < volume < bounds.upper else volume >= bounds.upper
+            if math.isinf(needed) and volume > MOST_VOLUME:
+                begins = None
+            if begins and isinstance(objective, Delayed):
+                begins = _starts_late(objective.for_share(min(share, 1.0)), row.belief)
+        found.append(Start(row.cell, row.belief, share, volume, needed, begins))
+    return found
+
+
+def _starts_late(objective: Delayed, belief: Belief) -> bool | None:
+    """Whether a first acceptance pays although its label comes late; nothing where that takes long to tell."""
+    try:
+        return objective.enclose(belief, tolerance=COARSE, seconds=1.0)[1] != 0
+    except TooLargeError:
+        return None
+
+
+def selected(past: Past) -> str:
+    """A warning where the past chose whom to accept; empty where it accepted everyone."""
+    rows: Sequence[Any] = past.history.segments
+    came, taken = sum(row.arrivals for row in rows), sum(row.accepted for row in rows)
+    if taken == came:
+        return ""
+    none = sum(row.labels == 0 for row in rows)
+    text = (
+        f"The past chose whom to accept: {taken:,} of {came:,} ({taken / came:.0%}). Within a segment the outcomes "
+        "are a fair sample only if those accepted differ from those rejected by nothing else that matters."
+    )
+    if none:
+        text += (
+            f" {none:,} of {len(rows):,} segments {'has' if none == 1 else 'have'} no outcome at all: what to "
+            "expect there a shared or a curve model says, their own record cannot."
+        )
+    return text

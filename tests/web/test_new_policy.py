@@ -1,0 +1,432 @@
+"""The guided form for a new policy, as a browser walks it: against a service that runs."""
+
+from __future__ import annotations
+
+import html
+import http.client
+import io
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from litestar.testing import TestClient
+
+import lenience
+from lenience.belief import Belief
+from lenience.objective.discounted import Discounted
+from lenience.service.http.app import create_app
+from lenience.service.problems import NotFound
+from lenience.service.specification import DelayedSpec, DiscountedSpec, PolicySpecification
+from lenience.web import past_file, uploads
+from lenience.web.backtest import backtest
+from lenience.web.past_file import Known
+from serving import Served, serving, sqlite_file
+
+HEADING = "region,approved,repaid,decided\n"
+ROWS = [
+    *[("north", "yes", "1", f"2024-01-{day:02}") for day in range(1, 25)],
+    *[("north", "yes", "0", f"2024-02-{day:02}") for day in range(1, 4)],
+    *[("south", "yes", "10"[day % 2], f"2024-03-{day:02}") for day in range(1, 11)],
+    *[("south", "no", "", f"2024-04-{day:02}") for day in range(1, 6)],
+    ("east", "no", "", "2024-05-01"),
+    ("east", "no", "1", "2024-05-02"),  # bad: an outcome on a rejection
+    ("", "yes", "1", "2024-05-03"),  # bad: no segment
+]
+CSV = HEADING + "".join(",".join(row) + "\n" for row in ROWS)
+OBJECTIVE = {"known": "rate", "cost": "80", "future": "discount", "discount": "0.99", "name": "loans"}
+
+
+class Browser:
+    """Just enough of a browser: cookies, the token of the forms, hidden fields and the choices made."""
+
+    def __init__(self, url: str) -> None:
+        self.http = httpx.Client(base_url=url, timeout=30)
+        found = re.search(r'name="token" value="([^"]+)"', self.http.get("/new").text)
+        assert found
+        self.token = found[1]
+
+    def upload(self, content: bytes, name: str = "past.csv") -> httpx.Response:
+        return self.http.post("/new/file", data={"token": self.token}, files={"file": (name, content)})
+
+    def uploaded(self, content: bytes) -> dict[str, Any]:
+        """The answers after an upload: those of the form that the columns' step shows."""
+        sent = self.upload(content)
+        assert sent.status_code == 303, sent.text
+        return self.answers(self.http.get(sent.headers["location"]))
+
+    def post(self, path: str, **data: Any) -> httpx.Response:
+        return self.http.post(path, data={"token": self.token, **data})
+
+    @staticmethod
+    def answers(shown: httpx.Response) -> dict[str, Any]:
+        """What the page's form would send as it stands."""
+        assert shown.status_code == 200, shown.text
+        found: dict[str, Any] = {}
+
+        def add(name: str, value: str) -> None:
+            found.setdefault(name, []).append(html.unescape(value))
+
+        for tag in re.findall(r"<input[^>]*>", shown.text):
+            kind, name, value = (_attribute(tag, key) for key in ("type", "name", "value"))
+            if name and name != "token" and (kind not in ("checkbox", "radio") or "checked" in tag):
+                add(name, value)
+        for name, inside in re.findall(r'<select name="([^"]+)"(.*?)</select>', shown.text, re.S):
+            chosen = re.search(r"<option[^>]*\bselected\b[^>]*>", inside)
+            add(name, _attribute(chosen[0], "value") if chosen else "")
+        return found
+
+
+def _attribute(tag: str, name: str) -> str:
+    found = re.search(rf'\b{name}="([^"]*)"', tag)
+    return found[1] if found else ""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("new")
+    kept = os.environ.get("TMPDIR")
+    os.environ["TMPDIR"] = str(folder)  # where the service keeps uploads
+    try:
+        with serving(sqlite_file(folder)) as running:
+            yield running
+    finally:
+        os.environ.pop("TMPDIR")
+        if kept is not None:
+            os.environ["TMPDIR"] = kept
+
+
+@pytest.fixture(scope="module")
+def browser(served: Served) -> Iterator[Browser]:
+    made = Browser(served.url)
+    yield made
+    made.http.close()
+
+
+@pytest.fixture(scope="module")
+def uploaded(browser: Browser) -> dict[str, Any]:
+    """The answers after a good file was uploaded."""
+    return browser.uploaded(CSV.encode())
+
+
+def _alert(response: httpx.Response) -> str:
+    found = re.search(r'<p class="trouble" role="alert"[^>]*>(.*?)</p>', response.text, re.S)
+    return html.unescape(found[1]) if found else ""
+
+
+def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
+    browser: Browser, served: Served, tmp_path: Path
+) -> None:
+    answers = browser.uploaded(CSV.encode())
+    assert answers["segment"] == ["region"]
+    assert answers["accepted"] == ["approved"]
+    assert answers["outcome_means"] == ["yes:1", "no:0"]
+    assert answers["time"] == ["decided"]
+    beliefs = browser.http.get("/new/beliefs", params=answers)
+    assert "1 row not used: an outcome on a rejection." in beliefs.text
+    assert "1 row not used: no segment." in beliefs.text
+    assert "The past chose whom to accept: 37 of 43 (86%)" in beliefs.text
+    assert "1 of 3 segments has no outcome at all" in beliefs.text
+    shown = browser.http.get("/new/objective", params={**browser.answers(beliefs), "model": "independent"})
+    answers = {**browser.answers(shown), **OBJECTIVE}
+    panel = browser.http.get("/new/starting", params=answers).text
+    assert all(words in panel for words in ("1 start", "2 never", "accept", "never starts"))
+    check = browser.http.get("/new/check", params=answers)
+    assert "A new policy." in check.text
+    answers = browser.answers(check)
+    replayed = browser.http.get("/new/past", params=answers).text
+    assert "The 37 past applicants with a known outcome" in replayed
+    assert "The 6 whom the past rejected have no outcome" in replayed
+    made = browser.post("/new/create", **answers, state="active")
+    assert (made.status_code, made.headers["location"]) == (303, "/policies/loans?version=1")
+
+    file = tmp_path / "past.csv"
+    file.write_text(CSV)
+    history = lenience.fit_history(file, "region", "approved", "repaid", "decided")
+    with served.client() as client:
+        policy = client.policy("loans")
+    assert policy["state"] == "active"
+    told = policy["specification"]["segments"]
+    assert {one["name"]: Belief(**one["prior"]) for one in told} == history.beliefs()
+    assert {one["name"]: one["share"] for one in told} == history.shares()
+    # The file is used up: the form cannot be sent twice.
+    again = browser.post("/new/create", **answers, state="active")
+    assert again.status_code == 404
+    assert "not kept any more" in again.text
+    # The same name again becomes its next version, and the page says so.
+    answers = {**browser.uploaded(CSV.encode()), **OBJECTIVE, "model": "shared"}
+    assert "this becomes its version 2" in browser.http.get("/new/check", params=answers).text
+    made = browser.post("/new/create", **answers, state="draft")
+    assert made.headers["location"] == "/policies/loans?version=2"
+    with served.client() as client:
+        assert client.policy("loans")["version"] == 1
+        priors = [one["prior"] for one in client.policy("loans", 2)["specification"]["segments"]]
+    counted = list(history.segments)
+    sizes, good = lenience.Shared(3).priors([row.n for row in counted], [row.s for row in counted])
+    assert [one["n"] for one in priors] == pytest.approx([a + row.n for a, row in zip(sizes, counted, strict=True)])
+    assert [one["s"] for one in priors] == pytest.approx([a + row.s for a, row in zip(good, counted, strict=True)])
+
+
+def test_a_form_of_another_site_is_refused(browser: Browser) -> None:
+    for path in ("/new/file", "/new/segments", "/new/create"):
+        assert browser.http.post(path, data={"token": "no", "segments": "a"}).status_code == 403, path
+    assert browser.http.post("/new/file", files={"file": ("a.csv", CSV.encode())}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty"),
+        (b"\xef\xbb\xbf \n", "the file is empty"),
+        (b"\x89PNG\r\n\x1a\n\xff\xfe", "not a CSV in UTF-8"),
+        ("gr\xf6\xdfe,a\n1,2\n".encode("latin-1"), "not a CSV in UTF-8"),
+        (b"a,b\n\x00,1\n", "the file is no CSV"),
+        (b"PK\x03\x04rest", "an Excel workbook"),
+        (b"PAR1 and then nothing", "begins as Parquet"),
+        (b"just one column\n1\n2\n", "only one column"),
+        (b"a,b,a\n1,2,3\n", "'a' is there twice"),
+        (b"a,,b\n1,2,3\n", "column 2 has none"),
+        (b"region,approved,repaid\n", "no rows below it"),
+        (
+            b"a,b,c\n" + b"1,2,3\n" * 50 + b"1,2,3,4,5\n" + b"1,2,3\n" * 50,
+            "at line 52, which has more values than the heading's 3",
+        ),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_sentence(browser: Browser, content: bytes, said: str) -> None:
+    answer = browser.upload(content, "odd <name>.csv")
+    assert answer.status_code == 400
+    assert said in _alert(answer)
+    assert _alert(answer).count(".") - _alert(answer).count(".csv") == 1
+    assert "<name>" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"segment": "nowhere"}, "The file has no column 'nowhere'"),
+        ({"segment": ()}, "Choose at least one column"),
+        ({"outcome": ""}, "Choose the column that says what became of the accepted"),
+        ({"outcome": "region"}, "cannot mean two things"),
+        ({"outcome_means": ("yes:1", "yes:0")}, "which value of 'repaid' means a failure"),
+        ({"outcome_means": ("yes:7", "no:8")}, "No outcome is known"),
+        ({"accepted_means": ("bad:yes",)}, "means that someone was accepted"),
+        ({"maturity": "nan"}, "The days until an outcome is certain must be a number"),
+        ({"maturity": "30", "time": ""}, "Choose the column of the date"),
+        ({"maturity": "9999"}, "No outcome is known"),
+        ({"group": "approved"}, "has members of 2 groups"),
+        ({"score": "approved"}, "must hold numbers"),
+        ({"model": "curve"}, "A curve needs a score"),
+        ({"model": "magic"}, "The model must be one of"),
+        ({"cost": "nan"}, "The break-even success rate in per cent must be"),
+        ({"cost": ""}, "The break-even success rate in per cent is missing"),
+        ({"known": "money", "gain": "0", "loss": "5"}, "The gain of a success must be a number above 0"),
+        ({"discount": "1"}, "The discount must be a number from 0 to below 1"),
+        ({"future": "yearly", "arrivals": "-1", "rate": "10"}, "The number of applicants a year must be"),
+        ({"delay": "90"}, "need applicants and a discount rate a year"),
+        ({"floor": "100"}, "The exploration floor in per cent must be"),
+        ({"cap": "1.5"}, "must be a whole number"),
+        ({"expiry": "0"}, "must be a number above 0"),
+        ({"name": ""}, "Give the policy a name"),
+        ({"name": "../etc"}, "Letters, digits, dots"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_gets_a_sentence(
+    browser: Browser, uploaded: dict[str, Any], change: dict[str, Any], said: str
+) -> None:
+    params = {name: value for name, value in {**uploaded, **OBJECTIVE, **change}.items() if value}
+    answer = browser.http.get("/new/check", params=params)
+    assert answer.status_code == 400, answer.text
+    assert said in _alert(answer)
+    if change.get("model") or change.get("name") or "cost" in change:
+        refused = browser.post("/new/create", **params, state="active")
+        assert refused.status_code == 400
+        assert said in _alert(refused)
+
+
+def test_a_file_that_is_not_known_gets_a_page(browser: Browser) -> None:
+    for token in ("", "A" * 32, "../../etc/passwd", "x" * 5000):
+        for step in ("columns", "beliefs", "objective", "check", "starting", "past", "values"):
+            answer = browser.http.get(f"/new/{step}", params={"file": token})
+            assert answer.status_code in (400, 404), (step, token)
+            assert "Internal" not in answer.text
+
+
+def test_more_segments_than_the_service_allows_are_refused_and_a_thousand_are_not(browser: Browser) -> None:
+    def many(count: int) -> bytes:
+        return (HEADING + "".join(f"r{i},yes,{i % 2},2024-01-01\n" for i in range(count))).encode()
+
+    answers = {**browser.uploaded(many(1_001)), "segment": "region"}
+    answer = browser.http.get("/new/beliefs", params=answers)
+    assert answer.status_code == 400
+    assert "1,001 segments by 'region', and a policy may have 1,000" in _alert(answer)
+    answers = {**browser.uploaded(many(1_000)), "segment": "region"}
+    answer = browser.http.get("/new/beliefs", params=answers)
+    assert answer.status_code == 200
+    assert "The largest 100 of 1,000 segments are shown" in answer.text
+    listed = browser.post("/new/segments", segments="\n".join(f"s{i}" for i in range(1_001)))
+    assert "A policy may have 1,000 segments" in _alert(listed)
+
+
+def test_hostile_names_stay_text(browser: Browser, served: Served) -> None:
+    column, segment = "<script>alert(1)</script>", "\"><img src=x onerror=alert(2)>'; DROP TABLE past; --"
+    quoted = segment.replace('"', '""')
+    text = f'{column},took,repaid\n"{quoted}",1,1\n"{quoted}",1,0\nplain,0,\n'
+    answers = {**browser.uploaded(text.encode()), "segment": column, "accepted": "took", "name": "odd"}
+    answers["accepted_means"] = ["yes:1", "no:0"]
+    answers = {**answers, **OBJECTIVE, "name": "odd"}
+    for step in ("columns", "values", "beliefs", "objective", "starting", "check", "past"):
+        shown = browser.http.get(f"/new/{step}", params=answers)
+        assert shown.status_code == 200, shown.text
+        assert "<script>alert" not in shown.text
+        assert "<img src=x" not in shown.text
+    made = browser.post("/new/create", **answers, state="active")
+    assert made.status_code == 303, made.text
+    with served.client() as client:
+        assert segment in [one["name"] for one in client.policy("odd")["specification"]["segments"]]
+
+
+def test_uploads_may_be_larger_than_other_requests_up_to_a_limit(browser: Browser, served: Served) -> None:
+    def announced(path: str, kind: str, size: int) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+        connection.putrequest("POST", path)
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.http.cookies.items())
+        for name, value in (("Content-Type", kind), ("Content-Length", str(size)), ("Cookie", cookie)):
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        found = answer.status, answer.read().decode()
+        connection.close()
+        return found
+
+    status, text = announced("/new/file", "multipart/form-data; boundary=x", 65 << 20)
+    assert status == 413
+    assert "The file is larger than 64 MB" in text
+    assert announced("/new/segments", "application/x-www-form-urlencoded", 5 << 20)[0] == 413
+    padded = CSV.replace("north,", "north" + " " * 170_000 + ",")
+    assert len(padded) > 4 << 20
+    assert browser.upload(padded.encode()).status_code == 303
+
+
+def test_a_hundred_thousand_rows_of_parquet(browser: Browser) -> None:
+    rows = 100_000
+    rng = np.random.default_rng(5)
+    accepted = rng.random(rows) < 0.7
+    outcome = [bool(good) if taken else None for taken, good in zip(accepted, rng.random(rows) < 0.8, strict=True)]
+    region = rng.choice(["a", "b", "c"], rows)
+    score = rng.normal(600, 50, rows)
+    score[::100] = np.nan
+    table = pa.table({"region": region, "accepted": accepted, "repaid": outcome, "score": score})
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    answers = browser.uploaded(sink.getvalue())
+    assert answers["outcome_means"] == ["yes:true", "no:false"]
+    answers = {**answers, **OBJECTIVE, "model": "curve", "name": "wide"}
+    shown = browser.http.get("/new/beliefs", params=answers)
+    assert "100,000" in shown.text
+    assert f"{int(accepted.sum()):,}" in shown.text
+    assert f"The {int(accepted.sum()):,} past applicants" in browser.http.get("/new/past", params=answers).text
+
+
+def test_a_small_file_with_very_many_rows_is_refused(browser: Browser) -> None:
+    sink = io.BytesIO()
+    flags = pa.array(np.ones(3_000_001, dtype=bool))
+    pq.write_table(pa.table({"accepted": flags, "repaid": flags, "region": flags}), sink)
+    assert len(sink.getvalue()) < 1 << 20
+    answer = browser.upload(sink.getvalue())
+    assert answer.status_code == 400
+    assert "3,000,001 rows and 3 columns" in _alert(answer)
+
+
+def test_without_history(browser: Browser, served: Served) -> None:
+    for text, said in (
+        ("", "Name at least one segment"),
+        ("a, 60\na, 40", "'a' is there twice"),
+        ("a, 70\nb, 70", "at most 100 %"),
+        ("a, many", "The share of 'a' in per cent must be"),
+        ("a, nan", "The share of 'a' in per cent must be"),
+        (", 5", "1 to 200 characters"),
+    ):
+        answer = browser.post("/new/segments", segments=text)
+        assert answer.status_code == 400
+        assert said in _alert(answer)
+    sent = browser.post("/new/segments", segments="old, 75 %\nnew", expected="70", worth="10")
+    assert sent.headers["location"].startswith("/new/objective?file=")
+    answers = {**browser.answers(browser.http.get(sent.headers["location"])), **OBJECTIVE, "name": "by-hand"}
+    assert "/new/past" not in browser.http.get("/new/check", params=answers).text
+    assert browser.http.get("/new/columns", params=answers).status_code == 400
+    made = browser.post("/new/create", **answers, state="active")
+    assert made.status_code == 303, made.text
+    with served.client() as client:
+        told = client.policy("by-hand")["specification"]["segments"]
+    assert [(one["name"], one["share"], one["prior"]) for one in told] == [
+        ("old", 0.75, {"n": 10.0, "s": 7.0}),
+        ("new", 0.25, {"n": 10.0, "s": 7.0}),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
+def test_without_the_extra_the_page_says_which_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_file, "ready", lambda: False)
+    with TestClient(create_app(sqlite_file(tmp_path)), base_url="http://127.0.0.1") as client:
+        shown = client.get("/new").text
+    assert "lenience[history]" in html.unescape(shown)
+    assert "/new/segments" in shown
+    assert "/new/file" not in shown
+
+
+def test_uploads_are_private_and_go_after_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    token, path = uploads.new_place("json")
+    path.write_text("{}")
+    assert uploads.find(token) == path
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    old = time.time() - 3700
+    os.utime(path, (old, old))
+    with pytest.raises(NotFound, match="kept for an hour"):
+        uploads.find(token)
+    uploads.new_place("json")
+    assert not path.exists()
+    path.parent.chmod(0o755)
+    with pytest.raises(ValueError, match="this user's alone"):
+        uploads.folder()
+
+
+def _known(outcomes: str, segment: str = "all") -> list[Known]:
+    return [Known(segment, mark == "1", None, place) for place, mark in enumerate(outcomes)]
+
+
+def test_the_replay_stops_where_the_optimal_policy_stops() -> None:
+    outcomes = "".join(np.random.default_rng(2).choice(["0", "1"], 400, p=[0.45, 0.55]))
+    specification = PolicySpecification("p", DiscountedSpec(0.7, 0.99))
+    found = backtest(specification, {"all": Belief(2, 1)}, _known(outcomes))
+    policy = Discounted(0.7, 0.99).solve(Belief(2, 1))
+    belief, accepted = Belief(2, 1), 0
+    while policy.accepts(belief):
+        belief = belief.observe([outcomes[accepted] == "1"])
+        accepted += 1
+    (row,) = found.segments
+    assert 0 < accepted < 400
+    assert (row.new.accepted, row.stopped_after) == (accepted, accepted)
+    assert row.new.successes == belief.s - 1
+    assert (row.past.accepted, row.past.successes) == (400, outcomes.count("1"))
+    assert found.new_value == pytest.approx(row.new.successes - 0.7 * accepted)
+    assert found.course[-1] == pytest.approx((400, found.past_value, found.new_value))
+
+
+def test_the_replay_waits_for_late_outcomes() -> None:
+    # Applicants come 50 a year and outcomes two years later, so before the hundredth nothing is known.
+    objective = DelayedSpec(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=2)
+    prior = Belief(2, 1)
+    found = backtest(PolicySpecification("p", objective), {"all": prior}, _known("1" * 90))
+    limit = lenience.Delayed(0.8, 50, 0.1, 2).enclose(prior)[1]
+    assert limit is not None
+    assert found.new.accepted == limit < 90

@@ -116,7 +116,7 @@ def half_width(values: NDArray[np.float64]) -> float:
 
 
 def default_policies(objective: Objective, model: Any = None) -> dict[str, SelectivePolicy]:
-    """Ours and its rivals, each at its default, all with the same model."""
+    """Ours and its rivals, each at its default; with the model given, or each with its own default."""
     return {
         OURS: FeaturePolicy(model, objective),
         "greedy": GreedyRule(model, objective),

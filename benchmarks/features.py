@@ -9,7 +9,7 @@ import numpy as np
 
 import lenience as ln
 from benchmarks.measure import best, report, seconds
-from lenience.model.gaussian import absorb, learn_rows, predict_rows, project
+from lenience.model.hypotheses import learn_rows, predict_rows
 from lenience.solver import threshold_table as tables
 from lenience.study.feature_study import run_cell
 
@@ -38,35 +38,29 @@ def main() -> None:
 
 def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
     model = ln.BayesianLogistic().prepare(X)
-    z = model.design(X)
-    u = np.empty(z.shape[1])
+    z, ones = model.design(X), np.ones(ROWS)
     found = []
     for labels in (0, 100_000):
-        mean, covariance = model.mean_.copy(), model.covariance_.copy()
-        for _ in range(labels // ROWS):
-            learn_rows(z, y, np.ones(ROWS), mean, covariance)
-        each = count()
-
-        def learn(mean: np.ndarray = mean, covariance: np.ndarray = covariance, each: count[int] = each) -> None:
-            i = next(each) % ROWS
-            m, v = project(z[i], mean, covariance, u)
-            absorb(y[i], 1.0, m, v, u, mean, covariance)
-
-        found.append(["a label (kernels called from Python)", seconds(best(learn, 7, 2000)), f"{labels:,}"])
-        each = count()
         for _ in range(labels // ROWS):
             model.learn(X, y)
+        each = count()
 
-        def through(labels: int = labels, each: count[int] = each) -> None:
+        def kernel(each: count[int] = each) -> None:
+            i = next(each) % ROWS
+            learn_rows(z[i : i + 1], y[i : i + 1], ones[:1], model.weights_, model.means_, model.covariances_)
+
+        def through(each: count[int] = each) -> None:
             i = next(each) % ROWS
             model.learn(X[i : i + 1], y[i : i + 1])
 
+        found.append(["a label (kernel called from Python)", seconds(best(kernel, 7, 2000)), f"{labels:,}"])
         found.append(["BayesianLogistic.learn, one row", seconds(best(through, 7, 1000)), f"{labels:,}"])
-    together = best(lambda: learn_rows(z, y, np.ones(ROWS), mean.copy(), covariance.copy()), 7) / ROWS
+    belief = model.weights_, model.means_, model.covariances_
+    together = best(lambda: learn_rows(z, y, ones, *(part.copy() for part in belief)), 7) / ROWS
     found.append(["a label, in a batch of 1,000", seconds(together), "100,000"])
-    out = [np.empty(ROWS) for _ in range(4)]
-    belief = best(lambda: predict_rows(z, mean, covariance, *out), 7) / ROWS
-    found.append(["a belief (n, p̂), in a batch of 1,000", seconds(belief), "100,000"])
+    mean, n = np.empty((2, ROWS))
+    each_belief = best(lambda: predict_rows(z, *belief, mean, n), 7) / ROWS
+    found.append(["a belief (n, p̂), in a batch of 1,000", seconds(each_belief), "100,000"])
     return found
 
 

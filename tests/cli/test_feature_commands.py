@@ -72,6 +72,25 @@ def test_replay_json_with_figure_and_report(run: Run, loans: Path, tmp_path: Pat
     assert "<table>" in (tmp_path / "r.html").read_text()
 
 
+def test_replay_with_late_labels(run: Run, loans: Path) -> None:
+    words = ("replay", str(loans), "--outcome", "repaid", "--features", "income", "--cost", "0.7", "--seeds", "2")
+    more = ("--individuals", "40", "--json")
+    code, out, err = run(*words, "--discount", "0.95", *more)
+    assert (code, err) == (0, "")
+    code, late, err = run(*words, "--discount", "0.95", "--label-delay", "15", *more)
+    assert (code, err) == (0, "")
+    soon, slow = json.loads(out)["policies"], json.loads(late)["policies"]
+    assert soon[-1]["policy"] == "always"
+    assert soon[-1]["discounted"] == pytest.approx(slow[-1]["discounted"])  # who waits for no label loses nothing
+    assert soon[0]["discounted"] != slow[0]["discounted"]
+    code, out, err = run(*words, "--discount", "0.95", "--label-delay", "-1")
+    assert (code, out) == (2, "")
+    assert "label_delay must be a number of at least 0" in err
+    code, out, err = run(*words, "--horizon", "50", "--label-delay", "5")
+    assert (code, out) == (2, "")
+    assert "objective must be discounted" in err
+
+
 def test_replay_table(run: Run, loans: Path) -> None:
     code, out, _ = run(
         "replay", str(loans), "--outcome", "repaid", "--success", "1", "--cost", "0.6", "--horizon", "30",

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from lenience import InputError
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.gaussian import belief_size, mode_after, moments
+from lenience.model.gaussian import belief_size, mode_after, moments, rough_moments
 
 Rows = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def world(rows: int, features: int, seed: int = 0) -> tuple[Rows, Rows]:
     return X, (rng.random(rows) < expit(X @ rng.normal(size=features))).astype(float)
 
 
-@given(st.floats(-8, 8), st.floats(0.01, 20))
+@given(st.floats(-8, 8), st.floats(0.01, 100))
 def test_moments_against_adaptive_integration(m: float, v: float) -> None:
     def density(z: float) -> float:
         return math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
@@ -48,7 +48,7 @@ def test_mode_solves_its_equation(m: float, v: float, y: float, weight: float) -
 
 def test_one_label_gives_the_exact_moments() -> None:
     X = np.array([[0.7, -1.2]])
-    model = BayesianLogistic(standardise=False).prepare(X).learn(X, [1])
+    model = BayesianLogistic(1.65, 6.6, standardise=False).prepare(X).learn(X, [1])
     rng = np.random.default_rng(0)
     draws = rng.normal(size=(400_000, 3)) * np.sqrt([1.65, 3.3, 3.3])
     weights = expit(draws @ np.array([1.0, 0.7, -1.2]))
@@ -57,9 +57,67 @@ def test_one_label_gives_the_exact_moments() -> None:
     assert model.covariance_ == pytest.approx(np.cov(draws.T, aweights=weights), abs=0.03)
 
 
+def test_hypotheses_are_weighed_by_how_well_they_foresaw_the_labels() -> None:
+    X, y = np.array([[1.5, 0.2], [-1.0, 0.8], [1.2, -1.1]]), np.array([1.0, 0.0, 1.0])
+    model = BayesianLogistic((0.5, 2.0), (1.0, 20.0), (0.3, -0.4), standardise=False).prepare(X).learn(X, y)
+    rng = np.random.default_rng(0)
+    evidence, means, rates = [], [], []
+    for around, spread, centre in ((0.5, 1.0, 0.3), (2.0, 20.0, -0.4)):
+        draws = rng.normal(size=(400_000, 3)) * np.sqrt([around, spread / 2, spread / 2]) + np.array([centre, 0, 0])
+        p = expit(draws[:, :1] + draws[:, 1:] @ X.T)
+        likelihood = np.prod(np.where(y == 1, p, 1 - p), axis=1)
+        evidence.append(likelihood.mean())
+        means.append(np.average(draws, axis=0, weights=likelihood))
+        rates.append(np.average(p[:, 0], weights=likelihood))
+    weights = np.array(evidence) / sum(evidence)
+    assert model.weights_ == pytest.approx(weights, abs=0.01)
+    assert model.mean_ == pytest.approx(weights @ np.array(means), abs=0.05)
+    assert model.beliefs(X[:1])[1][0] == pytest.approx(weights @ np.array(rates), abs=0.01)
+
+
+def test_the_belief_is_the_mixtures() -> None:
+    X, y = world(40, 3)
+    model = BayesianLogistic().fit(X, y)
+    m, v = model.log_odds(X[:1])
+    rng = np.random.default_rng(1)
+    which = rng.choice(2, size=400_000, p=model.weights_)
+    p = expit(m[0, which] + np.sqrt(v[0, which]) * rng.normal(size=400_000))
+    n, mean = model.beliefs(X[:1])
+    assert mean[0] == pytest.approx(p.mean(), abs=0.002)
+    assert n[0] == pytest.approx(p.mean() * (1 - p.mean()) / p.var() - 1, rel=0.02)
+
+
+@given(st.floats(-6, 6), st.floats(0.01, 60))
+def test_the_rough_moments_are_near(m: float, v: float) -> None:
+    mean, variance = moments(m, v)
+    near, about = rough_moments(m, v)
+    assert near == pytest.approx(mean, abs=0.02)
+    assert 0.6 * variance < about < 1.5 * variance + 1e-6
+
+
+def test_how_much_the_features_matter_is_learnt() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 4))
+    nothing = (rng.random(400) < 0.7).astype(float)
+    everything = (X @ np.array([6.0, -6.0, 3.0, 0.0]) > 0).astype(float)
+    assert BayesianLogistic().fit(X, nothing).weights_[0] > 0.95
+    assert BayesianLogistic().fit(X, everything).weights_[1] > 0.95
+
+
+def test_the_prior_of_the_population_is_the_same_under_every_hypothesis() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(4000, 30))
+    model = BayesianLogistic().prepare(X)
+    z = model.design(X)
+    for k in range(2):
+        drawn = rng.normal(size=(300, 31)) * np.sqrt(np.diag(model.covariances_[k]))
+        rates = expit(drawn @ z.T).mean(axis=1)
+        assert np.var(np.log(rates / (1 - rates))) == pytest.approx(0.46, rel=0.25)
+
+
 def test_many_labels_come_near_the_refitted_posterior() -> None:
     X, y = world(2000, 4, seed=2)
-    model = BayesianLogistic().fit(X, y)
+    model = BayesianLogistic(1.65, 6.6).fit(X, y)
     z = model.design(X)
     prior = np.array([1.65, *[6.6 / 4] * 4])
 
@@ -144,6 +202,9 @@ def test_likeness_is_the_share_of_variance_that_would_go() -> None:
     like = model.likeness(X[:5], X[:5])
     assert np.diag(like) == pytest.approx(1.0)
     assert like == pytest.approx(like.T)
+    assert np.all((like >= 0) & (like <= 1))
+    model = BayesianLogistic(1.65, 6.6).fit(X, y)
+    like = model.likeness(X[:5], X[:5])
     # Knowing everything at row 0 (a label of enormous weight) takes ρ² of the variance at row 1.
     z = model.design(X[:2])
     u = model.covariance_ @ z[0]
@@ -158,6 +219,9 @@ def test_likeness_is_the_share_of_variance_that_would_go() -> None:
         ({"feature_variance": -1}, "feature_variance must be a number above 0"),
         ({"intercept_mean": math.nan}, "intercept_mean must be a number"),
         ({"limit": 0}, "limit must be a number above 0"),
+        ({"feature_variance": ()}, "feature_variance must be at least one number"),
+        ({"feature_variance": (1.0, 0.0)}, "feature_variance must be a number above 0"),
+        ({"intercept_mean": (0.0, 1.0, 2.0)}, "intercept_mean must be one number, or 2: one for each feature_variance"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:

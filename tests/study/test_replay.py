@@ -16,7 +16,7 @@ from lenience.policy.rivals import EpsilonRule, GreedyRule, ThompsonRule
 from lenience.policy.selective import SelectivePolicy
 from lenience.study import feature_study
 from lenience.study.datasets import DATASETS, Dataset, load
-from lenience.study.replay import _prepared, _quick, _run_any, default_policies, draw
+from lenience.study.replay import _prepared, _quick, _run_any, default_policies, draw, late
 from lenience.study.replay_report import rows_of, verdict, write_report
 from lenience.study.table import Table
 
@@ -43,8 +43,41 @@ def test_the_compiled_loop_decides_as_the_policy_itself(name: str, objective: Di
         chance = draw(seed, len(y), 60, warm)
         quick, slow = np.zeros(60, dtype=np.bool_), np.zeros(60, dtype=np.bool_)
         run(chance, quick)
-        _run_any(policy, X, y, chance, slow)
+        _run_any(policy, X, y, objective, chance, slow)
         assert np.array_equal(quick, slow)
+
+
+def test_late_labels_are_told_when_they_are_due() -> None:
+    X, y = world()
+    objective = late(GOAL, 15)
+    assert objective.discount == pytest.approx(0.97)
+    assert objective.label_delay == 15
+    chance = draw(3, len(y), 80, 0)
+    rule = GreedyRule(None, objective, burn_in=80)
+    accepted = np.zeros(80, dtype=np.bool_)
+    _run_any(rule, X, y, objective, chance, accepted)
+    times = np.cumsum(chance.gaps)
+    known = times + 15 * chance.delays <= times[-1]
+    assert accepted.all()
+    assert 0 < known.sum() < 80
+    assert rule.model_.labels_ == known.sum()
+    ours = FeaturePolicy(None, objective)
+    _run_any(ours, X, y, objective, chance, accepted)
+    assert max(d.pending for d in ours.log_ if d.pending is not None) > 1
+    assert ours.model_.labels_ < accepted.sum()
+
+
+def test_late_labels_cost() -> None:
+    X, y = world()
+    pair: dict[str, SelectivePolicy] = {"ours": FeaturePolicy(None, GOAL)}
+    soon = replay(X, y, GOAL, pair, seeds=6, arrivals=80)
+    objective = late(GOAL, 20)
+    both = {"ours": FeaturePolicy(None, objective), "always": default_policies(objective)["always"]}
+    slow = replay(X, y, objective, both, seeds=6, arrivals=80)
+    assert slow["ours"].mean < soon["ours"].mean
+    assert slow["ours"].mean > slow["always"].mean
+    with pytest.raises(InputError, match="objective must be discounted"):
+        late(FiniteHorizon(0.6, 60), 5)
 
 
 def test_other_models_run_by_their_own_decisions() -> None:

@@ -23,6 +23,7 @@ from lenience.cli.options import (
 @objective_options
 @click.option("--seeds", type=int, default=30, show_default=True, help="Runs, each with arrivals drawn anew.")
 @click.option("--individuals", type=int, help="Arrivals a run; by default as many as matter to the objective.")
+@click.option("--label-delay", type=float, help="Outcomes come late: by how many arrivals, on average.")
 @click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
 @click.option("--figure", help="Write a figure to this file (PNG, SVG or PDF).")
 @click.option("--report", help="Write a report to this HTML file, which needs nothing else.")
@@ -40,6 +41,7 @@ def replay(
     horizon: int | None,
     seeds: int,
     individuals: int | None,
+    label_delay: float | None,
     warm: int,
     figure: str | None,
     report: str | None,
@@ -57,11 +59,13 @@ def replay(
 
     from lenience.cli.progress import solving
     from lenience.errors import InputError
+    from lenience.study.replay import late
     from lenience.study.replay import replay as run
     from lenience.study.replay_report import describe, rows_of, verdict, write_report
     from lenience.study.table import from_openml, read_table
 
-    goal = objective(cost, discount, arrivals, discount_rate, horizon)
+    prompt = objective(cost, discount, arrivals, discount_rate, horizon)
+    goal = prompt if label_delay is None else late(prompt, label_delay)
     if figure is not None:
         from lenience.plot import check_path
 
@@ -121,7 +125,7 @@ def replay(
     headings, rows = rows_of(answer)
     grid = table()
     for position, heading in enumerate(headings):
-        grid.add_column(heading, justify="left" if position == 0 else "right")
+        grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
     for row in rows:
         grid.add_row(*row)
     out.print(grid)

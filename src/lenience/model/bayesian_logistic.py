@@ -1,10 +1,19 @@
 """BayesianLogistic: the default model with features, logistic regression with a Gaussian belief about its coefficients.
 
-The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with; β₀ ~ N(μ₀,
-1.65) and the other coefficients share a variance of 6.6. (A total of π²/3 would make p about uniform a priori; the
-features are given more than their part of it, because a prior that is too tight costs more than one that is too loose.)
-One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each: there the model is independent
-counts, cell by cell, in the log-odds.
+The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with. How much the
+features matter is learnt: two hypotheses, in which the coefficients β_k share a variance of 6.6 or 40, are kept side by
+side and weighed by how well each foresaw the labels (:mod:`lenience.model.hypotheses`). A third of 1 fits weak features
+better, and earned less: where only the accepted are seen, a tight prior keeps one from finding out.
+
+The intercept's prior is about the population. If the features' part of the log-odds has variance s, averaging over
+individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
+success rate have a prior variance of 0.46 under every hypothesis if β₀ has 0.46 κ². 0.46 is the mean square of
+log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost` centres β₀
+on (1 + κ)/2 · log(c/(1 − c)), halfway between the centres at which a middling individual, and at which the population,
+is as likely above the break-even as below.
+
+One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each, so that p is about uniform: there
+the model is independent counts, cell by cell, in the log-odds.
 
 Labels are taken one at a time by the rank-one updates of :mod:`lenience.model.gaussian`: the work of a label or a
 belief does not depend on how many labels were seen. Interactions and splines come from a Pipeline in front.
@@ -22,36 +31,41 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.errors import number, real
+from lenience.errors import InputError, number, real
 from lenience.model.estimator import FeatureEstimator
-from lenience.model.gaussian import design_rows, learn_rows, predict_rows
+from lenience.model.gaussian import design_rows
+from lenience.model.hypotheses import learn_rows, liken_rows, predict_rows, project_rows
+from lenience.objective.base import check_cost
 
-INTERCEPT_VARIANCE = 1.65
-FEATURE_VARIANCE = 6.6
+FEATURE_VARIANCES = (6.6, 40.0)
+RATE_VARIANCE = 0.46
 LIMIT = 6.0
+Numbers = float | tuple[float, ...]
 
 
 class BayesianLogistic(FeatureEstimator):
     """Logistic regression with a Gaussian belief, updated one label at a time.
 
-    ``intercept_variance`` and ``feature_variance`` are prior variances, the second divided among the features unless
-    ``divided`` is false; ``intercept_mean`` is the prior log-odds of a middling individual; ``intercept`` and
-    ``standardise`` can be turned off.
+    ``feature_variance`` is a prior variance, divided among the features unless ``divided`` is false, or several, each a
+    hypothesis; ``intercept_variance`` (by default 0.46 κ²) and ``intercept_mean``, the prior log-odds of a middling
+    individual, are one number or one for each hypothesis; ``intercept`` and ``standardise`` can be turned off.
 
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> model = BayesianLogistic().prepare(X)
     >>> n, mean = model.beliefs([[1.5]])
     >>> float(mean[0].round(6)), float(n[0].round(2))  # before any label, at the mean of the features
-    (0.5, 3.11)
+    (0.5, 1.64)
     >>> model.learn(X, [0, 0, 1, 1]).predict_proba([[0.0], [3.0], [float("nan")]])[:, 1].round(2)
-    array([0.08, 0.92, 0.5 ])
+    array([0.05, 0.95, 0.5 ])
+    >>> model.weights_.round(2)  # of the hypotheses: four labels do not tell much
+    array([0.42, 0.58])
     """
 
     def __init__(
         self,
-        intercept_variance: float = INTERCEPT_VARIANCE,
-        feature_variance: float = FEATURE_VARIANCE,
-        intercept_mean: float = 0.0,
+        intercept_variance: Numbers | None = None,
+        feature_variance: Numbers = FEATURE_VARIANCES,
+        intercept_mean: Numbers = 0.0,
         intercept: bool = True,
         divided: bool = True,
         standardise: bool = True,
@@ -66,14 +80,22 @@ class BayesianLogistic(FeatureEstimator):
         self.limit = limit
 
     @classmethod
+    def for_cost(cls, cost: float) -> BayesianLogistic:
+        """The default for a cost: the prior is centred near the break-even, whatever the features' part."""
+        odds = math.log(check_cost(cost) / (1.0 - cost))
+        return cls(intercept_mean=tuple(odds * (1.0 + _stretch(s)) / 2.0 for s in FEATURE_VARIANCES))
+
+    @classmethod
     def for_cells(cls) -> BayesianLogistic:
         """For one-hot cells: no intercept, and π²/3 each, so that every cell is on its own with p about uniform."""
         return cls(intercept=False, divided=False, standardise=False, feature_variance=math.pi**2 / 3.0)
 
     def _prepare(self, X: NDArray[np.float64]) -> None:
-        real("intercept_variance", self.intercept_variance, above=0)
-        spread = real("feature_variance", self.feature_variance, above=0)
-        number("intercept_mean", self.intercept_mean, "that is finite")
+        spreads = _each("feature_variance", self.feature_variance)
+        given = self.intercept_variance
+        around = tuple(RATE_VARIANCE * _stretch(s) ** 2 for s in spreads) if given is None else given
+        centres = _each("intercept_mean", self.intercept_mean, len(spreads), positive=False)
+        intercepts = _each("intercept_variance", around, len(spreads))
         real("limit", self.limit, above=0)
         count = X.shape[1]
         self.centre_, self.scale_ = np.zeros(count), np.ones(count)
@@ -86,13 +108,28 @@ class BayesianLogistic(FeatureEstimator):
             scale = np.sqrt((deviation**2).sum(axis=0) / seen)
             # Rounding leaves a spread of about 1e-16 where a column is constant.
             self.scale_ = np.where(scale > 1e-9 * (1.0 + np.abs(self.centre_)), scale, 1.0)
-        each = spread / count if self.divided else spread
-        variances, means = np.full(count, each), np.zeros(count)
+        first = 1 if self.intercept else 0
+        variances = np.empty((len(spreads), count + first))
+        variances[:, first:] = (np.array(spreads) / (count if self.divided else 1))[:, None]
+        self.means_ = np.zeros(variances.shape)
         if self.intercept:
-            variances = np.concatenate(([float(self.intercept_variance)], variances))
-            means = np.concatenate(([float(self.intercept_mean)], means))
-        self.mean_, self.covariance_ = means, np.diag(variances)
+            variances[:, 0], self.means_[:, 0] = intercepts, centres
+        self.covariances_ = np.array([np.diag(each) for each in variances])
+        self.weights_ = np.full(len(spreads), 1.0 / len(spreads))
         self.labels_ = 0
+
+    @property
+    def mean_(self) -> NDArray[np.float64]:
+        """The mean of the coefficients, over all hypotheses."""
+        mean: NDArray[np.float64] = self.weights_ @ self.means_
+        return mean
+
+    @property
+    def covariance_(self) -> NDArray[np.float64]:
+        """The covariance of the coefficients, over all hypotheses."""
+        away = self.means_ - self.mean_
+        found: NDArray[np.float64] = np.tensordot(self.weights_, self.covariances_, 1) + (away.T * self.weights_) @ away
+        return found
 
     def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """The rows as the coefficients see them: standardised, missing values at 0, the intercept's 1 in front."""
@@ -102,27 +139,42 @@ class BayesianLogistic(FeatureEstimator):
         return out
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        learn_rows(self.design(X), y, weights, self.mean_, self.covariance_)
+        learn_rows(self.design(X), y, weights, self.weights_, self.means_, self.covariances_)
         self.labels_ += len(y)
 
     def log_odds(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The mean and the variance of the log-odds at each row."""
-        m, v, _, _ = self._predict(self._rows(X))
+        """The mean and the variance of the log-odds at each row, a column a hypothesis."""
+        rows = self._rows(X)
+        m, v = np.empty((2, len(rows), len(self.weights_)))
+        project_rows(self.design(rows), self.means_, self.covariances_, m, v)
         return m, v
 
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        _, _, mean, n = self._predict(X)
+        mean, n = np.empty((2, len(X)))
+        predict_rows(self.design(X), self.weights_, self.means_, self.covariances_, mean, n)
         return n, mean
 
-    def _predict(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        found = tuple(np.empty(len(X)) for _ in range(4))
-        predict_rows(self.design(X), self.mean_, self.covariance_, *found)
+    def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.empty((len(X), len(R)))
+        liken_rows(self.design(X), self.design(R), self.weights_, self.means_, self.covariances_, found)
         return found
 
-    def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
-        a, b = self.design(X), self.design(R)
-        across = a @ self.covariance_ @ b.T
-        own = np.einsum("ij,jk,ik->i", a, self.covariance_, a)
-        theirs = np.einsum("ij,jk,ik->i", b, self.covariance_, b)
-        ratio: NDArray[np.float64] = across**2 / np.maximum(np.outer(own, theirs), 1e-300)
-        return np.minimum(ratio, 1.0)
+
+def _stretch(variance: float) -> float:
+    """κ: by how much features of this variance in the log-odds draw a population's log-odds towards 0."""
+    return math.sqrt(1.0 + math.pi * variance / 8.0)
+
+
+def _each(field: str, given: Numbers, several: int | None = None, positive: bool = True) -> tuple[float, ...]:
+    """One checked number for each hypothesis."""
+    values = tuple(given) if isinstance(given, tuple | list | np.ndarray) else (given,)
+    if several is not None and len(values) == 1:
+        values *= several
+    if not values or (several is not None and len(values) != several):
+        wanted = (
+            "at least one number" if several is None else f"one number, or {several}: one for each feature_variance"
+        )
+        raise InputError(f"{field} must be {wanted}, not {given!r}")
+    if positive:
+        return tuple(real(field, value, above=0) for value in values)
+    return tuple(number(field, value, "that is finite") for value in values)

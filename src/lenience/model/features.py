@@ -35,6 +35,8 @@ class FeatureModel(Protocol):
 def checked_outcomes(y: ArrayLike, rows: int) -> NDArray[np.float64]:
     """Outcomes as an array of 0.0 and 1.0, one a row."""
     given = np.asarray(y)
+    if given.dtype == np.float64 and given.shape == (rows,) and bool(((given == 0.0) | (given == 1.0)).all()):
+        return given
     try:
         outcomes = given.astype(np.float64)
     except (TypeError, ValueError):

@@ -12,9 +12,9 @@ number of labels seen. Labels in a haphazard order leave a rate of s in n within
 ones (all successes first) do not, which is the price of one pass. Expanding at the mode instead (Laplace) is as quick
 and pulls rates near 0 or 1 towards ½ by another 0.01, which is much where the cost is 0.95.
 
-The belief at x. The mean and variance of σ(N(m, v)) by Gauss–Hermite quadrature with 24 nodes; the Beta belief with
-these moments has n = p̂(1 − p̂)/variance − 1. Never the delta method (variance ≈ (p̂(1 − p̂))² v): it gives n < 0 where
-v is large, which is where one starts.
+The belief at x. The mean and variance of σ(N(m, v)) by Gauss–Hermite quadrature with 24 nodes, or 65 evenly spaced ones
+where v is above 12 (errors below 0.001 up to v = 100); the Beta belief with these has n = p̂(1 − p̂)/variance − 1.
+Never the delta method (variance ≈ (p̂(1 − p̂))² v): it gives n < 0 where v is large, which is where one starts.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from numpy.typing import NDArray
 
 from lenience.solver.compiled import compiled
 
-NODES = 24
 SMALLEST, LARGEST = 0.05, 3e4  # belief sizes are kept between these
 STEPS = 60
+WIDE = 12.0  # a variance of the log-odds beyond which σ is a step to Hermite's nodes, and falls between them
 
-_nodes, _weights = np.polynomial.hermite_e.hermegauss(NODES)
+_nodes, _weights = np.polynomial.hermite_e.hermegauss(24)
 HERMITE_NODES: NDArray[np.float64] = _nodes
 HERMITE_WEIGHTS: NDArray[np.float64] = _weights / math.sqrt(2.0 * math.pi)
+EVEN_NODES: NDArray[np.float64] = np.arange(-32, 33) / 4.0
+EVEN_WEIGHTS: NDArray[np.float64] = np.exp(-0.5 * EVEN_NODES**2) / 4.0 / math.sqrt(2.0 * math.pi)
 
 
 @compiled
@@ -53,14 +55,28 @@ def moments(m: float, v: float) -> tuple[float, float]:
     if v <= 0.0:
         return sigmoid(m), 0.0
     root = math.sqrt(v)
+    nodes, weights = (HERMITE_NODES, HERMITE_WEIGHTS) if v <= WIDE else (EVEN_NODES, EVEN_WEIGHTS)
     centre = sigmoid(m)
     first = 0.0
     second = 0.0
-    for k in range(NODES):
-        off = sigmoid(m + root * HERMITE_NODES[k]) - centre
-        first += HERMITE_WEIGHTS[k] * off
-        second += HERMITE_WEIGHTS[k] * off * off
+    for k in range(nodes.size):
+        off = sigmoid(m + root * nodes[k]) - centre
+        first += weights[k] * off
+        second += weights[k] * off * off
     return centre + first, max(second - first * first, 0.0)
+
+
+@compiled
+def rough_moments(m: float, v: float) -> tuple[float, float]:
+    """The same in closed form: within 0.02 of the mean and half of the variance.
+
+    It serves where a hundred others are looked at to decide on one.
+    """
+    slope = 1.0 / math.sqrt(1.0 + math.pi * v / 8.0)
+    p = sigmoid(m * slope)
+    spread = p * (1.0 - p)
+    # The first is right where v is large, the second where it is small.
+    return p, spread * min(1.0 - slope, spread * v / (1.0 + spread * v))
 
 
 @compiled
@@ -122,25 +138,26 @@ def project(
 
 
 @compiled
-def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float]:
-    """Mean and variance of N(m, v) after a label of the given weight: the density times σ(±a)^weight, by quadrature."""
+def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float, float]:
+    """A label of the given weight at N(m, v): how likely it was, and the mean and variance after it, by quadrature."""
     root = math.sqrt(v)
+    nodes, weights = (HERMITE_NODES, HERMITE_WEIGHTS) if v <= WIDE else (EVEN_NODES, EVEN_WEIGHTS)
     total = 0.0
     first = 0.0
     second = 0.0
-    for k in range(NODES):
-        a = m + root * HERMITE_NODES[k]
+    for k in range(nodes.size):
+        a = m + root * nodes[k]
         likelihood = sigmoid(a) if y > 0.5 else sigmoid(-a)
         if weight != 1.0:
             likelihood = likelihood**weight
-        mass = HERMITE_WEIGHTS[k] * likelihood
+        mass = weights[k] * likelihood
         total += mass
-        first += mass * HERMITE_NODES[k]
-        second += mass * HERMITE_NODES[k] * HERMITE_NODES[k]
+        first += mass * nodes[k]
+        second += mass * nodes[k] * nodes[k]
     first /= total
     second = second / total - first * first
     # A log-concave likelihood shrinks the variance; where it does not move it, rounding must not either.
-    return m + root * first, v * min(max(second, 1e-9), 1.0)
+    return total, m + root * first, v * min(max(second, 1e-9), 1.0)
 
 
 @compiled
@@ -152,11 +169,12 @@ def absorb(
     u: NDArray[np.float64],
     mean: NDArray[np.float64],
     covariance: NDArray[np.float64],
-) -> tuple[float, float]:
-    """Take a label at the x that m, v and u belong to; returns (m′ − m)/v and (v − v′)/v²."""
+) -> tuple[float, float, float]:
+    """Take a label at the x that m, v and u belong to; returns its likelihood, (m′ − m)/v and (v − v′)/v²."""
     if v <= 0.0:
-        return 0.0, 0.0
-    after, spread = tilted(m, v, y, weight)
+        p = sigmoid(m) if y > 0.5 else sigmoid(-m)
+        return p**weight, 0.0, 0.0
+    likelihood, after, spread = tilted(m, v, y, weight)
     shift = (after - m) / v
     shrink = (v - spread) / (v * v)
     size = u.size
@@ -166,40 +184,7 @@ def absorb(
         row = covariance[i]
         for j in range(size):
             row[j] -= scaled * u[j]
-    return shift, shrink
-
-
-@compiled
-def learn_rows(
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-) -> None:
-    """Take the labels of many rows, one after the other."""
-    u = np.empty(mean.size)
-    for i in range(X.shape[0]):
-        m, v = project(X[i], mean, covariance, u)
-        absorb(y[i], weights[i], m, v, u, mean, covariance)
-
-
-@compiled
-def predict_rows(
-    X: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    m: NDArray[np.float64],
-    v: NDArray[np.float64],
-    p: NDArray[np.float64],
-    n: NDArray[np.float64],
-) -> None:
-    """Write m, v, p̂ and n of many rows."""
-    u = np.empty(mean.size)
-    for i in range(X.shape[0]):
-        m[i], v[i] = project(X[i], mean, covariance, u)
-        p[i], variance = moments(m[i], v[i])
-        n[i] = belief_size(p[i], variance)
+    return likelihood, shift, shrink
 
 
 @compiled

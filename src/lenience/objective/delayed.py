@@ -56,6 +56,15 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         """λ/r: how many individuals are still to come, each counted at its discount."""
         return self.arrivals / self.discount_rate
 
+    @property
+    def discount(self) -> float:
+        """λ/(λ + r): the discount factor from one arrival to the next.
+
+        >>> Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).discount
+        0.998003992015968
+        """
+        return self.arrivals / (self.arrivals + self.discount_rate)
+
     def for_share(self, share: float) -> Delayed:
         """The objective of a segment that is a share q of the arrivals: it arrives at the rate qλ.
 

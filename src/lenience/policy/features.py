@@ -6,26 +6,34 @@ Discussion). People like x are a share q of the arrivals, and h is learnt of x f
 table of certified thresholds (:mod:`lenience.solver.threshold_table`). Where p̂ > c acceptance needs no exploring.
 
 Late labels. An acceptance that has not been heard of has cost its risk and taught nothing yet. Pending acceptances
-count by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Without an exposure limit they count
-as labels that will come, so that c is taken at n + m: the benefit of the doubt is given to as many as it would be if
-all pending answers were in and left p̂ as it is. With one (the ``exposure(n, s)`` of a solved problem with late labels,
-or a number), x below the break-even is accepted only while m(x) is below the limit. Outcomes that do not come are
-written off after ``write_off_after``: they no longer block anyone, and are not learnt from.
+count by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Where nothing is known of the delay
+they count as labels that will come, so that c is taken at n + m: the benefit of the doubt is given to as many as it
+would be if all pending answers were in and left p̂ as it is. With a :class:`~lenience.objective.delayed.Delayed`
+objective x below the break-even is accepted only while m(x) is below the exposure limit of the problem of people like
+x, who arrive at the rate qλ (q to the nearest power of 2, for each is a solve). ``exposure`` gives other limits: the
+``exposure(n, s)`` of any solved problem, or a number. Outcomes that do not come are written off after
+``write_off_after`` (three mean delays of a Delayed objective): they no longer block anyone, and are not learnt from.
 """
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.belief import Belief
 from lenience.errors import real, whole
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.gaussian import belief_size, moments, project
-from lenience.objective.discounted import Discounted
-from lenience.policy.people_like import own_discount, q_and_h, reference_rows, shares
+from lenience.model.features import FeatureModel
+from lenience.model.gaussian import belief_size
+from lenience.model.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
+from lenience.objective.delayed import Delayed
+from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.exposure import ExposurePolicy
+from lenience.policy.people_like import own_discount, q_and_h, shares
 from lenience.policy.selective import Decision, SelectivePolicy
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
@@ -42,6 +50,7 @@ class FeaturePolicy(SelectivePolicy):
     reject, 0 unless the log is to be evaluated for other policies later; ``exposure`` and ``write_off_after`` are for
     late labels.
 
+    >>> from lenience import Discounted
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
@@ -81,8 +90,19 @@ class FeaturePolicy(SelectivePolicy):
             d = self._decide(rows[i : i + 1], np.ones(1))[0]
             seen = f"expected success {d.mean:.1%}, known as if from {d.n:.3g} observations"
             cost = self.objective.cost
+            held = d.threshold is not None and d.threshold < d.mean <= cost and d.propensity < 1.0
             if d.mean > cost:
                 found.append(f"Accept: {seen}, above the {cost:.1%} break-even.")
+            elif held and d.pending:
+                found.append(
+                    f"Reject for now: {seen}, short of the {cost:.1%} break-even, with {d.pending:.1f} acceptances of "
+                    "people like this one pending: wait for their outcomes."
+                )
+            elif held:
+                found.append(
+                    f"Reject: {seen}, so far short of the {cost:.1%} break-even that a label that comes late would not "
+                    "be worth its risk."
+                )
             elif d.threshold is not None and d.mean > d.threshold and d.propensity == 1.0:
                 found.append(
                     f"Accept: {seen}, short of the {cost:.1%} break-even but above {d.threshold:.1%}: what the label "
@@ -95,6 +115,9 @@ class FeaturePolicy(SelectivePolicy):
                 )
         return found
 
+    def _default_model(self) -> FeatureModel:
+        return BayesianLogistic.for_cost(self.objective.cost)
+
     def _start(self, rows: NDArray[np.float64]) -> None:
         size = whole("reference", self.reference, least=1)
         real("explore", self.explore, least=0, most=1)
@@ -103,7 +126,8 @@ class FeaturePolicy(SelectivePolicy):
         if self.exposure is not None and not hasattr(self.exposure, "exposure"):
             real("exposure", self.exposure, least=0)
         self.cost_ = self.objective.cost
-        most = self.objective.discount if isinstance(self.objective, Discounted) else 1.0 - 1.0 / self.objective.horizon
+        ends = isinstance(self.objective, FiniteHorizon)
+        most = 1.0 - 1.0 / self.objective.horizon if ends else self.objective.discount
         self.table_: ThresholdTable = threshold_table(self.cost_, min(most, 1.0 - 1e-9))
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
         self._reference(rows[pick])
@@ -131,7 +155,7 @@ class FeaturePolicy(SelectivePolicy):
 
     def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
         gammas = np.array([self._discount(i) for i in range(len(rows))])
-        if isinstance(self.model_, BayesianLogistic) and self.exposure is None:
+        if isinstance(self.model_, BayesianLogistic) and not self._limited():
             found = self._decide_logistic(rows, chances, gammas)
         else:
             found = self._decide_any(rows, chances, gammas)
@@ -147,16 +171,18 @@ class FeaturePolicy(SelectivePolicy):
         cache = self._cache
         if not cache:
             design = model.design(self.reference_)
-            cache |= {"design": design, "m": np.empty(len(design)), "v": np.empty(len(design))}
-            reference_rows(design, model.mean_, model.covariance_, cache["m"], cache["v"])
-        pending = np.zeros((len(self._pending) + len(rows), len(model.mean_)))
+            m, v = np.empty((2, len(design), len(model.weights_)))
+            project_rows(design, model.means_, model.covariances_, m, v)
+            cache |= {"design": design, "m": m, "v": v}
+        pending = np.zeros((len(self._pending) + len(rows), model.means_.shape[1]))
         if self._pending:
             pending[: len(self._pending)] = model.design(np.array([row for _, _, row in self._pending]))
         out = np.empty((len(rows), 7))
         decide_rows(
             model.design(rows),
-            model.mean_,
-            model.covariance_,
+            model.weights_,
+            model.means_,
+            model.covariances_,
             cache["design"],
             cache["m"],
             cache["v"],
@@ -189,8 +215,8 @@ class FeaturePolicy(SelectivePolicy):
             q, h = shares(like[i], rate, distance, resolved, own, cost)
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
-            limit = self._limit(float(n[i]), float(mean[i]))
-            counted = n[i] + (pending if self.exposure is None else 0.0)
+            limit = self._limit(float(n[i]), float(mean[i]), q)
+            counted = n[i] + (0.0 if self._limited() else pending)
             threshold = float(self.table_.threshold(counted, discount))
             accept = mean[i] > cost or (mean[i] > threshold and pending < limit)
             propensity = 1.0 if accept else float(self.explore)
@@ -200,23 +226,35 @@ class FeaturePolicy(SelectivePolicy):
                 near[i + 1 :] += among[i + 1 :, i]
         return out
 
-    def _limit(self, n: float, mean: float) -> float:
+    def _limited(self) -> bool:
+        return self.exposure is not None or isinstance(self.objective, Delayed)
+
+    def _limit(self, n: float, mean: float, q: float) -> float:
         """The exposure limit at a belief: at the nearest belief of the solved problem's lattice, where there is one."""
-        if self.exposure is None:
-            return math.inf
-        if not hasattr(self.exposure, "exposure"):
-            return float(self.exposure)
-        prior = self.exposure.prior
+        solved = self.exposure
+        if solved is None:
+            if not isinstance(self.objective, Delayed):
+                return math.inf
+            solved = _solved(self.objective.for_share(2.0 ** round(math.log2(q))))
+        if not hasattr(solved, "exposure"):
+            return float(solved)
+        prior = solved.prior
         k = max(round(n - prior.n), 0)
         j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
-        return float(self.exposure.exposure(prior.n + k, prior.s + j))
+        return float(solved.exposure(prior.n + k, prior.s + j))
+
+
+@lru_cache(maxsize=64)
+def _solved(objective: Delayed) -> ExposurePolicy:
+    return objective.solve(Belief(2, 1), tolerance=1e-4)
 
 
 @compiled
 def decide_rows(
     X: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    means: NDArray[np.float64],
+    covariances: NDArray[np.float64],
     R: NDArray[np.float64],
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
@@ -237,36 +275,39 @@ def decide_rows(
 
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
     """
-    break_even = math.log(cost / (1.0 - cost))
-    u = np.empty(mean.size)
-    spread = np.empty(pending.shape[0])
+    several, size = means.shape
+    m, v, p, s = np.empty((4, several))
+    U = np.empty((several, size))
+    pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
+    rates, spreads = np.empty((2, pending.shape[0]))
+    project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
     for k in range(waiting):
-        _, spread[k] = project(pending[k], mean, covariance, u)
+        rates[k], spreads[k] = mixed_roughly(weights, pending_m[k], pending_v[k], pending_p[k], pending_s[k])
     for i in range(X.shape[0]):
-        m, v = project(X[i], mean, covariance, u)
-        p, variance = moments(m, v)
-        n = belief_size(p, variance)
-        q, h = q_and_h(m, v, u, R, reference_m, reference_v, cost, break_even)
+        project_all(X[i], means, covariances, m, v, U)
+        mean, variance = mixed(weights, m, v, p, s)
+        n = belief_size(mean, variance)
+        q, h = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+        rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
         for k in range(waiting):
-            row = pending[k]
-            dot = 0.0
-            for j in range(mean.size):
-                dot += row[j] * u[j]
-            near += min(dot * dot / max(v * spread[k], 1e-300), 1.0)
+            near += liken(
+                pending[k], pending_v[k], pending_p[k], pending_s[k], rates[k], spreads[k],
+                weights, v, U, p, s, rough, spread,
+            )  # fmt: skip
         discount = own_discount(gammas[i], q, h)
         threshold = look_up(cost, n0, n_step, g0, g_step, f, n + near, discount)
-        propensity = 1.0 if p > cost or p > threshold else explore
+        propensity = 1.0 if mean > cost or mean > threshold else explore
         taken = chances[i] < propensity
         out[i, 0] = 1.0 if taken else 0.0
         out[i, 1] = propensity
-        out[i, 2] = p
+        out[i, 2] = mean
         out[i, 3] = n
         out[i, 4] = discount
         out[i, 5] = threshold
         out[i, 6] = near
         if taken:
-            for j in range(mean.size):
-                pending[waiting, j] = X[i, j]
-            spread[waiting] = v
+            pending[waiting] = X[i]
+            pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s
+            rates[waiting], spreads[waiting] = rough, spread
             waiting += 1

@@ -18,12 +18,8 @@ from lenience.objective.base import check_cost
 from lenience.policy.protocol import Rule
 
 
-class Logistic(Rule, frozen=True, tag="logistic"):
-    """Accept with probability σ(sharpness · (logit p̂ − logit c)): ½ at p̂ = c.
-
-    >>> Logistic(cost=0.8).acceptance([10, 10, 10], [5, 8, 9]).round(4)
-    array([0.2   , 0.5   , 0.6923])
-    """
+class Squashed(Rule, frozen=True):
+    """What the logistic and the semi-logistic policy share: a cost, a sharpness and the score σ(θ)."""
 
     cost: float
     sharpness: float = 1.0
@@ -37,13 +33,20 @@ class Logistic(Rule, frozen=True, tag="logistic"):
         """0: only a certainty is ever stopped at."""
         return 0.0
 
+    def _score(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """σ(sharpness · (logit p̂ − logit c)), certainties included."""
+        from scipy.special import expit, logit
+
+        score: NDArray[np.float64] = expit(self.sharpness * (logit(np.minimum(s / n, 1.0)) - logit(self.cost)))
+        return score
+
+
+class Logistic(Squashed, frozen=True, tag="logistic"):
+    """Accept with probability σ(sharpness · (logit p̂ − logit c)): ½ at p̂ = c.
+
+    >>> Logistic(cost=0.8).acceptance([10, 10, 10], [5, 8, 9]).round(4)
+    array([0.2   , 0.5   , 0.6923])
+    """
+
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return squashed(n, s, self.cost, self.sharpness)
-
-
-def squashed(n: NDArray[np.float64], s: NDArray[np.float64], cost: float, sharpness: float) -> NDArray[np.float64]:
-    """σ(sharpness · (logit p̂ − logit c)), certainties included."""
-    from scipy.special import expit, logit
-
-    result: NDArray[np.float64] = expit(sharpness * (logit(np.minimum(s / n, 1.0)) - logit(cost)))
-    return result
+        return self._score(n, s)

@@ -6,12 +6,11 @@ like x, and others teach about x. Two rates, per arrival, over a reference set o
     q = max(1, Σ_{r: p̂_r ≤ c} ρ²(x, r) · min{1, e^{−(k_r/ρ² − k_x)/2}}) / M   others a label at x would help to decide
     h = 2 Σ_{r: p̂_r > c} ρ²(x, r) · g_r / M                                   labels that come for free
 
-ρ² is the likeness of x and r (:mod:`lenience.model.features`); k = (mean − break-even)²/variance says how many standard
-errors, squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at
+ρ² is the likeness of x and r (:mod:`lenience.model.features`); k = (p̂ − c)²/variance says how many standard errors,
+squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at
 r, so r is k_r/ρ² such errors from being decided by them: those far below the break-even, or little like x, do not
-count. g_r is the share of the variance at r that a label at r resolves, w v/(1 + w v) in the log-odds, which is
-1/(n + 2) for a Beta belief: those above the break-even are accepted anyway, and their labels teach about x without
-exploring. Then
+count. g_r = 1/(n + 2) is the share of the variance at r that a label at r resolves: those above the break-even are
+accepted anyway, and their labels teach about x without exploring. Then
 
     γ′ = γ q / (1 − γ + γ q + h):
 
@@ -28,7 +27,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.model.gaussian import sigmoid
+from lenience.model.hypotheses import liken, mixed_roughly
 from lenience.solver.compiled import compiled
 
 FREE = 2.0
@@ -70,58 +69,33 @@ def shares(
 
 
 @compiled
-def reference_rows(
-    R: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+def q_and_h(
+    weights: NDArray[np.float64],
     m: NDArray[np.float64],
     v: NDArray[np.float64],
-) -> None:
-    """Write m and v, the mean and variance of the log-odds, of every reference row."""
-    size = mean.size
-    for r in range(R.shape[0]):
-        row = R[r]
-        m[r] = 0.0
-        v[r] = 0.0
-        for i in range(size):
-            m[r] += row[i] * mean[i]
-            part = 0.0
-            line = covariance[i]
-            for j in range(size):
-                part += line[j] * row[j]
-            v[r] += part * row[i]
-        v[r] = max(v[r], 1e-12)
-
-
-@compiled
-def q_and_h(
-    m: float,
-    v: float,
-    u: NDArray[np.float64],
+    U: NDArray[np.float64],
+    p: NDArray[np.float64],
+    s: NDArray[np.float64],
     R: NDArray[np.float64],
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
     cost: float,
-    break_even: float,
 ) -> tuple[float, float]:
-    """q and h at an x with log-odds N(m, v) and u = Σx, for Gaussian beliefs about a logistic regression."""
+    """The same at an x with log-odds N(m, v) and U = Σx under the hypotheses of a logistic regression, in one pass.
+
+    Overwrites p and s.
+    """
     q = 0.0
     h = 0.0
     rows = R.shape[0]
-    own = (m - break_even) ** 2 / max(v, 1e-12)
+    mean, variance = mixed_roughly(weights, m, v, p, s)
+    own = (mean - cost) ** 2 / variance
+    row_p, row_s = np.empty((2, m.size))
     for r in range(rows):
-        row = R[r]
-        dot = 0.0
-        for i in range(u.size):
-            dot += row[i] * u[i]
-        vr = reference_v[r]
-        like = min(dot * dot / max(v * vr, 1e-300), 1.0)
-        # The probit approximation is enough to say on which side of the break-even r is.
-        p = sigmoid(reference_m[r] / math.sqrt(1.0 + math.pi * vr / 8.0))
-        if p > cost:
-            w = p * (1.0 - p)
-            h += like * w * vr / (1.0 + w * vr)
+        rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
+        like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, mean, variance)
+        if rate > cost:
+            h += like * spread / (rate * (1.0 - rate) + spread)
         else:
-            k = (reference_m[r] - break_even) ** 2 / vr
-            q += helped(like, k, own)
+            q += helped(like, (rate - cost) ** 2 / spread, own)
     return min(max(q, 1.0) / rows, 1.0), FREE * h / rows

@@ -35,7 +35,7 @@ class _Rule(SelectivePolicy):
         parameter, cost = self._parameter(), self.objective.cost
         if isinstance(self.model_, BayesianLogistic):
             m, v = self.model_.log_odds(row[None])
-            return float(acceptance(self.rule, parameter, m[0], v[0], accepted, cost))
+            return float(acceptance(self.rule, parameter, self.model_.weights_, m[0], v[0], accepted, cost))
         return beta_acceptance(self.rule, parameter, mean, n, accepted, cost)
 
 

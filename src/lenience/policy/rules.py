@@ -1,20 +1,21 @@
-"""The rivals' rules as formulas: the acceptance probability of each, from the log-odds N(m, v) or from a Beta belief.
+"""The rivals' rules as formulas: the acceptance probability of each, from the log-odds or from a Beta belief.
 
-Every rule here is what people use now, on the same model and prior as :class:`~lenience.policy.features.FeaturePolicy`,
-so that a comparison shows the difference exploration makes and nothing else. L is the break-even log(c/(1 − c)).
+Every rule here is what people use now, on any model of beliefs. L is the break-even log(c/(1 − c)).
 
 - GREEDY: accept iff p̂ > c (a burn-in accepts the first few whoever they are).
 - EPSILON: the same, and the others with probability ε.
 - THOMPSON: draw the log-odds and accept if above L: probability Φ((m − L)/√v) (Laplace's Gaussian; ``scale`` times √v).
 - UCB: accept iff m + width·√v > L (GLM-UCB in the log-odds).
 - OPTIMISM: pretend that x was accepted and succeeded, and accept iff it would then be above L (PLOT, Pacchiano et al.
-2021,
-  with one pseudo-label of the given weight and the model updated instead of retrained).
+  2021, with one pseudo-label of the given weight and the model updated instead of retrained).
 """
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+from numpy.typing import NDArray
 
 from lenience.model.gaussian import mode_after, moments
 from lenience.solver.compiled import compiled
@@ -23,21 +24,43 @@ GREEDY, EPSILON, THOMPSON, UCB, OPTIMISM, LINEAR_UCB, CONSEQUENTIAL, ALWAYS, LEN
 
 
 @compiled
-def acceptance(rule: int, parameter: float, m: float, v: float, accepted: int, cost: float) -> float:
-    """The probability with which a rule accepts at log-odds N(m, v) after so many acceptances."""
-    break_even = math.log(cost / (1.0 - cost))
-    if rule == THOMPSON:
-        spread = parameter * math.sqrt(v)
-        if spread <= 0.0:
-            return 1.0 if m > break_even else 0.0
-        return 0.5 * math.erfc((break_even - m) / (spread * math.sqrt(2.0)))
-    if rule == UCB:
-        return 1.0 if m + parameter * math.sqrt(v) > break_even else 0.0
-    if rule == OPTIMISM:
-        return 1.0 if mode_after(m, v, 1.0, parameter) > break_even else 0.0
+def acceptance(
+    rule: int,
+    parameter: float,
+    weights: NDArray[np.float64],
+    m: NDArray[np.float64],
+    v: NDArray[np.float64],
+    accepted: int,
+    cost: float,
+) -> float:
+    """The probability with which a rule accepts after so many acceptances, at log-odds N(m_k, v_k) with weights w_k.
+
+    Optimists take the mixture's mean and variance.
+    """
     if rule == ALWAYS:
         return 1.0
-    p, _ = moments(m, v)
+    break_even = math.log(cost / (1.0 - cost))
+    if rule == THOMPSON:
+        chance = 0.0
+        for k in range(m.size):
+            spread = parameter * math.sqrt(v[k])
+            if spread > 0.0:
+                chance += weights[k] * 0.5 * math.erfc((break_even - m[k]) / (spread * math.sqrt(2.0)))
+            elif m[k] > break_even:
+                chance += weights[k]
+        return chance
+    centre = 0.0
+    for k in range(m.size):
+        centre += weights[k] * m[k]
+    if rule in (UCB, OPTIMISM):
+        spread = 0.0
+        for k in range(m.size):
+            spread += weights[k] * (v[k] + (m[k] - centre) ** 2)
+        hoped = centre + parameter * math.sqrt(spread) if rule == UCB else mode_after(centre, spread, 1.0, parameter)
+        return 1.0 if hoped > break_even else 0.0
+    p = 0.0
+    for k in range(m.size):
+        p += weights[k] * moments(m[k], v[k])[0]
     if p > cost:
         return 1.0
     if rule == GREEDY:

@@ -23,9 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.errors import InputError, real, refusal
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.estimator import BaseEstimator, plain
-from lenience.model.features import FeatureModel, checked_outcomes
+from lenience.model.features import FeatureModel
+from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+
+WRITE_OFF_DELAYS = 3  # mean delays after which an outcome is given up, as by an ExposurePolicy
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -60,8 +63,8 @@ class SelectivePolicy(BaseEstimator):
         """
         from sklearn.utils import check_random_state
 
-        if not isinstance(self.objective, Discounted | FiniteHorizon):
-            raise refusal("objective", self.objective, "a Discounted or a FiniteHorizon objective")
+        if not isinstance(self.objective, Discounted | FiniteHorizon | Delayed):
+            raise refusal("objective", self.objective, "a Discounted, a FiniteHorizon or a Delayed objective")
         self.log_: list[Decision] = []
         self.arrivals_ = 0
         self.accepted_ = 0
@@ -76,8 +79,8 @@ class SelectivePolicy(BaseEstimator):
         self.model_.prepare(rows)
         self._start(np.asarray(rows, dtype=np.float64))
         if y is not None:
-            outcomes = _outcomes(y, len(rows))
-            self._learn(np.asarray(rows, dtype=np.float64)[~np.isnan(outcomes)], outcomes[~np.isnan(outcomes)])
+            which, seen = _known(y, len(rows))
+            self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen))
         return self
 
     def decide(
@@ -85,12 +88,13 @@ class SelectivePolicy(BaseEstimator):
     ) -> NDArray[np.bool_]:
         """Who of these is accepted, in the order they come; each decision is logged.
 
-        Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit; by
-        default the number of arrivals) is when they came: it is what pending outcomes are written off by. ``chances``
+        Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit, that
+        of a Delayed objective if it is one; by default as if all came evenly, at its rate or one a unit) is when they
+        came: it is what pending outcomes are written off by. ``chances``
         are uniform random numbers, one a row, for policies that are to be compared on the same luck.
         """
         rows = self._rows(X)
-        now = float(self.arrivals_) if time is None else real("time", time)
+        now = self._clock() if time is None else real("time", time)
         self._write_off(now)
         if chances is None:
             chances = self._random.random_sample(len(rows))
@@ -111,16 +115,13 @@ class SelectivePolicy(BaseEstimator):
         An accepted row whose outcome is not known stays pending.
         """
         rows = self._rows(X)
-        given = np.asarray(accepted)
-        taken = given == 1
-        if given.shape != (len(rows),) or not (taken | (given == 0)).all():
-            raise InputError(f"accepted must be true or false for each of the {len(rows)} rows, not {accepted!r}")
-        seen = _outcomes(outcomes, len(rows), which=taken)
-        known = ~np.isnan(seen)
-        for row in rows[known]:
-            self._heard(row)
-        if known.any():
-            self._learn(rows[known], seen[known])
+        which, seen = _known(outcomes, len(rows), _flags(accepted, len(rows)))
+        if which:
+            known = rows if len(which) == len(rows) else rows[which]
+            if self._pending:
+                for row in known:
+                    self._heard(row)
+            self._learn(known, np.array(seen))
         return self
 
     def use_reference(self, X: ArrayLike) -> Self:
@@ -163,15 +164,19 @@ class SelectivePolicy(BaseEstimator):
         return tags
 
     def _default_model(self) -> FeatureModel:
-        """A prior centred on the break-even: a middling individual is as likely above it as below."""
-        return BayesianLogistic(intercept_mean=log_odds_of(self.objective.cost))
+        """One Gaussian belief, centred so that a middling individual is as likely above the break-even as below."""
+        return single_gaussian(self.objective.cost)
 
     def _discount(self, ahead: int = 0) -> float:
         """γ for the arrival that comes after so many more; over a finite horizon 1 − 1/(those left), discounted."""
-        if isinstance(self.objective, Discounted):
-            return self.objective.discount
+        if not isinstance(self.objective, FiniteHorizon):
+            return float(self.objective.discount)
         left = self.objective.horizon - self.arrivals_ - ahead
         return float(self.objective.discount * (1.0 - 1.0 / left)) if left > 1 else 0.0
+
+    def _clock(self) -> float:
+        """The time by the number of arrivals."""
+        return self.arrivals_ / self.objective.arrivals if isinstance(self.objective, Delayed) else self.arrivals_
 
     def _start(self, rows: NDArray[np.float64]) -> None:
         """Take the first rows."""
@@ -202,6 +207,8 @@ class SelectivePolicy(BaseEstimator):
 
     def _write_off(self, now: float) -> None:
         after = getattr(self, "write_off_after", None)
+        if after is None and isinstance(self.objective, Delayed):
+            after = WRITE_OFF_DELAYS * self.objective.label_delay
         if after is not None:
             self._pending = [one for one in self._pending if now - one[1] <= after]
 
@@ -233,9 +240,9 @@ class SelectivePolicy(BaseEstimator):
         return np.ascontiguousarray(rows, dtype=np.float64)
 
 
-def log_odds_of(rate: float) -> float:
-    """log(p/(1 − p))."""
-    return math.log(rate / (1.0 - rate))
+def single_gaussian(cost: float) -> BayesianLogistic:
+    """The model of policies that are given none: one hypothesis, the best found of those with one."""
+    return BayesianLogistic(1.65, 6.6, math.log(cost / (1.0 - cost)))
 
 
 def _parts(model: Any) -> tuple[Any, Any]:
@@ -259,19 +266,25 @@ def _dense(rows: Any) -> NDArray[np.float64]:
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
-def _outcomes(y: ArrayLike, rows: int, which: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Outcomes as 0, 1 or NaN; those of rows that were not accepted are NaN whatever is given."""
-    plain = np.asarray(y)
-    if plain.dtype.kind in "bif" and plain.shape == (rows,):
-        numbers = np.where(True if which is None else which, plain, np.nan)
-        if ((numbers == 0.0) | (numbers == 1.0) | np.isnan(numbers)).all():
-            return numbers
-    given = np.asarray(y, dtype=object)
-    if given.shape != (rows,):
-        raise InputError(f"outcomes must be one for each of the {rows} rows, not of shape {given.shape}")
-    found = np.full(rows, np.nan)
-    for i, value in enumerate(given):
-        if value is None or value != value or (which is not None and not which[i]):
-            continue
-        found[i] = checked_outcomes([value], 1)[0]
+def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
+    # Plain numbers in a loop: for the one row that comes at a time it is quicker than any array.
+    found: Any = accepted if isinstance(accepted, list) else np.asarray(accepted).tolist()
+    if not isinstance(found, list) or len(found) != rows or not all(flag in (0, 1) for flag in found):
+        raise InputError(f"accepted must be true or false for each of the {rows} rows, not {accepted!r}")
     return found
+
+
+def _known(y: ArrayLike, rows: int, accepted: list[Any] | None = None) -> tuple[list[int], list[float]]:
+    """The accepted rows whose outcome is known, and these outcomes; what is given for the others is not looked at."""
+    given: Any = y if isinstance(y, list) else np.asarray(y).tolist()
+    if not isinstance(given, list) or len(given) != rows:
+        raise InputError(f"outcomes must be one for each of the {rows} rows, not of shape {np.shape(y)}")
+    which, seen = [], []
+    for i, value in enumerate(given):
+        if value is None or (accepted is not None and not accepted[i]) or value != value:
+            continue
+        if isinstance(value, list) or value not in (0, 1):
+            raise InputError(f"outcomes must be 0 or 1 (false or true), not {value!r}")
+        which.append(i)
+        seen.append(float(value))
+    return which, seen

@@ -21,8 +21,11 @@ from typing import Any
 import numpy as np
 
 from lenience.errors import InputError
+from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.objective.discounted import Discounted
+from lenience.policy.features import FeaturePolicy
 from lenience.policy.rivals import (
+    AlwaysRule,
     ConsequentialRule,
     EpsilonRule,
     GreedyRule,
@@ -38,6 +41,7 @@ from lenience.study.replay import OURS, default_policies, half_width, replay
 WARM = (0, 50)
 SETTINGS = ((0.99, 700, 50), (0.999, 4600, 20))  # discount, arrivals, runs
 THOMPSON = "Thompson"
+SAME = ", our model"
 Cell = dict[str, Any]
 
 
@@ -52,6 +56,13 @@ def grid(objective: Discounted) -> dict[str, dict[str, SelectivePolicy]]:
         "PLOT": {f"{w}": OptimismRule(None, objective, weight=w) for w in (0.25, 0.5, 3.0)},
         "consequential": {f"{r}": ConsequentialRule(None, objective, rate=r) for r in (0.03, 0.3, 1.0)},
     }
+
+
+def with_our_model(objective: Discounted) -> dict[str, SelectivePolicy]:
+    """The rivals that take any model, at their defaults but with ours: what is left is how they explore."""
+    theirs = default_policies(objective, BayesianLogistic.for_cost(objective.cost))
+    own = (FeaturePolicy, LinearUpperBoundRule, ConsequentialRule, AlwaysRule)
+    return {name: policy for name, policy in theirs.items() if not isinstance(policy, own)}
 
 
 HALVES = ((True, "Data sets not used to choose constants"), (False, "Data sets used to choose them"))
@@ -74,6 +85,7 @@ def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, 
     several = grid(objective) if tuned else {}
     for family, settings in several.items():
         policies |= {f"{family} {setting}": policy for setting, policy in settings.items()}
+    policies |= {f"{name}{SAME}": policy for name, policy in with_our_model(objective).items()}
     found = replay(table.X, table.y, objective, policies, seeds, arrivals, warm)
     ours = found[OURS]
     rivals = {}
@@ -145,6 +157,7 @@ def tables(cells: list[Cell]) -> str:
             )
             head = ["data", "c", "labels", "known", f"**{OURS}**", *names]
             parts.append("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + _rows(some, names))
+        parts.append(_same_model(mine))
         parts.append(_hindsight(mine))
     return "\n".join(parts)
 
@@ -165,23 +178,41 @@ def _rows(cells: list[Cell], names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _against(cells: list[Cell], rivals: list[Cell]) -> str:
+    """In how many cells we are ahead of a rival, level and behind, and the median lead."""
+    ahead = sum(1 for rival in rivals if rival["ahead"] > rival["half"])
+    late = sum(1 for rival in rivals if rival["ahead"] < -rival["half"])
+    gains = [r["ahead"] / cell["known"] for cell, r in zip(cells, rivals, strict=True) if cell["known"] > 0.0]
+    return f"{ahead} | {len(rivals) - ahead - late} | {late} | {float(np.median(gains)):+.3f} |"
+
+
+HEAD = "| rival | we are ahead | level | behind | median lead |\n|---|---:|---:|---:|---:|\n"
+
+
+def _same_model(cells: list[Cell]) -> str:
+    names = [name for name in cells[0]["rivals"] if name.endswith(SAME)]
+    level = sum(1 for c in cells if all(c["rivals"][n]["ahead"] >= -c["rivals"][n]["half"] for n in names))
+    lines = [f"| {n.removesuffix(SAME)} | {_against(cells, [c['rivals'][n] for c in cells])}" for n in names]
+    return (
+        f"### Rivals with our model, all {len(cells)} cells\n\n"
+        f"Ours is behind none of these beyond the interval in {level} of {len(cells)} cells. The last column is the "
+        "median of our lead, as a share of what the model that knows all outcomes earns.\n\n"
+        + HEAD + "\n".join(lines) + "\n"
+    )  # fmt: skip
+
+
 def _hindsight(cells: list[Cell]) -> str:
     tuned = [cell for cell in cells if cell["best"]]
     if not tuned:
         return ""
-    lines = []
-    for family in DEFAULTS:
-        best = [cell["rivals"][cell["best"][family]] for cell in tuned]
-        ahead = sum(1 for b in best if b["ahead"] > b["half"])
-        late = sum(1 for b in best if b["ahead"] < -b["half"])
-        gains = [b["ahead"] / cell["known"] for cell, b in zip(tuned, best, strict=True) if cell["known"] > 0.0]
-        lines.append(f"| {family} | {ahead} | {len(best) - ahead - late} | {late} | {float(np.median(gains)):+.3f} |")
+    lines = [
+        f"| {family} | {_against(tuned, [cell['rivals'][cell['best'][family]] for cell in tuned])}"
+        for family in DEFAULTS
+    ]
     return (
         f"### Rivals at their best in hindsight, all {len(tuned)} cells\n\n"
-        "Each rival's best setting of those tried, chosen cell by cell on the runs it is judged by. The last column is "
-        "the median of our lead over it, as a share of what the model that knows all outcomes earns.\n\n"
-        "| rival | we are ahead | level | behind | median lead |\n|---|---:|---:|---:|---:|\n"
-        + "\n".join(lines) + "\n"
+        "Each rival's best setting of those tried, chosen cell by cell on the runs it is judged by.\n\n"
+        + HEAD + "\n".join(lines) + "\n"
     )  # fmt: skip
 
 

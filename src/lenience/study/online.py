@@ -12,8 +12,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.model.gaussian import absorb, belief_size, moments, project, sigmoid
-from lenience.policy.people_like import own_discount, q_and_h, reference_rows
+from lenience.model.gaussian import belief_size, project, sigmoid
+from lenience.model.hypotheses import absorb_all, learn_rows, mixed, project_all, project_rows
+from lenience.policy.people_like import own_discount, q_and_h
 from lenience.policy.rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import look_up
@@ -29,8 +30,9 @@ def run_online(
     warm: NDArray[np.int64],
     chances: NDArray[np.float64],
     reference: NDArray[np.int64],
-    mean0: NDArray[np.float64],
-    covariance0: NDArray[np.float64],
+    weights0: NDArray[np.float64],
+    means0: NDArray[np.float64],
+    covariances0: NDArray[np.float64],
     cost: float,
     gammas: NDArray[np.float64],
     n0: float,
@@ -42,74 +44,69 @@ def run_online(
     accepted: NDArray[np.bool_],
 ) -> None:
     """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``."""
-    size = X.shape[1]
-    break_even = math.log(cost / (1.0 - cost))
-    mean = mean0.copy()
-    covariance = covariance0.copy()
+    several, size = means0.shape
+    weights = weights0.copy()
+    means = means0.copy()
+    covariances = covariances0.copy()
+    m, v, p, s, shift, shrink = np.empty((6, several))
+    U = np.empty((several, size))
     u = np.empty(size)
     # What LinUCB and consequential learning know instead.
     theta = np.zeros(size)
     inverse = np.eye(size)
     own_model = rule in (LINEAR_UCB, CONSEQUENTIAL)
-    for i in warm:
-        if own_model:
+    if own_model:
+        for i in warm:
             learn_own(rule, parameter, X[i], y[i], cost, theta, inverse, u)
-        else:
-            m, v = project(X[i], mean, covariance, u)
-            absorb(y[i], 1.0, m, v, u, mean, covariance)
+    else:
+        learn_rows(X[warm], y[warm], np.ones(warm.size), weights, means, covariances)
     rows = reference.size
-    R = np.empty((rows, size))
-    for r in range(rows):
-        R[r] = X[reference[r]]
-    reference_m = np.empty(rows)
-    reference_v = np.empty(rows)
-    reference_rows(R, mean, covariance, reference_m, reference_v)
+    R = X[reference]
+    reference_m, reference_v = np.empty((2, rows, several))
+    project_rows(R, means, covariances, reference_m, reference_v)
     oldest = 0
     taken = 0
-    m = 0.0
-    v = 0.0
     for t in range(order.size):
         x = X[order[t]]
         outcome = y[order[t]]
         if rule == LINEAR_UCB:
-            m, v = project(x, theta, inverse, u)
-            propensity = 1.0 if m + parameter * math.sqrt(v) > cost else 0.0
+            centre, spread = project(x, theta, inverse, u)
+            propensity = 1.0 if centre + parameter * math.sqrt(spread) > cost else 0.0
         elif rule == CONSEQUENTIAL:
-            m = 0.0
+            centre = 0.0
             for j in range(size):
-                m += theta[j] * x[j]
-            propensity = 1.0 if m >= 0.0 else sigmoid(m)
+                centre += theta[j] * x[j]
+            propensity = 1.0 if centre >= 0.0 else sigmoid(centre)
         else:
-            m, v = project(x, mean, covariance, u)
+            project_all(x, means, covariances, m, v, U)
             if rule == LENIENT:
-                p, variance = moments(m, v)
+                mean, variance = mixed(weights, m, v, p, s)
                 propensity = 1.0
-                if p <= cost:
-                    q, h = q_and_h(m, v, u, R, reference_m, reference_v, cost, break_even)
+                if mean <= cost:
+                    q, h = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
                     discount = own_discount(gammas[t], q, h)
-                    n = belief_size(p, variance)
-                    propensity = 1.0 if p > look_up(cost, n0, n_step, g0, g_step, f, n, discount) else 0.0
+                    n = belief_size(mean, variance)
+                    propensity = 1.0 if mean > look_up(cost, n0, n_step, g0, g_step, f, n, discount) else 0.0
             else:
-                propensity = acceptance(rule, parameter, m, v, taken, cost)
+                propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity
         if accepted[t]:
             taken += 1
             if own_model:
                 learn_own(rule, parameter, x, outcome, cost, theta, inverse, u)
             else:
-                shift, shrink = absorb(outcome, 1.0, m, v, u, mean, covariance)
+                absorb_all(outcome, 1.0, m, v, U, weights, means, covariances, shift, shrink)
                 if rule == LENIENT:
                     for r in range(rows):
-                        row = R[r]
-                        dot = 0.0
-                        for j in range(size):
-                            dot += row[j] * u[j]
-                        reference_m[r] += dot * shift
-                        reference_v[r] = max(reference_v[r] - dot * dot * shrink, 1e-12)
+                        for k in range(several):
+                            dot = 0.0
+                            for j in range(size):
+                                dot += R[r, j] * U[k, j]
+                            reference_m[r, k] += dot * shift[k]
+                            reference_v[r, k] = max(reference_v[r, k] - dot * dot * shrink[k], 0.0)
         if refresh and rule == LENIENT:
             R[oldest] = x
-            reference_m[oldest], reference_v[oldest] = project(x, mean, covariance, u)
-            reference_v[oldest] = max(reference_v[oldest], 1e-12)
+            project_all(x, means, covariances, reference_m[oldest], reference_v[oldest], U)
             oldest = (oldest + 1) % rows
 
 

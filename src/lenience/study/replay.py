@@ -5,6 +5,10 @@ if it accepts, and earns y − c for it. Every policy meets the same arrivals in
 random numbers), so that differences are paired and their intervals narrow. Scales and the reference set come from the
 features alone; ``warm`` labels, if any, are of rows drawn like the others and known to every policy.
 
+Late labels. With a :class:`~lenience.objective.delayed.Delayed` objective arrivals are a Poisson process, an outcome
+becomes known an exponential delay after its acceptance, and every policy is told of it then and not before; rewards are
+discounted by the arrival's number, which takes the chance of the arrival times out of them.
+
 Regret is against the same model fitted to the outcomes of *all* rows and used greedily: what the model could know at
 best, not what a clairvoyant would earn.
 """
@@ -13,15 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, whole
+from lenience.errors import InputError, refusal, whole
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.features import checked_outcomes
+from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.features import FeaturePolicy
@@ -51,6 +57,7 @@ from lenience.solver.threshold_table import threshold_table
 
 Z = 1.959963984540054  # of a 95 % interval
 OURS = "lenience"
+Objective = Discounted | FiniteHorizon | Delayed
 
 
 class Outcome(msgspec.Struct, frozen=True, eq=False):
@@ -87,7 +94,7 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
 class Replayed(msgspec.Struct, frozen=True, eq=False):
     """The outcomes of all policies on the same arrivals."""
 
-    objective: Discounted | FiniteHorizon
+    objective: Objective
     arrivals: int
     warm: int
     seeds: int
@@ -108,8 +115,8 @@ def half_width(values: NDArray[np.float64]) -> float:
     return float(Z * values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.inf
 
 
-def default_policies(objective: Discounted | FiniteHorizon, model: Any = None) -> dict[str, SelectivePolicy]:
-    """Ours and its rivals, each at its default, all with the same model."""
+def default_policies(objective: Objective, model: Any = None) -> dict[str, SelectivePolicy]:
+    """Ours and its rivals, each at its default; with the model given, or each with its own default."""
     return {
         OURS: FeaturePolicy(model, objective),
         "greedy": GreedyRule(model, objective),
@@ -127,7 +134,7 @@ def default_policies(objective: Discounted | FiniteHorizon, model: Any = None) -
 def replay(
     X: ArrayLike,
     y: ArrayLike,
-    objective: Discounted | FiniteHorizon,
+    objective: Objective,
     policies: Mapping[str, SelectivePolicy] | None = None,
     seeds: int = 50,
     arrivals: int | None = None,
@@ -189,6 +196,17 @@ def replay(
     return Replayed(objective, count, start, runs, float(labels.mean()), float(known.mean()), marks, tuple(outcomes))
 
 
+def late(objective: Objective, label_delay: float) -> Delayed:
+    """A discounted objective whose outcomes come late, by so many arrivals on average: time is counted in arrivals.
+
+    >>> late(Discounted(0.8, 0.99), 20).discount
+    0.99
+    """
+    if not isinstance(objective, Discounted) or objective.discount == 0.0:
+        raise refusal("objective", objective, "discounted by a factor above 0 where labels come late")
+    return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay)
+
+
 class Draw(msgspec.Struct, frozen=True, eq=False):
     """One run's chance: who comes, whose labels are known at the start, who stands for the population, and luck."""
 
@@ -196,6 +214,8 @@ class Draw(msgspec.Struct, frozen=True, eq=False):
     warm: np.ndarray[Any, np.dtype[np.int64]]
     reference: np.ndarray[Any, np.dtype[np.int64]]
     chances: np.ndarray[Any, np.dtype[np.float64]]
+    gaps: np.ndarray[Any, np.dtype[np.float64]]  # before each arrival, in mean gaps
+    delays: np.ndarray[Any, np.dtype[np.float64]]  # of each outcome, in mean delays
 
 
 def draw(seed: int, rows: int, arrivals: int, warm: int, reference: int = 100) -> Draw:
@@ -204,25 +224,27 @@ def draw(seed: int, rows: int, arrivals: int, warm: int, reference: int = 100) -
     order = rng.integers(0, rows, arrivals)
     chances = rng.random(arrivals)
     stand = rng.integers(0, rows, reference)
-    return Draw(order, rng.integers(0, rows, warm), stand, chances)
+    late = np.random.default_rng([seed, 6022])
+    gaps, delays = late.exponential(size=(2, arrivals))
+    return Draw(order, rng.integers(0, rows, warm), stand, chances, gaps, delays)
 
 
 def _prepared(
     policy: SelectivePolicy,
     rows: NDArray[np.float64],
     labels: NDArray[np.float64],
-    objective: Discounted | FiniteHorizon,
+    objective: Objective,
     arrivals: int,
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
     """How to run a policy: compiled where it has the default model, else by its own decide and observe."""
-    quick = _quick(policy)
+    quick = None if isinstance(objective, Delayed) else _quick(policy)
     if quick is None:
-        return lambda chance, accepted: _run_any(policy, rows, labels, chance, accepted)
+        return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted)
     from lenience.study.online import run_online
 
     rule, parameter = quick
     model = policy.fit(rows).model_
-    design, mean, covariance = model.design(rows), model.mean_, model.covariance_
+    design, weights, means, covariances = model.design(rows), model.weights_, model.means_, model.covariances_
     discount = objective.discount
     gammas = np.full(arrivals, discount)
     if isinstance(objective, FiniteHorizon):
@@ -234,8 +256,9 @@ def _prepared(
 
     def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
         run_online(
-            rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size], mean,
-            covariance, table.cost, gammas, *table[1:], refresh, accepted,
+            rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size],
+            weights,
+            means, covariances, table.cost, gammas, *table[1:], refresh, accepted,
         )  # fmt: skip
 
     return run
@@ -268,17 +291,25 @@ def _run_any(
     policy: SelectivePolicy,
     rows: NDArray[np.float64],
     labels: NDArray[np.float64],
+    objective: Objective,
     chance: Draw,
     accepted: NDArray[np.bool_],
 ) -> None:
+    """Decide and observe, one by one; every outcome is told when it is due."""
     policy.fit(rows).use_reference(rows[chance.reference[: int(getattr(policy, "reference", 100))]])
     if len(chance.warm):
         policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
+    times, waits = np.arange(len(chance.order), dtype=np.float64), np.zeros(len(chance.order))
+    if isinstance(objective, Delayed):
+        times, waits = np.cumsum(chance.gaps) / objective.arrivals, chance.delays * objective.label_delay
+    due: list[tuple[float, int]] = []
     for t, i in enumerate(chance.order):
-        row = rows[i : i + 1]
-        accepted[t] = policy.decide(row, chances=chance.chances[t : t + 1])[0]
+        while due and due[0][0] <= times[t]:
+            heard = chance.order[heappop(due)[1]]
+            policy.observe(rows[heard : heard + 1], [True], labels[heard : heard + 1])
+        accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1])[0]
         if accepted[t]:
-            policy.observe(row, [True], labels[i : i + 1])
+            heappush(due, (float(times[t] + waits[t]), t))
 
 
 def _knowing(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
@@ -306,7 +337,7 @@ def _share(taken: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
     return float(taken[where].mean()) if where.any() else math.nan
 
 
-def _arrivals(objective: Discounted | FiniteHorizon, arrivals: int | None) -> int:
+def _arrivals(objective: Objective, arrivals: int | None) -> int:
     if arrivals is not None:
         return whole("arrivals", arrivals, least=1)
     if isinstance(objective, FiniteHorizon):
@@ -316,6 +347,6 @@ def _arrivals(objective: Discounted | FiniteHorizon, arrivals: int | None) -> in
     return min(max(math.ceil(math.log(1e-3) / math.log(objective.discount)), 1), 10_000)
 
 
-def _weights(objective: Discounted | FiniteHorizon, count: int) -> NDArray[np.float64]:
+def _weights(objective: Objective, count: int) -> NDArray[np.float64]:
     weights: NDArray[np.float64] = objective.discount ** np.arange(count, dtype=np.float64)
     return weights

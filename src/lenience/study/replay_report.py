@@ -29,7 +29,7 @@ svg { width: 100%; height: auto; }
 def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
     """The headings and the rows of the table; the first policy is the one the others are compared with."""
     groups = list(found.outcomes[0].by_group)
-    headings = ["policy", "discounted", "± 95 %", "ahead of it", "± 95 %", "total", "regret", "accepted", *groups]
+    headings = ["policy", "reward", "± 95 %", "lead", "± 95 %", "total", "regret", "accepted", *groups]
     rows = []
     for outcome in found.outcomes:
         first = outcome is found.outcomes[0]
@@ -88,8 +88,8 @@ def write_report(found: Replayed, path: str | Path, title: str) -> Path:
 <p>{html.escape(describe(found))}</p><p><b>{html.escape(verdict(found))}</b></p>
 <figure>{picture}</figure>
 <div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
-<p class="soft">"Ahead of it" is the paired difference of the first policy over this one, over runs with the same
-arrivals and luck. Regret is against the same model that knows the outcomes of all rows. Written by lenience
+<p class="soft">Reward is discounted. "Lead" is the paired difference of the first policy over this one, over runs with
+the same arrivals and luck. Regret is against the same model that knows the outcomes of all rows. Written by lenience
 {__version__}.</p>
 </main></body></html>
 """,

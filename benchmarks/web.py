@@ -14,7 +14,15 @@ from lenience.service.demonstration import Portfolio, play_the_past
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-PAGES = ["/", "/policies/cards", "/policies/starter-loans", "/decisions", "/what-if?policy=cards", "/fairness?policy=cards", "/new"]
+PAGES = [
+    "/",
+    "/policies/cards",
+    "/policies/starter-loans",
+    "/decisions",
+    "/what-if?policy=cards",
+    "/fairness?policy=cards",
+    "/new",
+]
 TIMES = 32.0  # the demonstration's applicants, so many times over: 100,000 decisions
 
 

@@ -21,7 +21,7 @@ def _bars(stretches: Sequence[Bar], width: int, narrow: bool) -> Markup:
     first, last = stretches[0][0], stretches[-1][0] + width
     most = max(arrivals for _, arrivals, _ in stretches)
     size = (440 if narrow else 960, 220)
-    canvas = Canvas(*size, (first, last), (0.0, 1.05 * most), margins=(10, 14, 28, 62))
+    canvas = Canvas(*size, (first, last), (0.0, 1.05 * most), margins=(10, 26, 28, 62))
     canvas.vertical_axis([(value, f"{value:,.10g}") for value in linear_ticks(0, most, 4)], "decisions")
     canvas.horizontal_axis(time_ticks(first, last, width, 4 if narrow else 8), "")
     gap = 0.12 * width

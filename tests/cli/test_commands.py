@@ -190,7 +190,20 @@ def test_fit_and_report(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert "north" in page.read_text()
     assert run("report", str(loans), *columns)[0] == 2
-    assert run("fit", str(tmp_path / "nothing.csv"), *columns)[0] == 2
+    for name in ("nothing.csv", "no*.parquet"):
+        code, _, err = run("fit", name, *columns)
+        assert (code, err) == (2, f"lenience: source '{name}' is not a file that exists\n")
+    code, _, err = run("fit", str(loans), *columns, "--cost", "0.5")
+    assert (code, err) == (2, "lenience: give --discount, or --arrivals with --discount-rate\n")
+
+
+def test_piped_tables_are_not_cut(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lenience.cli.options import console
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert console().width == 120
+    monkeypatch.setenv("COLUMNS", "90")
+    assert console().width == 90
 
 
 SCORED = "race,band,approved,repaid\n" + "".join(
@@ -220,7 +233,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("fit", str(loans), *given, "--model", "pooled-history")
     assert code == 0
     assert "pooled over 8 cells" in " ".join(out.split())
-    assert "Never start" in out
+    assert "4 segments never start; of the 2 that deserve acceptance, " in out
     asked = ["--truths", str(truths), "--floor", "0.1", "--floor-group", "y", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given, "--model", "history", *asked, "--json")
     assert code == 0

@@ -160,7 +160,7 @@ def test_errors() -> None:
         fit_history(past(), "county", "accepted", "outcome")
     with pytest.raises(InputError, match="time must be named"):
         fit_history(past(), "region", "accepted", "outcome", maturity=30)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"source 'nowhere.csv' is not a file that exists"):
         fit_history("nowhere.csv", "region", "accepted", "outcome")
     with pytest.raises(InputError, match="source must be"):
         fit_history(42, "region", "accepted", "outcome")

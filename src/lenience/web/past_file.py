@@ -155,6 +155,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             "decided" if mapping.time else None,
             maturity=mapping.maturity or None,
         )
+        history = msgspec.structs.replace(history, strange=())  # here the mapping has put a number in their place
         _check(history, mapping)
         engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
         used = "WHERE segment IS NOT NULL GROUP BY segment"
@@ -174,7 +175,8 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             for segment, score in engine.execute(f"SELECT segment, avg(score) FROM past {used}").fetchall()
             if score is not None
         }
-        first, last = engine.execute("SELECT min(decided), max(decided) FROM past").fetchone()
+        until = f"WHERE {_not_future(history)}"
+        first, last = engine.execute(f"SELECT min(decided), max(decided) FROM past {until}").fetchone()
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
         raise InputError(f"the column {mapping.score!r} must hold numbers, and the segment {without!r} has none")
@@ -186,7 +188,7 @@ def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known
     """The past applicants whose outcome is known (and mature), in order of time."""
     where = "accepted AND outcome IN (0, 1) AND segment IS NOT NULL"
     if mapping.time:
-        where += " AND decided IS NOT NULL"
+        where += f" AND {_not_future(history)}"
         if mapping.maturity and history.as_of is not None:
             cutoff = history.as_of - dt.timedelta(days=mapping.maturity)
             where += f" AND decided <= TIMESTAMP '{cutoff:%Y-%m-%d %H:%M:%S.%f}'"
@@ -197,6 +199,13 @@ def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known
         ).fetchall()
     year = 365.25 * 86_400
     return [Known(segment, good, None if at is None else at / year, place) for segment, good, at, place in rows]
+
+
+def _not_future(history: History) -> str:
+    """The condition of a sound date: there, and not after that of the count, the last that is not in the future."""
+    if history.as_of is None:
+        return "decided IS NOT NULL"
+    return f"decided <= TIMESTAMP '{history.as_of:%Y-%m-%d %H:%M:%S.%f}'"
 
 
 def _check(history: History, mapping: Mapping) -> None:

@@ -214,7 +214,7 @@ SCORED = "race,band,approved,repaid\n" + "".join(
 )
 
 
-def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
+def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loans, truths, page = tmp_path / "loans.csv", tmp_path / "truths.csv", tmp_path / "report.html"
     loans.write_text(SCORED)
     truths.write_text("race,band,p\n" + "".join(f"{r},{b},{b / 100}\n" for r in "xy" for b in (10, 30, 60, 90)))
@@ -246,6 +246,15 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
     text = page.read_text()
     for words in ("How groups fare", "Whom each model shuts out", "accept at least 10%", "explore at most 3"):
         assert words in text
+    assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>0.55</b>; discount <b>0.98</b>" in text
+    monkeypatch.setattr("lenience.solver.evaluation.MOST_STATES", 10)
+    large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
+    code, out, _ = run("report", str(loans), *given[:-2], *large)
+    assert code == 0
+    assert "accept at least 10% was not computed: evaluating" in out
+    text = page.read_text()
+    assert text.count("Its cost was not computed: evaluating") == 2
+    assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
     truths.write_text("race,band,p\nx,10,0.5\n")
     for extra in (
         ["--group", "region"],

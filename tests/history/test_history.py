@@ -165,8 +165,12 @@ def test_strange_outcomes_are_named_where_the_row_is_otherwise_sound(tmp_path: P
 @pytest.mark.parametrize("kind", ["date", "moment", "text"])
 def test_a_date_in_the_future_is_a_bad_row_and_not_the_day_of_the_count(kind: str) -> None:
     days = [dt.datetime(2024, 1, 1), dt.datetime(2024, 12, 1), dt.datetime(2024, 12, 31), dt.datetime(2062, 5, 1)]
-    shown = {"date": [d.date() for d in days], "moment": days, "text": [f"{d:%Y-%m-%d}" for d in days]}
-    data = {"g": ["x"] * 4, "a": [True] * 4, "y": [1, 0, 0, 0], "d": shown[kind]}
+    shown: dict[str, list[Any]] = {
+        "date": [d.date() for d in days],
+        "moment": days,
+        "text": [f"{d:%Y-%m-%d}" for d in days],
+    }
+    data: dict[str, list[Any]] = {"g": ["x"] * 4, "a": [True] * 4, "y": [1, 0, 0, 0], "d": shown[kind]}
     history = fit_history(data, "g", "a", "y", "d", maturity=90)
     assert history.bad["future"] == history.bad_rows == 1
     assert (history["x"].labels, history["x"].successes, history["x"].pending, history.later) == (1, 1, 2, 0)

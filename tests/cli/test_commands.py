@@ -433,3 +433,20 @@ def test_help_loads_nothing_heavy_and_python_m_works() -> None:
     assert "Usage:" in found.stdout
     for heavy in ("numba", "scipy", "matplotlib", "numpy"):
         assert f" {heavy}\n" not in found.stderr
+
+
+def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["delay", "--cost", "0.6", "--arrivals", "20", "--discount-rate", "0.5", "--label-delay", "0.5"]
+    monkeypatch.setattr("lenience.cli.delay.MOST_UPDATES", 0)
+    code, out, _ = run(*given)
+    assert code == 0
+    rows = {line.split("  ")[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}
+    assert float(rows["exposure limit"]) > 0
+    assert rows["blind to pending"] == rows["cap 3"] == rows["wait for every label"] == "–"
+    assert "–: exact evaluation would take too long" in out
+    _, out, _ = run(*given, "--json")
+    assert [row["policy"] for row in json.loads(out)["values"]] == ["exposure limit"]
+    code, _, err = run("delay", "--cost", "0.85", "--arrivals", "9000", "--discount-rate", "0.1", "--label-delay", "1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "9000 arrivals a year to a tolerance of 0.0001 would take about" in err
+    assert "--tolerance" in err

@@ -175,6 +175,15 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert [one["s"] for one in priors] == pytest.approx([a + row.s for a, row in zip(good, counted, strict=True)])
 
 
+def test_a_heading_that_is_repeated_is_no_segment(browser: Browser) -> None:
+    lines = CSV.splitlines(keepends=True)
+    answers = browser.uploaded("".join([*lines[:5], HEADING, *lines[5:], HEADING]).encode())
+    assert "bad:repaid" not in answers["outcome_means"]
+    shown = browser.http.get("/new/beliefs", params=answers).text
+    assert "2 rows left out: the heading once more." in shown
+    assert "<dt>Segments</dt><dd>3" in re.sub(r"\s*<(?=d)", "<", shown)
+
+
 def test_a_form_of_another_site_is_refused(browser: Browser) -> None:
     for path in ("/new/file", "/new/segments", "/new/create"):
         assert browser.http.post(path, data={"token": "no", "segments": "a"}).status_code == 403, path

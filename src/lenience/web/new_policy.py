@@ -23,7 +23,7 @@ from lenience.service.command import sender
 from lenience.service.http.service import Service
 from lenience.service.lifecycle import ChangeState, CreateVersion, solve_version
 from lenience.service.problems import BadRequest
-from lenience.web import past_file, uploads
+from lenience.web import intake, past_file, uploads
 from lenience.web.answers import Answers, Refused, read_answers, sentence
 from lenience.web.new_views import VIEWS, meanings, replayed_view, starting_view
 from lenience.web.page import moved, page, part
@@ -231,7 +231,7 @@ def _keep(sent: UploadFile) -> str:
             copy.write(chunk)
         copy.flush()
         try:
-            past_file.take_in(Path(copy.name), path)
+            intake.take_in(Path(copy.name), path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise

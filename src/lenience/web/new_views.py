@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from lenience.errors import InputError
 from lenience.service import schema
 from lenience.service.http.service import Service
-from lenience.web import past_file
+from lenience.web import intake, past_file
 from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.backtest import backtest
 from lenience.web.figures.course import course_picture
@@ -81,7 +81,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": history.describe().split("\n")[1:],
+        "lines": [*history.describe().split("\n")[1:], *_headings(path)],
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": selected(segments.past),
@@ -183,6 +183,11 @@ def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
 def _from_file(path: Path) -> None:
     if path.suffix != ".parquet":
         raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
+
+
+def _headings(path: Path) -> list[str]:
+    count = intake.repeated_headings(path)
+    return [f"{count:,} row{'' if count == 1 else 's'} left out: the heading once more."] if count else []
 
 
 def _policies(service: Service) -> list[tuple[str, int]]:

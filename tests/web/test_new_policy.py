@@ -184,6 +184,19 @@ def test_a_heading_that_is_repeated_is_no_segment(browser: Browser) -> None:
     assert "<dt>Segments</dt><dd>3" in re.sub(r"\s*<(?=d)", "<", shown)
 
 
+def test_dates_that_cannot_be_do_not_stretch_the_years(browser: Browser) -> None:
+    days = [f"{2021 + i // 366}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(1098)]
+    rows = [f"north,yes,{i % 2},{day}\n" for i, day in enumerate(days)]
+    odd = [f"north,yes,1,{day}\n" for day in ("2062-05-01", "1970-01-01", "1970-01-01")]
+    answers = {**browser.uploaded((HEADING + "".join([*rows, *odd])).encode()), "model": "independent"}
+    shown = browser.answers(browser.http.get("/new/objective", params=answers))
+    assert float(shown["arrivals"][0]) == pytest.approx(366, rel=0.03)
+    # Counted as of a day, the later rows are left out, and the replay leaves them out too.
+    answers = {**answers, **OBJECTIVE, "as_of": "2021-12-31"}
+    assert "left out: decided after 2021-12-31." in browser.http.get("/new/beliefs", params=answers).text
+    assert "The 368 past applicants with a known outcome" in browser.http.get("/new/past", params=answers).text
+
+
 def test_a_form_of_another_site_is_refused(browser: Browser) -> None:
     for path in ("/new/file", "/new/segments", "/new/create"):
         assert browser.http.post(path, data={"token": "no", "segments": "a"}).status_code == 403, path
@@ -230,6 +243,8 @@ def test_a_bad_file_is_refused_in_one_sentence(browser: Browser, content: bytes,
         ({"accepted_means": ("bad:yes",)}, "means that someone was accepted"),
         ({"maturity": "nan"}, "The days until an outcome is certain must be a number"),
         ({"maturity": "30", "time": ""}, "Choose the column of the date"),
+        ({"as_of": "soon"}, "The date of the count must be a date such as 2024-12-31, not 'soon'"),
+        ({"as_of": "2024-03-01", "time": ""}, "Choose the column of the date"),
         ({"maturity": "9999"}, "No outcome is known"),
         ({"group": "approved"}, "has members of 2 groups"),
         ({"score": "approved"}, "must hold numbers"),

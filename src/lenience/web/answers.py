@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,18 @@ from lenience.errors import InputError, real, refusal
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
-COLUMNS = ("segment", "accepted", "accepted_means", "outcome", "outcome_means", "time", "group", "score", "maturity")
+COLUMNS = (
+    "segment",
+    "accepted",
+    "accepted_means",
+    "outcome",
+    "outcome_means",
+    "time",
+    "group",
+    "score",
+    "maturity",
+    "as_of",
+)
 OBJECTIVE = (
     *("name", "description", "known", "cost", "gain", "loss", "future", "arrivals", "rate", "discount"),
     *("delay", "floor", "cap", "expiry"),
@@ -40,6 +52,7 @@ class Answers(msgspec.Struct, frozen=True):
     group: str = ""
     score: str = ""
     maturity: str = ""
+    as_of: str = ""
     model: str = ""
     name: str = ""
     description: str = ""
@@ -127,6 +140,20 @@ def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...
     if text not in allowed:
         raise Refused(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
     return text
+
+
+def day(step: str, field: str, label: str, text: str) -> str:
+    """A date, as 2024-12-31.
+
+    >>> day("columns", "as_of", "The date of the count", "yesterday")
+    Traceback (most recent call last):
+        ...
+    lenience.web.answers.Refused: The date of the count must be a date such as 2024-12-31, not 'yesterday'
+    """
+    try:
+        return dt.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise Refused(step, field, str(refusal(label, text, "a date such as 2024-12-31"))) from None
 
 
 def sentence(text: str) -> str:

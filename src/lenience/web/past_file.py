@@ -9,6 +9,7 @@ import datetime as dt
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ from lenience.web.kept_table import among, connect, identifier, kept, literal, n
 
 MOST_VALUES = 20  # that an outcome or a decision may have
 SAMPLE = 1_000
+YEAR = 365.25 * 86_400  # in seconds
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -46,6 +48,7 @@ class Mapping(msgspec.Struct, frozen=True):
     group: str = ""
     score: str = ""
     maturity: float = 0.0
+    as_of: str = ""
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -54,7 +57,7 @@ class Past(msgspec.Struct, frozen=True):
     history: History
     groups: dict[str, str]
     scores: dict[str, float]
-    years: float | None  # from the first decision to the last
+    years: float | None  # in which these applicants came
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -124,6 +127,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             "outcome",
             "decided" if mapping.time else None,
             maturity=mapping.maturity or None,
+            as_of=mapping.as_of or None,
         )
         _check(history, mapping)
         engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
@@ -144,11 +148,10 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             for segment, score in engine.execute(f"SELECT segment, avg(score) FROM past {used}").fetchall()
             if score is not None
         }
-        first, last = engine.execute("SELECT min(decided), max(decided) FROM past").fetchone()
+        years = _span(engine, mapping)
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
         raise InputError(f"the column {mapping.score!r} must hold numbers, and the segment {without!r} has none")
-    years = (last - first).total_seconds() / (365.25 * 86_400) if mapping.time and last is not None else None
     return Past(history, groups, scores, years)
 
 
@@ -156,17 +159,32 @@ def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known
     """The past applicants whose outcome is known (and mature), in order of time."""
     where = "accepted AND outcome IN (0, 1) AND segment IS NOT NULL"
     if mapping.time:
-        where += " AND decided IS NOT NULL"
+        where += f" AND {_happened(mapping)}"
         if mapping.maturity and history.as_of is not None:
             cutoff = history.as_of - dt.timedelta(days=mapping.maturity)
             where += f" AND decided <= TIMESTAMP '{cutoff:%Y-%m-%d %H:%M:%S.%f}'"
     with connect() as engine:
         rows = engine.execute(
-            f"SELECT segment, outcome = 1, epoch(decided - min(decided) OVER ()), place FROM "
+            "SELECT segment, outcome = 1, epoch(decided - min(decided) OVER ()), place FROM "
             f"({_meant(path, mapping)}) WHERE {where} ORDER BY decided, place"
         ).fetchall()
-    year = 365.25 * 86_400
-    return [Known(segment, good, None if at is None else at / year, place) for segment, good, at, place in rows]
+    return [Known(segment, good, None if at is None else at / YEAR, place) for segment, good, at, place in rows]
+
+
+def _happened(mapping: Mapping) -> str:
+    """Whether a row has a date that can be: not after today, nor after that of the count."""
+    now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    if mapping.as_of:
+        now = min(now, dt.datetime.combine(dt.date.fromisoformat(mapping.as_of), dt.time.max))
+    return f"decided <= TIMESTAMP '{now:%Y-%m-%d %H:%M:%S.%f}'"
+
+
+def _span(engine: Any, mapping: Mapping) -> float | None:
+    """The years over which the applicants came: from the dates of the middle 98 % of them, for a single date that was
+    mistyped would lengthen it by decades."""
+    asked = f"SELECT quantile_cont(epoch(decided), [0.01, 0.99]) FROM past WHERE {_happened(mapping)}"
+    ends = engine.execute(asked).fetchone()[0] if mapping.time else None
+    return None if ends is None else (ends[1] - ends[0]) / 0.98 / YEAR
 
 
 def _check(history: History, mapping: Mapping) -> None:

@@ -22,7 +22,7 @@ from lenience.segments.starting import starting_volume
 from lenience.service import limits
 from lenience.service.problems import BadRequest
 from lenience.service.specification import PolicySpecification
-from lenience.web.answers import Answers, Refused, number, one_of, optional, sentence
+from lenience.web.answers import Answers, Refused, day, number, one_of, optional, sentence
 from lenience.web.past_file import Mapping, Past, read_past
 
 MODELS = ("independent", "shared", "curve")
@@ -126,6 +126,8 @@ def read_mapping(answers: Answers) -> Mapping:
         raise Refused(
             "columns", "maturity", "Choose the column of the date: without it nobody knows how old an outcome is"
         )
+    if answers.as_of and not answers.time:
+        raise Refused("columns", "as_of", "Choose the column of the date: without it no row is known to be later")
     return Mapping(
         segments=answers.segment,
         outcome=answers.outcome,
@@ -139,6 +141,7 @@ def read_mapping(answers: Answers) -> Mapping:
         group=answers.group,
         score=answers.score,
         maturity=maturity or 0.0,
+        as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else "",
     )
 
 

@@ -22,6 +22,7 @@ from litestar.testing import TestClient
 
 import lenience
 from lenience.belief import Belief
+from lenience.model.of_history import beliefs_of_history
 from lenience.objective.discounted import Discounted
 from lenience.service.http.app import create_app
 from lenience.service.problems import NotFound
@@ -195,6 +196,39 @@ def test_dates_that_cannot_be_do_not_stretch_the_years(browser: Browser) -> None
     answers = {**answers, **OBJECTIVE, "as_of": "2021-12-31"}
     assert "left out: decided after 2021-12-31." in browser.http.get("/new/beliefs", params=answers).text
     assert "The 368 past applicants with a known outcome" in browser.http.get("/new/past", params=answers).text
+
+
+def test_what_a_lenders_columns_mean_is_guessed(browser: Browser) -> None:
+    days = ["2024-01-05", "05.01.2024", "n/a", "2024-02-30", "2024-03-01T08:00"]
+    rows = [f"{'fm'[i % 2]},{day},north,yes,{i % 2},1980-01-01\n" for i, day in enumerate(days * 300)]
+    heading = "gender,application_date,region,approved,repaid,date_of_birth\n"
+    sent = browser.upload((heading + "".join(rows)).encode())
+    shown = browser.http.get(sent.headers["location"])
+    answers = browser.answers(shown)
+    assert (answers["segment"], answers["group"], answers["time"]) == (["region"], [""], ["application_date"])
+    assert "in the first 1,000 rows" in shown.text
+    assert "never decided by" not in shown.text
+    assert "may be unlawful" in shown.text
+    assert browser.http.get("/new/beliefs", params=answers).status_code == 200
+
+
+def test_a_score_in_bands_opens_the_curve(browser: Browser, tmp_path: Path) -> None:
+    rates = {"300-499": 3, "500-649": None, "650-850": 9, "n/a": 5}
+    rows = [f"{band},{'no' if good is None else 'yes'},{'' if good is None else int(i < good)}\n"
+            for band, good in rates.items() for i in range(10)]  # fmt: skip
+    text = "score_band,approved,repaid\n" + "".join(rows)
+    answers = browser.uploaded(text.replace("n/a", "300-499").encode())
+    assert (answers["segment"], answers["score"]) == (["score_band"], ["score_band"])
+    created = {**answers, **OBJECTIVE, "model": "curve", "name": "banded"}
+    assert browser.post("/new/create", **created, state="draft").status_code == 303
+    file = tmp_path / "past.csv"
+    file.write_text(text.replace("n/a", "300-499"))
+    history = lenience.fit_history(file, "score_band", "approved", "repaid")
+    wanted = beliefs_of_history(history, "curve", score=["score_band"]).beliefs
+    told = browser.http.get("/v1/policies/banded?version=1").json()["specification"]["segments"]
+    assert {one["name"]: one["prior"]["s"] for one in told} == pytest.approx({k: b.s for k, b in wanted.items()})
+    refused = browser.http.get("/new/beliefs", params={**browser.uploaded(text.encode()), "score": "score_band"})
+    assert "or bands such as '300-499', and the segment 'n/a' has none" in _alert(refused)
 
 
 def test_a_form_of_another_site_is_refused(browser: Browser) -> None:

@@ -47,6 +47,7 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         answers = msgspec.structs.replace(answers, **names, segment=first)
     return {
         "columns": there,
+        "sampled": past_file.SAMPLE if past_file.count(path) > past_file.SAMPLE else 0,
         "chosen": answers,
         "accepted": meanings(path, answers, "accepted"),
         "outcome": meanings(path, answers, "outcome"),

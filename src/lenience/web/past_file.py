@@ -15,6 +15,7 @@ import msgspec
 
 from lenience.errors import InputError
 from lenience.history import History, fit_history
+from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
 from lenience.web.kept_table import among, connect, identifier, kept, literal, names
 
@@ -30,7 +31,8 @@ class Column(msgspec.Struct, frozen=True):
     examples: tuple[str, ...]
     different: int  # values in the first rows
     numbers: bool
-    dates: bool
+    dates: bool  # most of them; a few dates that are none do not make it something else
+    bands: bool = False
 
 
 class Mapping(msgspec.Struct, frozen=True):
@@ -94,10 +96,17 @@ def columns(path: Path) -> list[Column]:
                 tuple(value[:40] for value in different[:4]),
                 len(different),
                 bool(values) and all(_is_number(value) for value in values),
-                bool(values) and all(_is_date(value) for value in different[:50]),
+                2 * sum(_is_date(value) for value in values) > len(values),
+                any(BAND.fullmatch(value.strip()) and not _is_number(value) for value in different),
             )
         )
     return found
+
+
+def count(path: Path) -> int:
+    """How many rows there are."""
+    with connect() as engine:
+        return int(engine.execute(f"SELECT count(*) FROM {kept(path)}").fetchone()[0])
 
 
 def values(path: Path, column: str) -> list[tuple[str, int]]:
@@ -143,15 +152,14 @@ def read_past(path: Path, mapping: Mapping) -> Past:
                 )
             if least is not None:
                 groups[segment] = least
-        scores = {
-            segment: float(score)
-            for segment, score in engine.execute(f"SELECT segment, avg(score) FROM past {used}").fetchall()
-            if score is not None
-        }
+        scores = _scores(engine, mapping.score)
         years = _span(engine, mapping)
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
-        raise InputError(f"the column {mapping.score!r} must hold numbers, and the segment {without!r} has none")
+        raise InputError(
+            f"the column {mapping.score!r} must hold numbers, or bands such as '300-499', and the segment {without!r} "
+            "has none"
+        )
     return Past(history, groups, scores, years)
 
 
@@ -169,6 +177,26 @@ def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known
             f"({_meant(path, mapping)}) WHERE {where} ORDER BY decided, place"
         ).fetchall()
     return [Known(segment, good, None if at is None else at / YEAR, place) for segment, good, at, place in rows]
+
+
+def _scores(engine: Any, column: str) -> dict[str, float]:
+    """The mean score of each segment that has one; bands such as 300-499 count by their rank, as for a command."""
+    there = "FROM past WHERE segment IS NOT NULL AND score IS NOT NULL"
+    figure = "TRY_CAST(score AS DOUBLE)"
+    told = engine.execute(f"SELECT DISTINCT score {there} AND {figure} IS NULL").fetchall()
+    if any(BAND.fullmatch(text) for (text,) in told):
+        bands = [
+            text for (text,) in engine.execute(f"SELECT DISTINCT score {there}").fetchall() if BAND.fullmatch(text)
+        ]
+        engine.execute(
+            "CREATE TABLE ranks AS SELECT unnest(?) AS band, unnest(?) AS rank", [bands, ordered(column, bands)]
+        )
+        asked = (
+            "SELECT segment, avg(rank) FROM past JOIN ranks ON score = band WHERE segment IS NOT NULL GROUP BY segment"
+        )
+    else:
+        asked = f"SELECT segment, avg({figure}) {there} AND isfinite({figure}) GROUP BY segment"
+    return {segment: float(score) for segment, score in engine.execute(asked).fetchall()}
 
 
 def _happened(mapping: Mapping) -> str:
@@ -230,8 +258,7 @@ def _meant(path: Path, mapping: Mapping) -> str:
     parts.append(f"{_moment(mapping.time)} AS decided")
     grouped = f"NULLIF(trim({identifier(mapping.group)}), '')" if mapping.group else "CAST(NULL AS VARCHAR)"
     parts.append(f"{grouped} AS grouped")
-    score = f"TRY_CAST({identifier(mapping.score)} AS DOUBLE)" if mapping.score else "CAST(NULL AS DOUBLE)"
-    parts.append(f"CASE WHEN isfinite({score}) THEN {score} END AS score")
+    parts.append(f"{f'trim({identifier(mapping.score)})' if mapping.score else 'CAST(NULL AS VARCHAR)'} AS score")
     parts.append("file_row_number AS place")
     return f"SELECT {', '.join(parts)} FROM read_parquet({literal(str(path))}, file_row_number = true)"
 

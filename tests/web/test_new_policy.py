@@ -295,6 +295,11 @@ def test_a_bad_file_is_refused_in_one_sentence(browser: Browser, content: bytes,
         ({"expiry": "0"}, "must be a number above 0"),
         ({"name": ""}, "Give the policy a name"),
         ({"name": "../etc"}, "Letters, digits, dots"),
+        ({"name": "my new cards"}, "no spaces: 'my new cards' could be 'my-new-cards'"),
+        ({"cost": "0.85"}, "would be 0.85 %: type 85 for 85 %, or 0.85 % if that is meant"),
+        ({"floor": "0.05"}, "would be 0.05 %: type 5 for 5 %"),
+        ({"future": "yearly", "arrivals": "9", "rate": "0.05"}, "would be 0.05 %: type 5 for 5 %"),
+        ({"future": "yearly", "arrivals": "9", "rate": "1000"}, "100 % is the most; type 10 for 10 % a year"),
     ],
 )
 def test_an_answer_that_cannot_be_used_gets_a_sentence(
@@ -308,6 +313,35 @@ def test_an_answer_that_cannot_be_used_gets_a_sentence(
         refused = browser.post("/new/create", **params, state="active")
         assert refused.status_code == 400
         assert said in _alert(refused)
+
+
+def test_the_days_until_an_outcome_is_certain_become_its_delay(browser: Browser, uploaded: dict[str, Any]) -> None:
+    answers = {**uploaded, "maturity": "20", "model": "independent"}
+    shown = browser.http.get("/new/objective", params=answers)
+    assert browser.answers(shown)["delay"] == ["20"]
+    assert "never" not in re.findall('placeholder="([^"]*)"', shown.text)
+    late = {**answers, **OBJECTIVE, "future": "yearly", "arrivals": "90", "rate": "0.5", "delay": "20", "name": "late"}
+    panel = " ".join(browser.http.get("/new/starting", params=late).text.split())
+    assert "each of the 3 segments takes up to about 60 seconds to solve" in panel
+    assert "given up after 60 days" in panel
+    check = " ".join(browser.http.get("/new/check", params=late).text.split())
+    assert "<dt>Labels given up after</dt><dd>60 days" in check
+    assert "starts from all of the history" in check
+    assert "60 seconds for each of the 3 segments" in check
+    # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.
+    assert browser.http.get("/new/check", params={**late, **OBJECTIVE}).status_code == 200
+    again = browser.http.get("/new/objective", params={**late, "delay": ""})
+    assert browser.answers(again)["delay"] == [""]
+
+
+def test_a_policy_too_large_to_solve_says_what_to_change(browser: Browser) -> None:
+    late = {"future": "yearly", "arrivals": "1e9", "rate": "1", "delay": "900", "name": "late"}
+    answers = {**browser.uploaded(CSV.encode()), **OBJECTIVE, **late}
+    refused = browser.post("/new/create", **answers, state="draft")
+    assert refused.status_code == 400
+    said = _alert(refused)
+    assert "Type fewer applicants a year, fewer days until outcomes are known or a higher discount rate here" in said
+    assert "ask for" not in said
 
 
 def test_a_file_that_is_not_known_gets_a_page(browser: Browser) -> None:
@@ -410,6 +444,7 @@ def test_without_history(browser: Browser, served: Served) -> None:
         ("a, 60\na, 40", "'a' is there twice"),
         ("a, 70\nb, 70", "at most 100 %"),
         ("a, many", "The share of 'a' in per cent must be"),
+        ("a, 0.75\nb, 0.25", "type 75 for 75 %"),
         ("a, nan", "The share of 'a' in per cent must be"),
         (", 5", "1 to 200 characters"),
     ):

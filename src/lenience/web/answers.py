@@ -130,6 +130,26 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
         raise Refused(step, field, str(error) if text else f"{label} is missing") from None
 
 
+def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:
+    """A share in per cent, as a fraction. One below ``smallest`` may have been typed as a fraction: a per cent sign tells.
+
+    >>> percent("objective", "cost", "The break-even", "85", above=0, below=100)
+    0.85
+    >>> percent("objective", "cost", "The break-even", "0.85", above=0, below=100)
+    Traceback (most recent call last):
+        ...
+    lenience.web.answers.Refused: The break-even would be 0.85 %: type 85 for 85 %, or 0.85 % if that is meant
+    >>> percent("objective", "cost", "The break-even", "0.85 %", above=0, below=100)
+    0.0085
+    """
+    value = number(step, field, f"{label} in per cent", text, **bounds)
+    if 0 < value < smallest and not text.rstrip().endswith("%"):
+        more = f"{100 * value:g}"
+        said = f"{label} would be {value:g} %: type {more} for {more} %, or {value:g} % if that is meant"
+        raise Refused(step, field, said)
+    return value / 100
+
+
 def optional(step: str, field: str, label: str, text: str, **bounds: float) -> float | None:
     """The same, where nothing may be said."""
     return number(step, field, label, text, **bounds) if text else None

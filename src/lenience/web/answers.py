@@ -131,7 +131,7 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
 
 
 def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:
-    """A share in per cent, as a fraction. One below ``smallest`` may have been typed as a fraction: a per cent sign tells.
+    """A share in per cent, as a fraction. Below ``smallest`` it may have been typed as one: a per cent sign tells.
 
     >>> percent("objective", "cost", "The break-even", "85", above=0, below=100)
     0.85

@@ -136,6 +136,7 @@ def test_overrides_by_a_person_still_teach(engine: Engine) -> None:
     assert engine.counts("old") == (2, 1, 0)
     view = engine.queries.decision(rejected)
     assert view.overridden
+    assert view.reason.startswith("Decided otherwise by the head of credit: ")
     assert [(entry.by, entry.reason) for entry in view.history if entry.kind == "override"] == [
         ("head of credit", "known to the branch")
     ]

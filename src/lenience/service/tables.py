@@ -151,6 +151,9 @@ class StoppingTable:
             low, high = math.log(self.prior.n), math.log(self.prior.n + self.rows)
             x = 2 * (math.log(n) - low) / (high - low) - 1
             return self.cost - _clenshaw(body.curve, x) / n
+        if isinstance(body.objective, FiniteHorizon):
+            # Not computed: half-way between the rates that are rejected and accepted.
+            return min(self.cost, max(self.prior.s + self._least[round(n - self.prior.n)] - 0.5, 0.0) / n)
         if isinstance(body.objective, Discounted):
             return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
         return self.cost
@@ -210,9 +213,9 @@ class ExposureTable:
         return self.limit(0, 0) == 0
 
     def threshold(self, successes: int, failures: int) -> float:
-        """The highest rate on the lattice at which none may be pending: what is above it may, what is at it may not."""
+        """Between the rates on the lattice at which none and at which one may be pending: known to one observation."""
         k = min(successes + failures, self.rows - 1)
-        return float(min(self.cost, max(self.prior.s + self._first[k] - 1, 0.0) / (self.prior.n + k)))
+        return float(min(self.cost, max(self.prior.s + self._first[k] - 0.5, 0.0) / (self.prior.n + k)))
 
     @property
     def volume(self) -> float:

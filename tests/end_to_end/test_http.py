@@ -115,7 +115,12 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
         ("/v1/policies/cards/decisions/batch", {"decisions": [{}] * 1001}, 400, "decisions"),
         ("/v1/decisions/none/outcome", {"outcome": "success"}, 400, "identity"),
         ("/v1/decisions/" + "0" * 36 + "/outcome", {"outcome": "success"}, 404, "there is no decision"),
-        ("/v1/decisions/" + "0" * 36 + "/outcome", {"outcome": "maybe"}, 400, "must be success or failure, not 'maybe'"),
+        (
+            "/v1/decisions/" + "0" * 36 + "/outcome",
+            {"outcome": "maybe"},
+            400,
+            "must be success or failure, not 'maybe'",
+        ),
         ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 1.2, "discount": 0.9}}, 400, "cost"),
         ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 0.8}}, 400, "either discount, or both"),
         ("/v1/policies", {**SPEC, "prior": {"n": 2, "s": 3}}, 400, "s must be a number from 0 to n = 2"),

@@ -20,7 +20,7 @@ def main() -> None:
     print("Of this month's 12 applicants accept", policy.accept_now(ln.Belief(10, 7), pending=3, applicants=12))
     print(f"Give an outcome up after {policy.write_off_after:g} years.")
 
-    print("\nWhat policies are worth when labels come after a year, to a thousandth:")
+    print("\nWhat policies are worth when labels come after a year, known to within a few thousandths:")
     for row in ln.value_by_delay(0.8, 50, 0.1, PRIOR, delays=[1.0], caps=[3], tolerance=1e-3):
         print(f"{row.policy:22} {row.value.midpoint:7.3f}")
 

@@ -6,6 +6,8 @@ DATABASE = "LENIENCE_DATABASE_URL"
 LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
 SESSION_SECRET = "LENIENCE_SESSION_SECRET"
 
+MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+
 OWN = {
     DATABASE: "The database of `serve`, `keys` and `audit`: a file (SQLite) or `postgresql://user:password@host/name`.",
     LOG_REQUESTS: "`1` logs every request. `lenience serve --log-requests` sets it for the processes it starts; set it "
@@ -14,6 +16,8 @@ OWN = {
     "serve` makes one for the processes it starts; set it where several services stand behind one address.",
 }
 OF_OTHERS = {
+    MULTIPROCESS: "Where the processes of one service keep their metrics, so that any of them tells the sum. `lenience "
+    "serve --workers` makes a folder for it; set it where another server starts several.",
     "NUMBA_CACHE_DIR": "Where compiled kernels are kept; by default beside the installed files, or in the user's cache "
     "folder if these cannot be written. Set it to a folder that lasts where containers come and go.",
     "FORWARDED_ALLOW_IPS": "From which proxies uvicorn believes `X-Forwarded-*`; by default 127.0.0.1.",

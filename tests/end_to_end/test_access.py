@@ -126,7 +126,7 @@ def test_other_addresses_need_keys(tmp_path: Path) -> None:
             "role must be one of admin, decide",
         ),
         (("keys", "create", "--database", "FILE", "--label", "", "--role", "read"), "label must be a text"),
-        (("keys", "revoke", "--database", "FILE", "nothing"), "there is no key 'nothing'"),
+        (("keys", "revoke", "--database", "FILE", "nothing"), "there is no database"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

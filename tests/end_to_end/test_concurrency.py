@@ -142,4 +142,8 @@ def test_several_processes_on_one_port(postgres: Postgres) -> None:
         calls: list[Call] = [("/v1/policies/capped/decisions", {}, {})] * CLIENTS
         answers = [answer.json() for answer in asyncio.run(at_once([served.url], calls))]
         assert sum(one["decision"] == "accept" for one in answers) == 7
+        # Whichever process is asked, its metrics are those of all.
+        for _ in range(4):
+            told = httpx.get(f"{served.url}/metrics").text
+            assert f'lenience_decisions_total{{policy="capped"}} {CLIENTS}.0' in told
     assert audited(database)["findings"] == []

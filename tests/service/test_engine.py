@@ -16,10 +16,12 @@ from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.lifecycle import solve_version
 from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.queries import Filters
-from serving import LATE
+from lenience.service.specification import PolicySpecification
+from serving import LATE, SPEC
 
 
 def test_the_belief_is_the_prior_and_the_outcomes(engine: Engine) -> None:
@@ -134,6 +136,7 @@ def test_overrides_by_a_person_still_teach(engine: Engine) -> None:
     assert engine.counts("old") == (2, 1, 0)
     view = engine.queries.decision(rejected)
     assert view.overridden
+    assert view.reason.startswith("Decided otherwise by the head of credit: ")
     assert [(entry.by, entry.reason) for entry in view.history if entry.kind == "override"] == [
         ("head of credit", "known to the branch")
     ]
@@ -438,3 +441,22 @@ def test_pages_filters_and_exports(engine: Engine) -> None:
     table = pq.read_table(io.BytesIO(queries.parquet(Filters())))
     assert table.column("id").to_pylist() == made
     assert table.column("status").to_pylist()[:2] == ["success", "pending"]
+
+
+def test_what_was_known_beforehand_counts_as_experience(engine: Engine) -> None:
+    engine.create(prior={"n": 1188, "s": 700}, segments=["known"])
+    codes = [reason["code"] for reason in engine.decide("known")["principal_reasons"]]
+    assert codes == ["record_of_similar_applicants"]
+
+
+def test_segments_that_lose_are_told_from_those_too_few() -> None:
+    posted = {
+        **SPEC,
+        "segments": [
+            {"name": "losing", "share": 0.9, "prior": {"n": 1188, "s": 700}},
+            {"name": "few", "share": 0.01},
+        ],
+    }
+    losing, few = solve_version(msgspec.convert(posted, PolicySpecification)).warnings
+    assert "('losing'): by what is believed beforehand they almost surely lose" in losing
+    assert "('few'): too few will come" in few

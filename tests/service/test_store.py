@@ -16,7 +16,7 @@ from lenience.service import schema
 from lenience.service.chain import genesis, link
 from lenience.service.events import PolicyCreated, write
 from lenience.service.migrate import newest, revision_of
-from lenience.service.problems import Unavailable
+from lenience.service.problems import Damaged, Unavailable
 from lenience.service.store import Store, database_url
 from serving import Postgres, sqlite_file
 
@@ -215,3 +215,23 @@ def test_backup_and_restore_of_postgresql(postgres: Postgres) -> None:
     assert restored.decide()["pending"] == 10
     assert restored.audit().whole
     restored.close()
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no database at all, only words " * 200)
+    store = Store(str(path))
+    with pytest.raises(Damaged, match="damaged or no database"):
+        store.upgrade()
+    store.close()
+
+
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    store = Store(sqlite_file(tmp_path))
+    store.upgrade()
+    with store.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    for use in (store.upgrade, store.check_schema):
+        with pytest.raises(InputError, match="written by a newer one"):
+            use()
+    store.close()

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lenience import Belief, Discounted, FiniteHorizon
-from lenience.errors import InputError
+from lenience.errors import InputError, TooLargeError
 from lenience.objective.delayed import Delayed
 from lenience.policy.optimal import OptimalPolicy
 from lenience.service.features import Feature, names_of, segment_of
 from lenience.service.rule import Counts, SegmentRule
 from lenience.service.specification import DelayedSpec, PolicySpecification, Problem, SegmentProblem, SegmentSpec
-from lenience.service.tables import ROWS, ExposureTable, StoppingTable, load, solve
+from lenience.service.tables import ROWS, Effort, ExposureTable, StoppingTable, load, solve
 
 
 def table_of(problem: Problem, prior: Belief) -> StoppingTable | ExposureTable:
@@ -148,3 +148,23 @@ def test_features_make_segments() -> None:
     with pytest.raises(InputError, match="at most 1,000 segments"):
         names_of([Feature(str(i), edges=[1.0, 2.0, 3.0]) for i in range(6)])
     assert SegmentSpec("a").share is None
+
+
+def test_the_threshold_of_late_labels_is_rejected_and_what_is_above_is_not() -> None:
+    table = LATE
+    for k in range(40):
+        for successes in range(k + 1):
+            rate = (table.prior.s + successes) / (table.prior.n + k)
+            assert (table.limit(successes, k - successes) == 0) == (rate <= table.threshold(successes, k - successes))
+
+
+def test_late_labels_are_solved_as_well_as_time_allows() -> None:
+    quick = load(solve(_late_segment(400.0), Effort(seconds=1.0)))
+    assert isinstance(quick, ExposureTable)
+    assert 1e-6 < quick.policy.certificate.tolerance <= 1e-2
+    with pytest.raises(TooLargeError):
+        solve(_late_segment(1e7), Effort(seconds=1.0))
+
+
+def _late_segment(arrivals: float) -> SegmentProblem:
+    return SegmentProblem("late", 1.0, DelayedSpec(0.8, arrivals, 0.1, 1.0), Belief(2, 1), None, 0.0)

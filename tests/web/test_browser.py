@@ -28,8 +28,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(("size", "dark"), [(DESK, False), (PHONE, True)], ids=["desk, light", "phone, dark"])
 def test_every_page_opens_fits_and_is_accessible(
     browser: Browser, portfolio: Served, size: tuple[int, int], dark: bool
 ) -> None:

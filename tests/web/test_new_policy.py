@@ -22,6 +22,7 @@ from litestar.testing import TestClient
 
 import lenience
 from lenience.belief import Belief
+from lenience.model.of_history import beliefs_of_history
 from lenience.objective.discounted import Discounted
 from lenience.service.http.app import create_app
 from lenience.service.problems import NotFound
@@ -175,6 +176,61 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert [one["s"] for one in priors] == pytest.approx([a + row.s for a, row in zip(good, counted, strict=True)])
 
 
+def test_a_heading_that_is_repeated_is_no_segment(browser: Browser) -> None:
+    lines = CSV.splitlines(keepends=True)
+    answers = browser.uploaded("".join([*lines[:5], HEADING, *lines[5:], HEADING]).encode())
+    assert "bad:repaid" not in answers["outcome_means"]
+    shown = browser.http.get("/new/beliefs", params=answers).text
+    assert "2 rows left out: the heading once more." in shown
+    assert "<dt>Segments</dt><dd>3" in re.sub(r"\s*<(?=d)", "<", shown)
+
+
+def test_dates_that_cannot_be_do_not_stretch_the_years(browser: Browser) -> None:
+    days = [f"{2021 + i // 366}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(1098)]
+    rows = [f"north,yes,{i % 2},{day}\n" for i, day in enumerate(days)]
+    odd = [f"north,yes,1,{day}\n" for day in ("2062-05-01", "1970-01-01", "1970-01-01")]
+    answers = {**browser.uploaded((HEADING + "".join([*rows, *odd])).encode()), "model": "independent"}
+    shown = browser.answers(browser.http.get("/new/objective", params=answers))
+    assert float(shown["arrivals"][0]) == pytest.approx(366, rel=0.03)
+    # Counted as of a day, the later rows are left out, and the replay leaves them out too.
+    answers = {**answers, **OBJECTIVE, "as_of": "2021-12-31"}
+    assert "left out: decided after 2021-12-31." in browser.http.get("/new/beliefs", params=answers).text
+    assert "The 368 past applicants with a known outcome" in browser.http.get("/new/past", params=answers).text
+
+
+def test_what_a_lenders_columns_mean_is_guessed(browser: Browser) -> None:
+    days = ["2024-01-05", "05.01.2024", "n/a", "2024-02-30", "2024-03-01T08:00"]
+    rows = [f"{'fm'[i % 2]},{day},north,yes,{i % 2},1980-01-01\n" for i, day in enumerate(days * 300)]
+    heading = "gender,application_date,region,approved,repaid,date_of_birth\n"
+    sent = browser.upload((heading + "".join(rows)).encode())
+    shown = browser.http.get(sent.headers["location"])
+    answers = browser.answers(shown)
+    assert (answers["segment"], answers["group"], answers["time"]) == (["region"], [""], ["application_date"])
+    assert "in the first 1,000 rows" in shown.text
+    assert "never decided by" not in shown.text
+    assert "may be unlawful" in shown.text
+    assert browser.http.get("/new/beliefs", params=answers).status_code == 200
+
+
+def test_a_score_in_bands_opens_the_curve(browser: Browser, tmp_path: Path) -> None:
+    rates = {"300-499": 3, "500-649": None, "650-850": 9, "n/a": 5}
+    rows = [f"{band},{'no' if good is None else 'yes'},{'' if good is None else int(i < good)}\n"
+            for band, good in rates.items() for i in range(10)]  # fmt: skip
+    text = "score_band,approved,repaid\n" + "".join(rows)
+    answers = browser.uploaded(text.replace("n/a", "300-499").encode())
+    assert (answers["segment"], answers["score"]) == (["score_band"], ["score_band"])
+    created = {**answers, **OBJECTIVE, "model": "curve", "name": "banded"}
+    assert browser.post("/new/create", **created, state="draft").status_code == 303
+    file = tmp_path / "past.csv"
+    file.write_text(text.replace("n/a", "300-499"))
+    history = lenience.fit_history(file, "score_band", "approved", "repaid")
+    wanted = beliefs_of_history(history, "curve", score=["score_band"]).beliefs
+    told = browser.http.get("/v1/policies/banded?version=1").json()["specification"]["segments"]
+    assert {one["name"]: one["prior"]["s"] for one in told} == pytest.approx({k: b.s for k, b in wanted.items()})
+    refused = browser.http.get("/new/beliefs", params={**browser.uploaded(text.encode()), "score": "score_band"})
+    assert "or bands such as '300-499', and the segment 'n/a' has none" in _alert(refused)
+
+
 def test_a_form_of_another_site_is_refused(browser: Browser) -> None:
     for path in ("/new/file", "/new/segments", "/new/create"):
         assert browser.http.post(path, data={"token": "no", "segments": "a"}).status_code == 403, path
@@ -221,6 +277,8 @@ def test_a_bad_file_is_refused_in_one_sentence(browser: Browser, content: bytes,
         ({"accepted_means": ("bad:yes",)}, "means that someone was accepted"),
         ({"maturity": "nan"}, "The days until an outcome is certain must be a number"),
         ({"maturity": "30", "time": ""}, "Choose the column of the date"),
+        ({"as_of": "soon"}, "The date of the count must be a date such as 2024-12-31, not 'soon'"),
+        ({"as_of": "2024-03-01", "time": ""}, "Choose the column of the date"),
         ({"maturity": "9999"}, "No outcome is known"),
         ({"group": "approved"}, "has members of 2 groups"),
         ({"score": "approved"}, "must hold numbers"),
@@ -237,6 +295,11 @@ def test_a_bad_file_is_refused_in_one_sentence(browser: Browser, content: bytes,
         ({"expiry": "0"}, "must be a number above 0"),
         ({"name": ""}, "Give the policy a name"),
         ({"name": "../etc"}, "Letters, digits, dots"),
+        ({"name": "my new cards"}, "no spaces: 'my new cards' could be 'my-new-cards'"),
+        ({"cost": "0.85"}, "would be 0.85 %: type 85 for 85 %, or 0.85 % if that is meant"),
+        ({"floor": "0.05"}, "would be 0.05 %: type 5 for 5 %"),
+        ({"future": "yearly", "arrivals": "9", "rate": "0.05"}, "would be 0.05 %: type 5 for 5 %"),
+        ({"future": "yearly", "arrivals": "9", "rate": "1000"}, "100 % is the most; type 10 for 10 % a year"),
     ],
 )
 def test_an_answer_that_cannot_be_used_gets_a_sentence(
@@ -250,6 +313,35 @@ def test_an_answer_that_cannot_be_used_gets_a_sentence(
         refused = browser.post("/new/create", **params, state="active")
         assert refused.status_code == 400
         assert said in _alert(refused)
+
+
+def test_the_days_until_an_outcome_is_certain_become_its_delay(browser: Browser, uploaded: dict[str, Any]) -> None:
+    answers = {**uploaded, "maturity": "20", "model": "independent"}
+    shown = browser.http.get("/new/objective", params=answers)
+    assert browser.answers(shown)["delay"] == ["20"]
+    assert "never" not in re.findall('placeholder="([^"]*)"', shown.text)
+    late = {**answers, **OBJECTIVE, "future": "yearly", "arrivals": "90", "rate": "0.5", "delay": "20", "name": "late"}
+    panel = " ".join(browser.http.get("/new/starting", params=late).text.split())
+    assert "each segment (3 in all) takes up to about 60 seconds to solve" in panel
+    assert "given up after 60 days" in panel
+    check = " ".join(browser.http.get("/new/check", params=late).text.split())
+    assert "<dt>Labels given up after</dt><dd>60 days" in check
+    assert "starts from all of the history" in check
+    assert "60 seconds for each segment, of which there are 3" in check
+    # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.
+    assert browser.http.get("/new/check", params={**late, **OBJECTIVE}).status_code == 200
+    again = browser.http.get("/new/objective", params={**late, "delay": ""})
+    assert browser.answers(again)["delay"] == [""]
+
+
+def test_a_policy_too_large_to_solve_says_what_to_change(browser: Browser) -> None:
+    late = {"future": "yearly", "arrivals": "1e9", "rate": "1", "delay": "900", "name": "late"}
+    answers = {**browser.uploaded(CSV.encode()), **OBJECTIVE, **late}
+    refused = browser.post("/new/create", **answers, state="draft")
+    assert refused.status_code == 400
+    said = _alert(refused)
+    assert "Type fewer applicants a year, fewer days until outcomes are known or a higher discount rate here" in said
+    assert "ask for" not in said
 
 
 def test_a_file_that_is_not_known_gets_a_page(browser: Browser) -> None:
@@ -352,6 +444,7 @@ def test_without_history(browser: Browser, served: Served) -> None:
         ("a, 60\na, 40", "'a' is there twice"),
         ("a, 70\nb, 70", "at most 100 %"),
         ("a, many", "The share of 'a' in per cent must be"),
+        ("a, 0.75\nb, 0.25", "type 75 for 75 %"),
         ("a, nan", "The share of 'a' in per cent must be"),
         (", 5", "1 to 200 characters"),
     ):

@@ -14,7 +14,7 @@ COMMANDS = {
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
     "completion": "The shell code that completes commands and options.",
     "delay": "What late labels cost, and how many acceptances may be pending.",
-    "demo": "Solve the paper's example, show what is proved, and draw its figure.",
+    "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
     "fit": "From past decisions to a belief for each segment.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
     "keys": "Make, list and revoke the API keys of a service.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -47,10 +48,11 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
     """
     needed()
     from lenience.service.clock import now, when
-    from lenience.service.keys import create_key
+    from lenience.service.keys import check_roles, create_key
 
     expires = None if days is None else now() + int(real("days", days, above=0, most=36_500) * 86_400 * 1_000_000)
-    with opened(database) as store:
+    check_roles(roles)
+    with opened(database, making=True) as store:
         identity, key = create_key(store, label, roles, expires, actor())
     if as_json:
         print_json({"id": identity, "key": key, "expires_at": None if expires is None else when(expires)})
@@ -123,14 +125,19 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
 
 
 @contextmanager
-def opened(database: str) -> Iterator[Store]:
-    """The database with the newest schema; a short visit beside a running service."""
+def opened(database: str, *, making: bool = False) -> Iterator[Store]:
+    """The database, for a short visit beside a running service; the first key may be made before there is one."""
     from lenience.service.problems import Problem
     from lenience.service.store import Store
 
     store = Store(database)
     try:
-        store.upgrade()
+        if making:
+            store.upgrade()
+        else:
+            if store.sqlite and not Path(str(store.url.database)).exists():
+                raise InputError(f"there is no database {database!r}")
+            store.check_schema()
         yield store
     except Problem as problem:
         raise InputError(problem.detail) from None

@@ -7,13 +7,14 @@ import json
 import os
 import secrets
 import socket
+import tempfile
 from typing import Any
 
 import click
 
 from lenience.cli.options import json_option
 from lenience.errors import InputError
-from lenience.settings import DATABASE, LOG_REQUESTS, SESSION_SECRET
+from lenience.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
 
 database_option = click.option(
     "--database",
@@ -70,7 +71,9 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
         "timeout_graceful_shutdown": 10,
     }
     if workers > 1:
-        uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
+        with tempfile.TemporaryDirectory(prefix="lenience-metrics-") as folder:
+            os.environ.setdefault(MULTIPROCESS, folder)
+            uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
     else:
         uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
 

@@ -265,8 +265,14 @@ class _Audit:
             where = f"chain of {head.policy or 'the system'}{'' if head.segment is None else f', {head.segment}'}"
             if chain is None:
                 self.report(where, "it was there at an earlier audit, and is gone")
+            elif chain.length < head.length:
+                missing = head.length - chain.length
+                self.report(
+                    where,
+                    f"it ends at event {chain.length:,}, and an earlier audit saw {missing:,} more: they are missing",
+                )
             elif head.length and not self._holds(head):
-                self.report(where, f"event {head.length} is not the one an earlier audit saw")
+                self.report(where, f"event {head.length:,} is not the one an earlier audit saw")
 
     def _holds(self, head: Head) -> bool:
         chain, events = schema.chain, schema.event

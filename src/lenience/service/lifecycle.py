@@ -21,7 +21,7 @@ from lenience.service.ledger import Ledger
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.registry import StoredSegment
 from lenience.service.specification import PolicySpecification
-from lenience.service.tables import load, solve
+from lenience.service.tables import known_to_lose, load, solve
 
 NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
     "shadow": ("draft", "retired"),
@@ -66,15 +66,27 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             )
     except InputError as error:
         raise BadRequest(str(error)) from None
-    shut = {digest for digest, text in tables.items() if load(text).limit(0, 0) == 0}
-    closed = [segment.name for segment in stored if segment.solved in shut]
-    if closed and specification.constraints.exploration_floor == 0:
-        shown = ", ".join(repr(name) for name in closed[:5]) + (" …" if len(closed) > 5 else "")
-        warnings.append(
-            f"{len(closed):,} of {len(stored):,} segments never start ({shown}): too rare, for their prior, to be "
-            "worth a first acceptance. A prior from history, coarser segments or an exploration floor would open them."
-        )
+    shut = {digest: table for digest, table in ((one, load(text)) for one, text in tables.items()) if table.closed}
+    if specification.constraints.exploration_floor == 0:
+        closed = {segment.name: shut[segment.solved] for segment in stored if segment.solved in shut}
+        losing = [name for name, table in closed.items() if known_to_lose(table.prior, table.cost)]
+        rare = [name for name in closed if name not in losing]
+        if losing:
+            warnings.append(
+                f"{len(losing):,} of {len(stored):,} segments never start ({_some(losing)}): by what is believed "
+                "beforehand they almost surely lose."
+            )
+        if rare:
+            warnings.append(
+                f"{len(rare):,} of {len(stored):,} segments never start ({_some(rare)}): too few will come, for what "
+                "is believed beforehand, to be worth a first acceptance. Beliefs that borrow from other segments, "
+                "coarser segments or an exploration floor would open them."
+            )
     return SolvedVersion(specification, stored, tables, warnings)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
+from lenience.errors import InputError
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -30,6 +32,16 @@ def newest() -> str:
 def revision_of(connection: Connection) -> str | None:
     """The revision a database is at; nothing if it is empty."""
     return MigrationContext.configure(connection).get_current_revision()
+
+
+def refuse_newer(revision: str | None, name: str) -> None:
+    """Refuse a database that a newer version of the software has written."""
+    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    if revision is not None and revision not in known:
+        raise InputError(
+            f"the database {name} has schema {revision}, which this version of lenience does not know: it was written "
+            "by a newer one, which must be installed to use it"
+        )
 
 
 def _config() -> Config:

@@ -49,6 +49,13 @@ class Conflict(Problem):
     title = "Conflict"
 
 
+class Damaged(Problem):
+    """The database is no database, or damaged: a backup is needed."""
+
+    status = 503
+    title = "Unavailable"
+
+
 class Unavailable(Problem):
     """The database cannot be written or reached now; nothing was recorded, and the request may be tried again."""
 

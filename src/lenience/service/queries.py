@@ -130,7 +130,7 @@ class Queries:
             segment=chain.segment,
             decision="accept" if row.accepted else "reject",
             rule=first.rule,
-            reason=first.reason,
+            reason=_told(first.reason, history),
             principal_reasons=principal_reasons(rule, counts, verdict),
             probability=first.probability,
             belief=rule.belief(counts),
@@ -334,6 +334,14 @@ def _volume_to_start(table: SolvedTable) -> float | None:
         return None
     needed = starting_volume(table.prior, table.cost, 1e-3).midpoint
     return needed if math.isfinite(needed) else None
+
+
+def _told(reason: str, history: list[HistoryEntry]) -> str:
+    """The reason as it was given, after who has decided otherwise since."""
+    last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
+    return (
+        reason if last is None else f"Decided otherwise by the {last.by}: {last.choice}. The policy had said: {reason}"
+    )
 
 
 def _chains(record: PolicyRecord, segment: str | None) -> list[int]:

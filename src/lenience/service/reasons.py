@@ -96,8 +96,8 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
             PrincipalReason("record_of_similar_applicants", below),
         ]
     reasons = [short]
-    if counts.successes + counts.failures < 30:
-        known = counts.successes + counts.failures
+    known = counts.successes + counts.failures
+    if prior.n + known < 30:  # what was known beforehand counts too
         few = f"Only {counted(known, 'outcome')} of the segment {'is' if known == 1 else 'are'} known."
         reasons.append(PrincipalReason("limited_experience_with_segment", few))
     return reasons

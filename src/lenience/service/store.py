@@ -22,13 +22,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from lenience.errors import InputError
-from lenience.service.migrate import migrate, newest, revision_of
-from lenience.service.problems import Unavailable
+from lenience.service.migrate import migrate, newest, refuse_newer, revision_of
+from lenience.service.problems import Damaged, Unavailable
 
 PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
 MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
 # Another transaction got there first: the same work, done again, comes out right.
 AGAIN = {"40001", "40P01", "23505"}
+DAMAGED = {"file is not a database", "database disk image is malformed"}
 
 
 class Store:
@@ -54,6 +55,7 @@ class Store:
         with self.write() as connection:
             if not self.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
+            refuse_newer(revision_of(connection), self.name)
             migrate(connection, revision)
         self._remember_file()
 
@@ -61,6 +63,7 @@ class Store:
         """Refuse a database whose schema is not the one this software works with."""
         with self.read() as connection:
             found = revision_of(connection)
+        refuse_newer(found, self.name)
         if found != newest():
             at = "is empty" if found is None else f"has schema {found}"
             raise InputError(
@@ -309,12 +312,18 @@ def _told(store: Store) -> Iterator[None]:
         raise Unavailable("the database has no free connection") from error
     except sqlite3.OperationalError as error:
         raise Unavailable(f"the database cannot be used now ({error})") from error
+    except sqlite3.DatabaseError as error:
+        if str(error) in DAMAGED:
+            raise Damaged(f"the file of {store.name} is damaged or no database ({error})") from error
+        raise
     except DBAPIError as error:
         if try_again(error):
             raise
         lost = error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
         state = getattr(error.orig, "sqlstate", None) or ""
         # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
+        if _first_line(error) in DAMAGED:
+            raise Damaged(f"the file of {store.name} is damaged or no database ({_first_line(error)})") from error
         if lost or state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03"):
             raise Unavailable(f"the database cannot be used now ({_first_line(error)})") from error
         raise

@@ -16,7 +16,7 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -29,8 +29,14 @@ from lenience.objective.horizon import FiniteHorizon
 from lenience.service import limits
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
+if TYPE_CHECKING:
+    from lenience.objective.delayed import Delayed
+    from lenience.policy.exposure import ExposurePolicy
+
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
 VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
+LOOSEST = 1e-2  # tolerance (of the value at the prior) that late labels are solved to where time is short
+LITTLE_HOPE = 0.05
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
 
 
@@ -90,6 +96,11 @@ class StoppingTable:
             return None if successes >= self._least[k] else 0
         return None if self._beyond(k, successes) else 0
 
+    @property
+    def closed(self) -> bool:
+        """Whether nobody is accepted at the prior."""
+        return self.limit(0, 0) == 0
+
     def threshold(self, successes: int, failures: int) -> float:
         """c_n, to within one observation of the lattice, and on the right side of every decision."""
         k = min(successes + failures, self.rows - 1)
@@ -140,6 +151,9 @@ class StoppingTable:
             low, high = math.log(self.prior.n), math.log(self.prior.n + self.rows)
             x = 2 * (math.log(n) - low) / (high - low) - 1
             return self.cost - _clenshaw(body.curve, x) / n
+        if isinstance(body.objective, FiniteHorizon):
+            # Not computed: half-way between the rates that are rejected and accepted.
+            return min(self.cost, max(self.prior.s + self._least[round(n - self.prior.n)] - 0.5, 0.0) / n)
         if isinstance(body.objective, Discounted):
             return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
         return self.cost
@@ -193,10 +207,15 @@ class ExposureTable:
             return 0
         return int(self._limits[at]) if at < self._offsets[k + 1] else None
 
+    @property
+    def closed(self) -> bool:
+        """Whether nobody is accepted at the prior."""
+        return self.limit(0, 0) == 0
+
     def threshold(self, successes: int, failures: int) -> float:
-        """The least rate on the lattice at which one may be pending, at most the cost."""
+        """Between the rates on the lattice at which none and at which one may be pending: known to one observation."""
         k = min(successes + failures, self.rows - 1)
-        return float(min(self.cost, (self.prior.s + self._first[k]) / (self.prior.n + k)))
+        return float(min(self.cost, max(self.prior.s + self._first[k] - 0.5, 0.0) / (self.prior.n + k)))
 
     @property
     def volume(self) -> float:
@@ -241,6 +260,15 @@ class ExposureTable:
 SolvedTable: TypeAlias = StoppingTable | ExposureTable
 
 
+def known_to_lose(belief: Belief, cost: float) -> bool:
+    """Whether a belief leaves little hope that the success rate is above the cost (less than 5 %).
+
+    >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)
+    (True, False)
+    """
+    return belief.exceeds(cost) < LITTLE_HOPE
+
+
 def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and write its table as text; the same problem gives the same text."""
     problem = segment.problem
@@ -277,8 +305,20 @@ def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
     from lenience.objective.delayed import Delayed
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
-    policy = objective.solve(prior, effort.late_rows, effort.late_tolerance, seconds=effort.seconds)
+    policy = _in_time(objective, prior, effort)
     return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
+
+
+def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolicy:
+    """Solved as well as the time allows: a larger tolerance where a smaller one would take too long."""
+    tolerance = effort.late_tolerance
+    while True:
+        try:
+            return objective.solve(prior, effort.late_rows, tolerance, seconds=effort.seconds)
+        except TooLargeError:
+            tolerance *= 10
+            if tolerance > LOOSEST:
+                raise
 
 
 @lru_cache(maxsize=256)

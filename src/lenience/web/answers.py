@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,18 @@ from lenience.errors import InputError, real, refusal
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
-COLUMNS = ("segment", "accepted", "accepted_means", "outcome", "outcome_means", "time", "group", "score", "maturity")
+COLUMNS = (
+    "segment",
+    "accepted",
+    "accepted_means",
+    "outcome",
+    "outcome_means",
+    "time",
+    "group",
+    "score",
+    "maturity",
+    "as_of",
+)
 OBJECTIVE = (
     *("name", "description", "known", "cost", "gain", "loss", "future", "arrivals", "rate", "discount"),
     *("delay", "floor", "cap", "expiry"),
@@ -40,6 +52,7 @@ class Answers(msgspec.Struct, frozen=True):
     group: str = ""
     score: str = ""
     maturity: str = ""
+    as_of: str = ""
     model: str = ""
     name: str = ""
     description: str = ""
@@ -117,6 +130,26 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
         raise Refused(step, field, str(error) if text else f"{label} is missing") from None
 
 
+def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:
+    """A share in per cent, as a fraction. Below ``smallest`` it may have been typed as one: a per cent sign tells.
+
+    >>> percent("objective", "cost", "The break-even", "85", above=0, below=100)
+    0.85
+    >>> percent("objective", "cost", "The break-even", "0.85", above=0, below=100)
+    Traceback (most recent call last):
+        ...
+    lenience.web.answers.Refused: The break-even would be 0.85 %: type 85 for 85 %, or 0.85 % if that is meant
+    >>> percent("objective", "cost", "The break-even", "0.85 %", above=0, below=100)
+    0.0085
+    """
+    value = number(step, field, f"{label} in per cent", text, **bounds)
+    if 0 < value < smallest and not text.rstrip().endswith("%"):
+        more = f"{100 * value:g}"
+        said = f"{label} would be {value:g} %: type {more} for {more} %, or {value:g} % if that is meant"
+        raise Refused(step, field, said)
+    return value / 100
+
+
 def optional(step: str, field: str, label: str, text: str, **bounds: float) -> float | None:
     """The same, where nothing may be said."""
     return number(step, field, label, text, **bounds) if text else None
@@ -127,6 +160,20 @@ def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...
     if text not in allowed:
         raise Refused(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
     return text
+
+
+def day(step: str, field: str, label: str, text: str) -> str:
+    """A date, as 2024-12-31.
+
+    >>> day("columns", "as_of", "The date of the count", "yesterday")
+    Traceback (most recent call last):
+        ...
+    lenience.web.answers.Refused: The date of the count must be a date such as 2024-12-31, not 'yesterday'
+    """
+    try:
+        return dt.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise Refused(step, field, str(refusal(label, text, "a date such as 2024-12-31"))) from None
 
 
 def sentence(text: str) -> str:

@@ -24,7 +24,8 @@ WORDS: dict[str, tuple[str, ...]] = {
         "good",
         "bad",
     ),
-    "time": ("date", "time", "decided", "day", "month", "_at"),
+    "time": ("date", "time", "decided", "day", "month", "when", "_at", "_on"),
+    "birth": ("birth", "dob"),  # dates that are not the decision's
     "group": ("group", "race", "sex", "gender", "ethnic", "nationality", "age_band"),
     "score": ("score", "fico", "rating", "points"),
     "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
@@ -45,30 +46,40 @@ PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n
 def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
     """For each meaning the column that probably has it; empty where none does.
 
+    A group must be among the segments, so it is one only if the segment is.
+
     >>> names = {"region": (), "approved": (), "repaid": (), "decided": ("2024-01-31",), "score": ("612",)}
     >>> made = [Column(name, tuple(values), 3, name == "score", name == "decided") for name, values in names.items()]
     >>> guess_columns(made)
-    {'outcome': 'repaid', 'accepted': 'approved', 'time': 'decided', 'score': 'score', 'group': '', 'segment': 'region'}
+    {'outcome': 'repaid', 'accepted': 'approved', 'time': 'decided', 'score': 'score', 'segment': 'region', 'group': ''}
     """
     found: dict[str, str] = {}
     tests: dict[str, Callable[[Column], bool]] = {
         "outcome": lambda column: column.different <= 20 and not column.dates,
         "accepted": lambda column: column.different <= 20 and not column.dates,
-        "time": lambda column: column.dates,
-        "score": lambda column: column.numbers and column.different > 2,
-        "group": lambda column: 1 < column.different <= 50 and not column.dates,
+        "time": lambda column: column.dates and not _named(column, "birth"),
+        "score": lambda column: (column.numbers or column.bands) and column.different > 2,
         "segment": lambda column: 1 <= column.different <= 200 and not column.dates,
     }
+    banded = {column.name for column in columns if column.bands}
     for meaning, fits in tests.items():
-        free = [column for column in columns if column.name not in found.values() and fits(column)]
-        named = [column.name for column in free if any(word in column.name.lower() for word in WORDS[meaning])]
+        taken = set(found.values())
+        if meaning == "segment":  # bands of a score divide the applicants too
+            taken -= banded
+        free = [column for column in columns if column.name not in taken and fits(column)]
+        named = [column.name for column in free if _named(column, meaning)]
+        if not named and meaning == "time":
+            named = [column.name for column in free]
+        if not named and meaning == "segment":
+            # A protected characteristic last: to decide by it is for a person to choose.
+            named = [column.name for column in sorted(free, key=lambda one: (_named(one, "group"), one.numbers))]
         found[meaning] = named[0] if named else ""
-    if not found["time"]:
-        found["time"] = next((column.name for column in columns if column.dates), "")
-    if not found["segment"]:
-        left = [column for column in columns if column.name not in found.values() and tests["segment"](column)]
-        found["segment"] = next((column.name for column in left if not column.numbers), left[0].name if left else "")
-    return found
+    of_group = any(column.name == found["segment"] and _named(column, "group") for column in columns)
+    return found | {"group": found["segment"] if of_group else ""}
+
+
+def _named(column: Column, meaning: str) -> bool:
+    return any(word in column.name.lower() for word in WORDS[meaning])
 
 
 def guess_meaning(kind: Kind, column: str, value: str) -> str:

@@ -23,11 +23,11 @@ from lenience.service.command import sender
 from lenience.service.http.service import Service
 from lenience.service.lifecycle import ChangeState, CreateVersion, solve_version
 from lenience.service.problems import BadRequest
-from lenience.web import past_file, uploads
+from lenience.web import intake, past_file, uploads
 from lenience.web.answers import Answers, Refused, read_answers, sentence
 from lenience.web.new_views import VIEWS, meanings, replayed_view, starting_view
 from lenience.web.page import moved, page, part
-from lenience.web.plan import read_hand, read_segments, read_specification
+from lenience.web.plan import read_hand, read_segments, read_specification, too_large
 from lenience.web.session import checked_form, visitor_of
 
 Req = Request[Any, Any, Any]
@@ -155,7 +155,7 @@ async def create(request: Req) -> Response[bytes]:
     try:
         solved = await service.solve(lambda: solve_version(specification))
     except BadRequest as error:  # it would take too long
-        return await _again(request, answers, Refused("objective", "", f"The policy cannot be solved: {error}"))
+        return await _again(request, answers, too_large(answers, error))
     visitor = visitor_of(request)
     assert visitor is not None
     who = sender(visitor.actor, None, "", None)
@@ -231,7 +231,7 @@ def _keep(sent: UploadFile) -> str:
             copy.write(chunk)
         copy.flush()
         try:
-            past_file.take_in(Path(copy.name), path)
+            intake.take_in(Path(copy.name), path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise

@@ -9,15 +9,18 @@ import msgspec
 from sqlalchemy import func, select
 
 from lenience.errors import InputError
-from lenience.service import schema
+from lenience.objective.delayed import Delayed
+from lenience.service import limits, schema
 from lenience.service.http.service import Service
-from lenience.web import past_file
+from lenience.service.specification import DelayedSpec
+from lenience.web import intake, past_file
 from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.backtest import backtest
 from lenience.web.figures.course import course_picture
 from lenience.web.figures.intervals import shrinkage_bar
 from lenience.web.guesses import guess_columns, guess_meaning
 from lenience.web.plan import (
+    DAYS,
     read_cost,
     read_mapping,
     read_objective,
@@ -47,6 +50,7 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         answers = msgspec.structs.replace(answers, **names, segment=first)
     return {
         "columns": there,
+        "sampled": past_file.SAMPLE if past_file.count(path) > past_file.SAMPLE else 0,
         "chosen": answers,
         "accepted": meanings(path, answers, "accepted"),
         "outcome": meanings(path, answers, "outcome"),
@@ -81,7 +85,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": history.describe().split("\n")[1:],
+        "lines": [*history.describe().split("\n")[1:], *_headings(path)],
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": selected(segments.past),
@@ -101,7 +105,10 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     if past is not None and past.years and past.years > 1 / 52:
         guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
         guessed = f"{float(guessed):.0f}"
-    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=answers.rate or "10")
+    # The rate is never empty once this step was sent; what was emptied there stays empty.
+    delay = answers.delay if answers.rate else answers.delay or answers.maturity
+    rate = answers.rate or "10"
+    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay)
     return {
         "shown": shown,
         "guessed": guessed,
@@ -113,7 +120,7 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
 
 def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
     """Which segments would start; a sentence where the objective is not complete."""
-    empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": False, "whole": 0.0}
+    empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": None, "whole": 0.0}
     try:
         segments = read_segments(path, answers)
         cost = read_cost(answers)
@@ -127,7 +134,9 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
         "more": len(rows) - SHOWN,
         "begin": sum(row.starts is True for row in rows),
         "never": sum(row.starts is False for row in rows),
-        "late": bool(answers.delay),
+        "late": {"segments": len(rows), "most": limits.SOLVE_SECONDS, "given_up": 3 * DAYS * aim.label_delay}
+        if isinstance(aim, Delayed)
+        else None,
         "whole": aim.volume,
     }
 
@@ -141,6 +150,8 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "specification": specification,
         "words": objective_words(specification.objective),
         "number": number,
+        "late": isinstance(specification.objective, DelayedSpec),
+        "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
         "model": answers.model or "independent",
         "carried": answers.pairs(),
@@ -176,13 +187,18 @@ def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
         "rejected": sum(row.arrivals - row.accepted for row in history.segments),
         "waiting": sum(row.pending for row in history.segments),
         "dated": bool(answers.time),
-        "late": bool(answers.delay),
+        "late": isinstance(specification.objective, DelayedSpec),
     }
 
 
 def _from_file(path: Path) -> None:
     if path.suffix != ".parquet":
         raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
+
+
+def _headings(path: Path) -> list[str]:
+    count = intake.repeated_headings(path)
+    return [f"{count:,} row{'' if count == 1 else 's'} left out: the heading once more."] if count else []
 
 
 def _policies(service: Service) -> list[tuple[str, int]]:

@@ -13,6 +13,7 @@ from lenience.service import schema
 from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
+from lenience.service.tables import known_to_lose
 from lenience.web.audits import Audits
 from lenience.web.figures.volumes import bars
 from lenience.web.page import ago, count, moved, page, part
@@ -164,9 +165,13 @@ def attention(policy: PolicyStanding, oldest: dict[int, int]) -> list[Notice]:
         verb = "is" if len(full) == 1 else "are"
         text = f"{policy.name}: {_named(full)} {verb} at the exposure limit; new ones wait for outcomes."
         found.append(Notice("wait", text, link))
-    never = [one.name for one in policy.segments if one.never_started]
+    losing = [one.name for one in policy.segments if one.never_started and known_to_lose(one.belief, one.cost)]
+    if losing:
+        what = "never started: by what is believed beforehand almost surely a loss"
+        found.append(Notice("reject", f"{policy.name}: {_named(losing)} {what}.", link))
+    never = [one.name for one in policy.segments if one.never_started and one.name not in losing]
     if never:
-        what = "never started: too rare, for what is believed, to be worth a first acceptance"
+        what = "never started: too few will come, for what is believed, to be worth a first acceptance"
         found.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
     shut = [one.name for one in policy.segments if one.stopped and not one.never_started]
     if shut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from lenience.segments.starting import starting_volume
 from lenience.service import limits
 from lenience.service.problems import BadRequest
 from lenience.service.specification import PolicySpecification
-from lenience.web.answers import Answers, Refused, number, one_of, optional, sentence
+from lenience.web.answers import Answers, Refused, day, number, one_of, optional, percent, sentence
 from lenience.web.past_file import Mapping, Past, read_past
 
 MODELS = ("independent", "shared", "curve")
@@ -92,15 +93,19 @@ def read_hand(text: str, rate: str, worth: str) -> ByHand:
             raise Refused("start", "segments", f"The name of a segment must have 1 to 200 characters, not {name!r}")
         label = f"The share of {name!r} in per cent"
         shares[name] = number("start", "segments", label, share, above=0, most=100) / 100 if comma else math.nan
+    if all(share < 0.01 for share in shares.values()) and math.isclose(sum(shares.values()), 0.01, rel_tol=0.02):
+        first = f"{1e4 * next(iter(shares.values())):g}"
+        said = f"The shares are in per cent, and add up to 1 % here: type {first} for {first} %"
+        raise Refused("start", "segments", said)
     given = math.fsum(share for share in shares.values() if not math.isnan(share))
     left = [name for name, share in shares.items() if math.isnan(share)]
     if given > 1 + 1e-9 or (left and given >= 1):
         raise Refused("start", "segments", f"The shares must add up to at most 100 %, not {100 * given:g} %")
     for name in left:
         shares[name] = (1 - given) / len(left)
-    mean = number("start", "rate", "The success rate that is expected, in per cent,", rate or "50", above=0, below=100)
+    mean = percent("start", "rate", "The success rate that is expected", rate or "50", above=0, below=100)
     size = number("start", "worth", "What the expectation is worth", worth or "2", above=0, most=1e6)
-    return ByHand(shares, Belief(size, size * mean / 100))
+    return ByHand(shares, Belief(size, size * mean))
 
 
 def read_mapping(answers: Answers) -> Mapping:
@@ -126,6 +131,8 @@ def read_mapping(answers: Answers) -> Mapping:
         raise Refused(
             "columns", "maturity", "Choose the column of the date: without it nobody knows how old an outcome is"
         )
+    if answers.as_of and not answers.time:
+        raise Refused("columns", "as_of", "Choose the column of the date: without it no row is known to be later")
     return Mapping(
         segments=answers.segment,
         outcome=answers.outcome,
@@ -139,6 +146,7 @@ def read_mapping(answers: Answers) -> Mapping:
         group=answers.group,
         score=answers.score,
         maturity=maturity or 0.0,
+        as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else "",
     )
 
 
@@ -179,8 +187,7 @@ def read_cost(answers: Answers) -> float:
     """The break-even success rate: as given, or from what a success gains and a failure loses."""
     step = "objective"
     if one_of(step, "known", "The break-even", answers.known, ("rate", "money")) == "rate":
-        rate = number(step, "cost", "The break-even success rate in per cent", answers.cost, above=0, below=100)
-        return rate / 100
+        return percent(step, "cost", "The break-even success rate", answers.cost, above=0, below=100)
     gain, loss = _money(answers)
     return loss / (gain + loss)
 
@@ -203,12 +210,15 @@ def objective_told(answers: Answers) -> dict[str, Any]:
     step, told = "objective", {"type": "discounted", "cost": read_cost(answers)}
     delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
     if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
-        if delay:
+        if delay and answers.delay != answers.maturity:  # what the form filled in is no wish of anyone's
             raise Refused(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
         return told | {"discount": number(step, "discount", "The discount", answers.discount, least=0, below=1)}
     told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
-    rate = number(step, "rate", "The discount rate in per cent a year", answers.rate, above=0, most=1e6)
-    told["discount_rate"] = rate / 100
+    rate = percent(step, "rate", "The discount rate a year", answers.rate, 0.1, above=0, most=1e6)
+    if rate > 1:
+        said = f"The discount rate a year would be {100 * rate:g} %: 100 % is the most; type 10 for 10 % a year"
+        raise Refused(step, "rate", said)
+    told["discount_rate"] = rate
     return told | {"type": "delayed", "label_delay": delay / DAYS} if delay else told
 
 
@@ -221,17 +231,29 @@ def read_objective(answers: Answers) -> Objective:
     return Delayed(*rates, told["label_delay"]) if "label_delay" in told else Discounted.from_rates(*rates)
 
 
+def too_large(answers: Answers, error: Exception) -> Refused:
+    """That a policy could not be solved, with what to change in this form; what the solver would have is not in it."""
+    found = str(error).partition(": ask for ")[0]
+    if answers.future == "discount":
+        field, change = "discount", "a discount further from 1"
+    else:
+        late = ", fewer days until outcomes are known" if answers.delay else ""
+        field, change = "arrivals", f"fewer applicants a year{late} or a higher discount rate"
+    said = f"The policy cannot be solved: {found}. Type {change} here, or divide the applicants into more segments"
+    return Refused("objective", field, said)
+
+
 def read_specification(answers: Answers, segments: Segments) -> PolicySpecification:
     """The policy as the service takes it."""
     step, told = "objective", objective_told(answers)
     if not answers.name:
         raise Refused(step, "name", "Give the policy a name")
-    floor = optional(step, "floor", "The exploration floor in per cent", answers.floor, least=0, below=100)
+    floor = percent(step, "floor", "The exploration floor", answers.floor or "0", least=0, below=100)
     cap = optional(step, "cap", "The exposure cap", answers.cap, least=1, most=1e9)
     expiry = optional(step, "expiry", "The days after which a label is given up", answers.expiry, above=0, most=36500)
     if cap is not None and cap != int(cap):
         raise Refused(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
-    constraints: dict[str, Any] = {"exploration_floor": (floor or 0.0) / 100}
+    constraints: dict[str, Any] = {"exploration_floor": floor}
     if cap is not None:
         constraints["exposure_cap"] = int(cap)
     made: dict[str, Any] = {
@@ -255,12 +277,24 @@ def read_specification(answers: Answers, segments: Segments) -> PolicySpecificat
         found: PolicySpecification = msgspec.convert(made, PolicySpecification)
         found.problems()
     except msgspec.ValidationError as error:
-        field = "name" if "$.name" in str(error) else ""
-        said = "Letters, digits, dots, dashes and underscores make a name, at most 64, a letter or digit first"
-        raise Refused(step, field, said if field else f"The policy cannot be made: {error}") from None
+        if "$.name" in str(error):
+            raise Refused(step, "name", _no_name(answers.name)) from None
+        raise Refused(step, "", f"The policy cannot be made: {error}") from None
     except (InputError, BadRequest) as error:
         raise Refused(step, "", f"The policy cannot be made: {error}") from None
     return found
+
+
+def _no_name(name: str) -> str:
+    """Why a name is none, and what it could be.
+
+    >>> print(_no_name("My cards, 2025"))
+    Letters, digits, dots, dashes and underscores make a name, at most 64, no spaces: 'My cards, 2025' could be
+    'My-cards-2025'
+    """
+    said = "Letters, digits, dots, dashes and underscores make a name, at most 64, no spaces"
+    could = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64]
+    return f"{said}: {name[:64]!r} could be {could!r}" if could else f"{said}, a letter or digit first"
 
 
 def starting(segments: Segments, objective: Objective, seconds: float = SECONDS) -> list[Start]:

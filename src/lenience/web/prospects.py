@@ -30,11 +30,13 @@ SECONDS = 2.0  # spent on one policy's segments
 class Prospect(msgspec.Struct, frozen=True):
     """What lies ahead.
 
-    ``shut_out`` is the probability that the segment is shut out for good, given that it deserves acceptance (p > c);
-    where labels come late it is an upper bound, for outcomes still pending may open a segment again.
+    ``deserving`` is the probability that its success rate is above the cost; ``shut_out`` the probability that it is
+    shut out for good, given that it is: an upper bound where labels come late, for outcomes still pending may open a
+    segment again.
     """
 
     value: Bounds | None
+    deserving: float
     shut_out: float
     at_most: bool
 
@@ -70,7 +72,8 @@ class Prospects:
     def _prospect(self, segment: SegmentStanding) -> Prospect:
         table, counts = segment.rule.table, segment.counts
         value = table.value(counts.successes, counts.failures, counts.pending)[0]
-        return Prospect(value, self._shut_out(segment), isinstance(table, ExposureTable))
+        deserving = segment.belief.exceeds(segment.cost)
+        return Prospect(value, deserving, self._shut_out(segment), isinstance(table, ExposureTable))
 
     def _shut_out(self, segment: SegmentStanding) -> float:
         key = _key(segment)

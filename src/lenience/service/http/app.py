@@ -24,7 +24,14 @@ from lenience.service import limits, schema
 from lenience.service.answers import Health
 from lenience.service.http import decisions, policies
 from lenience.service.http.auth import needs_role
-from lenience.service.http.errors import documented, on_exception, on_http_exception, on_input_error, on_problem
+from lenience.service.http.errors import (
+    documented,
+    on_exception,
+    on_http_exception,
+    on_input_error,
+    on_nested,
+    on_problem,
+)
 from lenience.service.http.logs import configure_logs
 from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import Surroundings
@@ -98,6 +105,7 @@ def create_app(
                 Problem: on_problem,
                 InputError: on_input_error,
                 HTTPException: on_nowhere(on_http_exception),
+                RecursionError: on_nested,
                 Exception: on_exception,
             },
         ),

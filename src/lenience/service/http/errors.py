@@ -71,10 +71,26 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     return problem_response(status, said.get(status, error.detail or TITLES[status]), headers)
 
 
+def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
+    """A body nested deeper than can be read."""
+    return problem_response(400, "the body is nested too deeply")
+
+
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Something nobody foresaw: logged in full, told in a word."""
     log.error("unforeseen error", exc_info=error, extra={"fields": {"path": request.scope.get("path_template")}})
     return problem_response(500, "an error that was not foreseen; it has been logged")
+
+
+# What may stand where a word is one of a few: the validator names only the word that is wrong.
+ALLOWED = {
+    "outcome": "success or failure",
+    "decision": "accept or reject",
+    "status": "pending, success, failure, expired or rejected",
+    "history_model": "own, shared or curve",
+    "type": "discounted, horizon or delayed",
+}
+NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 def validation_detail(error: ValidationException) -> str:
@@ -82,6 +98,27 @@ def validation_detail(error: ValidationException) -> str:
     extra = error.extra
     if isinstance(extra, list) and extra and isinstance(extra[0], dict):
         first = extra[0]
-        field = first.get("key") or "body"
-        return f"{field}: {first.get('message', 'not valid')}"
+        return in_words(str(first.get("key") or "body"), str(first.get("message", "not valid")))
     return error.detail.split(" for ")[0] if error.detail else "the request is not valid"
+
+
+def in_words(field: str, message: str) -> str:
+    """A validator's message as a sentence with the field and what is allowed.
+
+    >>> in_words("outcome", "Invalid enum value 'Success'")
+    "outcome must be success or failure, not 'Success'"
+    >>> in_words("data", "'data'")
+    'body must be JSON, and it is empty'
+    """
+    field = "body" if field == "data" else field.removeprefix("data.")
+    last = field.rsplit(".", 1)[-1]
+    given = message.removeprefix("Invalid enum value ").removeprefix("Invalid value ").split(" - at ")[0]
+    if message.startswith(("Invalid enum value", "Invalid value")) and last in ALLOWED:
+        return f"{field} must be {ALLOWED[last]}, not {given}"
+    if field == "body" and message == "'data'":
+        return "body must be JSON, and it is empty"
+    if NAME_PATTERN in message:
+        return f"{field} must begin with a letter or digit and have only letters, digits, dots, dashes and underscores"
+    if "RFC3339" in message:
+        return f"{field} must be a time such as 2026-01-31T00:00:00Z"
+    return f"{field}: {message}"

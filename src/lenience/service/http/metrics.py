@@ -1,17 +1,24 @@
-"""Metrics for Prometheus, of this process."""
+"""Metrics for Prometheus: of this process, or of all processes of a service together.
+
+Several processes of `lenience serve` keep theirs in files of one folder, so that whichever is asked tells the sum.
+"""
 
 from __future__ import annotations
 
+import os
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from lenience.service.writer import Writer
+from lenience.settings import MULTIPROCESS
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Metrics:
-    """Counters and times; each process of the service has its own and shows them at /metrics."""
+    """Counters and times, shown at /metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -23,11 +30,20 @@ class Metrics:
         )
         self._decisions = Counter("lenience_decisions", "Decisions made", ["policy"], registry=self.registry)
         self._outcomes = Counter("lenience_outcomes", "Outcomes recorded", registry=self.registry)
-        self._transactions = Gauge("lenience_transactions", "Transactions written", registry=self.registry)
-        self._commands = Gauge("lenience_commands", "Commands written by them", registry=self.registry)
-        self._waiting = Gauge("lenience_waiting", "Commands in the queue", registry=self.registry)
+        self._transactions = Gauge(
+            "lenience_transactions", "Transactions written", registry=self.registry, multiprocess_mode="livesum"
+        )
+        self._commands = Gauge(
+            "lenience_commands", "Commands written by them", registry=self.registry, multiprocess_mode="livesum"
+        )
+        self._waiting = Gauge(
+            "lenience_waiting", "Commands in the queue", registry=self.registry, multiprocess_mode="livesum"
+        )
         self._policies: dict[str, Counter] = {}
         self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def _gauge(self, name: str, words: str) -> Gauge:
+        return Gauge(name, words, registry=self.registry, multiprocess_mode="livesum")
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -56,7 +72,11 @@ class Metrics:
         self._transactions.set(writer.batches)
         self._commands.set(writer.commands)
         self._waiting.set(writer.waiting)
-        return generate_latest(self.registry)
+        if MULTIPROCESS not in os.environ:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
 
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

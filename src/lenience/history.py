@@ -10,8 +10,9 @@ not a success. Nor does a young failure count: if it did, recent months would sh
 weighted down by a half-life; n and s are then no whole numbers, which a belief does not mind.
 
 What is promised: every row is counted once, as used or as bad, and the counts are shown. A bad row (no segment, no
-such thing as an acceptance or an outcome, an outcome on a rejection, no date where one is needed) is never used and
-never passed over in silence; ``strict`` refuses to go on.
+such thing as an acceptance or an outcome, an outcome on a rejection, no date where one is needed, a date in the
+future) is never used and never passed over in silence; ``strict`` refuses to go on. A date in the future is bad, and
+not the day of the count: one 2062 for 2026 would make every label of the file old enough.
 
 How it is counted, and quickly: :mod:`lenience.history_count`.
 """
@@ -26,7 +27,7 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.errors import InputError, real, refusal
-from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, counts
+from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_outcomes
 from lenience.history_source import open_source, quietly
 from lenience.objective.base import check_prior
 
@@ -65,7 +66,8 @@ class History(msgspec.Struct, frozen=True):
     """Past decisions by segment, and what could not be used.
 
     ``bad`` says how many rows of each kind were not used; ``later`` how many lie after ``as_of`` and were left out
-    for that. ``columns`` are those that make a segment.
+    for that. ``columns`` are those that make a segment, ``maturity`` the days that a label needs. ``strange`` are the
+    most frequent values that are no outcome, each with how often it is there.
     """
 
     segments: tuple[SegmentHistory, ...]
@@ -74,6 +76,8 @@ class History(msgspec.Struct, frozen=True):
     later: int
     as_of: dt.datetime | None
     columns: tuple[str, ...] = ()
+    maturity: float | None = None
+    strange: tuple[tuple[str, int], ...] = ()
 
     @property
     def bad_rows(self) -> int:
@@ -133,16 +137,24 @@ class History(msgspec.Struct, frozen=True):
         pending = sum(row.pending for row in self.segments)
         found = f"{labels:,} labels and {pending:,} pending in {len(self.segments):,} segments"
         lines = [f"{self.rows:,} rows read, {used:,} used: {found}."]
-        lines += [
-            f"{count:,} row{'' if count == 1 else 's'} not used: {BAD_ROWS[kind]}."
-            for kind, count in self.bad.items()
-            if count
-        ]
+        if self.as_of is not None:
+            young = f"; younger than {self.maturity:g} days is pending" if self.maturity else ""
+            lines.append(f"Counted as of {self.as_of:%Y-%m-%d}{young}.")
+        for kind, count in self.bad.items():
+            if count:
+                which = f": {self._named(count)}" if kind == "outcome" and self.strange else ""
+                lines.append(f"{count:,} row{'' if count == 1 else 's'} not used: {BAD_ROWS[kind]}{which}.")
         if self.later:
             lines.append(
                 f"{self.later:,} row{'' if self.later == 1 else 's'} left out: decided after {self.as_of:%Y-%m-%d}."
             )
         return "\n".join(lines)
+
+    def _named(self, count: int) -> str:
+        """The values that are no outcome, and how often they are there."""
+        named = ", ".join(f"{value!r} ({often:,})" for value, often in self.strange)
+        others = count - sum(often for _, often in self.strange)
+        return f"{named}, others ({others:,})" if others else named
 
 
 def fit_history(
@@ -165,8 +177,9 @@ def fit_history(
     ``source`` is a path (CSV or Parquet, also a glob), any frame (pandas, polars, pyarrow, a dict of lists), an Ibis
     table, or, with a ``connection`` (a URL such as ``postgres://user@host/base``, or an Ibis backend), the name of a
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
-    ``as_of``, by default the last date there is; they need ``time``. ``success`` and ``failure`` say which values of
-    ``outcome`` mean what, where they are not 1 and 0, true and false, or words for them.
+    ``as_of``, by default the last date that is not in the future; they need ``time``. What was decided after an
+    ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
+    what, beside 1 and 0, true and false, and words for them.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],
@@ -189,10 +202,14 @@ def fit_history(
                     raise refusal("column", name, f"one of {', '.join(table.columns)}")
             clock = _clock(backend, table, time, as_of, _days("maturity", maturity), _days("half_life", half_life))
             rows = counts(backend, table, columns, accepted, outcome, clock, success, failure)
+            history = _history(rows, columns, None if clock is None else clock.now)
+            if history.bad["outcome"]:
+                strange = strange_outcomes(backend, table, columns, accepted, outcome, success, failure)
+                history = msgspec.structs.replace(history, strange=tuple(strange))
         finally:
             if isinstance(connection, str):
                 backend.disconnect()
-    history = _history(rows, columns, None if clock is None else clock.now)
+    history = msgspec.structs.replace(history, maturity=_days("maturity", maturity))
     if strict and history.bad_rows:
         raise InputError(f"history must have no bad rows where strict is asked for:\n{history.describe()}")
     return history
@@ -211,12 +228,16 @@ def _clock(
             raise InputError("time must be named where maturity, half_life or as_of is asked for")
         return None
     when = _moment(backend, table, time)
-    until = None if as_of is None else _given(as_of)
-    now = until
-    if now is None and (maturity is not None or half_life is not None):
+    now = until = None if as_of is None else _given(as_of)
+    if now is None:
         now = _last(backend, table, when)
+        today = dt.datetime.combine(dt.datetime.now(dt.UTC).date(), dt.time.max)
+        if now is not None and now > today:
+            until, now = today, _last(backend, table, when, today)
+        if now is None and (maturity is not None or half_life is not None):
+            raise InputError("time must hold at least one date that is not in the future")
     cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
-    return Clock(when, now, until, cutoff, half_life)
+    return Clock(when, now, until, cutoff, half_life, future=as_of is None and until is not None)
 
 
 def _days(field: str, value: float | dt.timedelta | None) -> float | None:
@@ -254,11 +275,13 @@ def _given(as_of: dt.datetime | dt.date | str) -> dt.datetime:
     return moment if len(as_of) > 10 else dt.datetime.combine(moment.date(), dt.time.max)
 
 
-def _last(backend: Any, table: ir.Table, when: Any) -> dt.datetime:
-    """The last date there is."""
-    last = backend.to_pyarrow(table.select(at=when).agg(last=lambda t: t.at.max()))["last"][0].as_py()
+def _last(backend: Any, table: ir.Table, when: Any, most: dt.datetime | None = None) -> dt.datetime | None:
+    """The last date there is, of those not after ``most``."""
+    dates = table.select(at=when)
+    sound = dates if most is None else dates.filter(~after(dates["at"], most))
+    last = backend.to_pyarrow(sound.agg(last=sound["at"].max()))["last"][0].as_py()
     if last is None:
-        raise InputError("time must hold at least one date")
+        return None
     return last.replace(tzinfo=None) if isinstance(last, dt.datetime) else dt.datetime.combine(last, dt.time())
 
 
@@ -267,7 +290,7 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
     later = total = 0
     found = []
     for row in rows:
-        count = {kind: int(row[kind] or 0) for kind in KINDS}
+        count = {kind: int(row.get(kind) or 0) for kind in KINDS}
         total += sum(count.values())
         later += count["later"]
         for kind in BAD_ROWS:

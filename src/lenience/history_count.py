@@ -31,24 +31,29 @@ FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
 BAD_ROWS = {
     "segment": "no segment",
     "accepted": "neither accepted nor rejected",
-    "outcome": "an outcome that is none",
+    "outcome": "an outcome that is neither success nor failure",
     "rejected": "an outcome on a rejection",
     "time": "no date",
+    "future": "a date in the future",
 }
+DATES = ("time", "future")  # the kinds that a row's date makes
 LABELS = ("success", "failure")
 KINDS = (*BAD_ROWS, "later", "turned_down", "pending", *LABELS)  # what a row may be
 DAY = 86_400.0
+MOST_NAMED = 4  # values that are no outcome, of those there are
 
 
 class Clock(NamedTuple):
-    """When rows were decided, and what follows: those after ``until`` are left out, those after ``cutoff`` are young,
-    and ``half_life`` (in days before ``now``) weighs labels by their age."""
+    """When rows were decided, and what follows: those after ``until`` are left out (as bad ones where it is today's
+    end and they lie in the ``future``), those after ``cutoff`` are young, and ``half_life`` (in days before ``now``)
+    weighs labels by their age."""
 
     when: Any
     now: dt.datetime | None = None
     until: dt.datetime | None = None
     cutoff: dt.datetime | None = None
     half_life: float | None = None
+    future: bool = False
 
 
 class Code(NamedTuple):
@@ -101,9 +106,9 @@ def counts(
     sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
     here = judged.dated - late
     by_segment = judged.group_by(names).agg(
-        **{bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad != "time"},
+        **{bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad not in DATES},
         time=(judged["rows"] - judged.dated).sum(where=sound),
-        later=late.sum(where=sound),
+        **{"future" if clock is not None and clock.future else "later": late.sum(where=sound)},
         turned_down=here.sum(where=judged.kind == "turned_down"),
         pending=ibis.ifelse(labelled, young - late, here).sum(where=labelled | (judged.kind == "pending")),
         **{one: old.sum(where=judged.kind == one) for one in LABELS},
@@ -114,18 +119,42 @@ def counts(
     return found
 
 
+def strange_outcomes(
+    backend: Any,
+    table: ir.Table,
+    segments: Sequence[str],
+    accepted: str,
+    outcome: str,
+    success: Sequence[object] | None = None,
+    failure: Sequence[object] | None = None,
+) -> list[tuple[str, int]]:
+    """The values that are neither success nor failure, of rows that are otherwise sound, the most frequent first."""
+    import ibis
+
+    taken, label = code(backend, table[accepted]), code(backend, table[outcome], success, failure)
+    judged = table.select(
+        value=table[outcome],
+        strange=label.meaning(label.value) == BAD,
+        sound=ibis.and_(taken.meaning(taken.value) < MISSING, *[table[name].notnull() for name in segments]),
+    )
+    judged = judged.filter(judged.strange & judged.sound)
+    found = judged.group_by("value").agg(rows=judged.count())
+    found = found.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+    return [(str(row["value"]), int(row["rows"])) for row in backend.to_pyarrow(found).to_pylist()]
+
+
 def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
     """How many of a group's rows have a date, are late, are young; and the weight of the old ones."""
     if clock is None:
         return {}
     sums = {"dated": clock.when.count()}
     if clock.until is not None:
-        sums["late"] = _count_true(backend, _after(clock.when, clock.until))
+        sums["late"] = _count_true(backend, after(clock.when, clock.until))
     if clock.cutoff is not None:
-        sums["young"] = _count_true(backend, _after(clock.when, clock.cutoff))
+        sums["young"] = _count_true(backend, after(clock.when, clock.cutoff))
     if clock.half_life is not None:
         last = clock.cutoff or clock.until
-        sums["weight"] = _weight(clock).sum(where=None if last is None else ~_after(clock.when, last))
+        sums["weight"] = _weight(clock).sum(where=None if last is None else ~after(clock.when, last))
     return sums
 
 
@@ -145,23 +174,28 @@ def _count_true(backend: Any, column: Any) -> Any:
 def code(
     backend: Any, column: Any, success: Sequence[object] | None = None, failure: Sequence[object] | None = None
 ) -> Code:
-    """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown."""
+    """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown.
+
+    ``success`` and ``failure`` are known beside those that are known anyway; but where one is given that usually means
+    the opposite, only those given are.
+    """
     import ibis
 
     kind = column.type()
-    value, no, yes = column, _typed(column, failure), _typed(column, success)
-    nothing: list[object] = []
-    if (success is None) != (failure is None) or (success is not None and not (no and yes)):
-        raise InputError("success and failure must both be given where one is, each with at least one value")
-    if success is None:
-        if kind.is_boolean():
+    value, nothing = column, list[object]()
+    no: list[object]
+    yes: list[object]
+    if kind.is_boolean():
+        if not success and not failure:
             return Code(column, lambda flag: ibis.cases((flag.isnull(), MISSING), (flag, TRUE), else_=FALSE))
-        if kind.is_numeric():
-            no, yes = [0], [1]
-        elif kind.is_string():
-            value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(NOTHING)
-        else:
-            raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
+        no, yes = [False], [True]
+    elif kind.is_numeric():
+        no, yes = [0], [1]
+    elif kind.is_string():
+        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(NOTHING)
+    else:
+        raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
+    no, yes = _with_given(no, yes, _typed(column, failure), _typed(column, success))
     if kind.is_floating():
         nothing = [math.nan]
     known = [*no, *yes, *nothing]
@@ -198,18 +232,39 @@ def _list_position(kind: Any) -> Any:
     return ibis.udf.scalar.builtin(list_position, signature=((types.Array(kind), kind), types.int32))
 
 
+def _with_given(
+    no: list[object], yes: list[object], failure: list[object], success: list[object]
+) -> tuple[list[object], list[object]]:
+    """The values that mean no and yes, with those given."""
+    for one in success:
+        if one in failure:
+            raise InputError(f"success and failure must have no value in common, and {one!r} is in both")
+    turned = [*(one for one in success if one in no), *(one for one in failure if one in yes)]
+    if not turned:
+        return [*no, *failure], [*yes, *success]
+    if not (success and failure):
+        raise InputError(f"success and failure must both be given where one is {turned[0]!r}, against its usual sense")
+    return failure, success
+
+
 def _typed(column: Any, values: Sequence[object] | None) -> list[object]:
-    """Given values as the column has them: on the command line numbers are text."""
-    if values is None or not column.type().is_numeric():
-        return list(values or [])
+    """Given values as the column has them: on the command line numbers and truth values are text."""
+    kind, words = column.type(), [str(value).strip().lower() for value in values or []]
+    field = f"values of {column.get_name()}"
+    if kind.is_boolean():
+        if not {*words} <= {*YES, *NO}:
+            raise refusal(field, list(values or []), "true or false, as the column's are")
+        return [word in YES for word in words]
+    if not kind.is_numeric():
+        return list(words)
     try:
-        numbers = [float(str(value)) for value in values]
+        numbers = [float(word) for word in words]
     except ValueError as error:
-        raise refusal(f"values of {column.get_name()}", list(values), "numbers, as the column's are") from error
+        raise refusal(field, list(values or []), "numbers, as the column's are") from error
     return [int(number) if number.is_integer() else number for number in numbers]
 
 
-def _after(when: Any, moment: dt.datetime) -> Any:
+def after(when: Any, moment: dt.datetime) -> Any:
     """Whether a row was decided after a moment; a date is its midnight, and is compared without a cast."""
     import ibis
 

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from glob import glob
 from typing import TYPE_CHECKING, Any
 
 from lenience.errors import InputError, refusal
@@ -38,6 +39,8 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
     backend = ibis.duckdb.connect()
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
+        if "://" not in path and not os.path.exists(path) and not glob(path, recursive=True):
+            raise InputError(f"source {path!r} is not a file that exists")
         try:
             if os.path.isdir(path):
                 path = os.path.join(path, "**/*.parquet")

@@ -190,7 +190,20 @@ def test_fit_and_report(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert "north" in page.read_text()
     assert run("report", str(loans), *columns)[0] == 2
-    assert run("fit", str(tmp_path / "nothing.csv"), *columns)[0] == 2
+    for name in ("nothing.csv", "no*.parquet"):
+        code, _, err = run("fit", name, *columns)
+        assert (code, err) == (2, f"lenience: source '{name}' is not a file that exists\n")
+    code, _, err = run("fit", str(loans), *columns, "--cost", "0.5")
+    assert (code, err) == (2, "lenience: give --discount, or --arrivals with --discount-rate\n")
+
+
+def test_piped_tables_are_not_cut(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lenience.cli.options import console
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert console().width == 120
+    monkeypatch.setenv("COLUMNS", "90")
+    assert console().width == 90
 
 
 SCORED = "race,band,approved,repaid\n" + "".join(
@@ -201,7 +214,7 @@ SCORED = "race,band,approved,repaid\n" + "".join(
 )
 
 
-def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
+def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loans, truths, page = tmp_path / "loans.csv", tmp_path / "truths.csv", tmp_path / "report.html"
     loans.write_text(SCORED)
     truths.write_text("race,band,p\n" + "".join(f"{r},{b},{b / 100}\n" for r in "xy" for b in (10, 30, 60, 90)))
@@ -220,7 +233,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("fit", str(loans), *given, "--model", "pooled-history")
     assert code == 0
     assert "pooled over 8 cells" in " ".join(out.split())
-    assert "Never start" in out
+    assert "4 segments never start; of the 2 that deserve acceptance, " in out
     asked = ["--truths", str(truths), "--floor", "0.1", "--floor-group", "y", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given, "--model", "history", *asked, "--json")
     assert code == 0
@@ -233,6 +246,15 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path) -> None:
     text = page.read_text()
     for words in ("How groups fare", "Whom each model shuts out", "accept at least 10%", "explore at most 3"):
         assert words in text
+    assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>0.55</b>; discount <b>0.98</b>" in text
+    monkeypatch.setattr("lenience.solver.evaluation.MOST_STATES", 10)
+    large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
+    code, out, _ = run("report", str(loans), *given[:-2], *large)
+    assert code == 0
+    assert "accept at least 10% was not computed: evaluating" in out
+    text = page.read_text()
+    assert text.count("Its cost was not computed: evaluating") == 2
+    assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
     truths.write_text("race,band,p\nx,10,0.5\n")
     for extra in (
         ["--group", "region"],
@@ -411,3 +433,20 @@ def test_help_loads_nothing_heavy_and_python_m_works() -> None:
     assert "Usage:" in found.stdout
     for heavy in ("numba", "scipy", "matplotlib", "numpy"):
         assert f" {heavy}\n" not in found.stderr
+
+
+def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["delay", "--cost", "0.6", "--arrivals", "20", "--discount-rate", "0.5", "--label-delay", "0.5"]
+    monkeypatch.setattr("lenience.cli.delay.MOST_UPDATES", 0)
+    code, out, _ = run(*given)
+    assert code == 0
+    rows = {line.split("  ")[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}
+    assert float(rows["exposure limit"]) > 0
+    assert rows["blind to pending"] == rows["cap 3"] == rows["wait for every label"] == "–"
+    assert "–: exact evaluation would take too long" in out
+    _, out, _ = run(*given, "--json")
+    assert [row["policy"] for row in json.loads(out)["values"]] == ["exposure limit"]
+    code, _, err = run("delay", "--cost", "0.85", "--arrivals", "9000", "--discount-rate", "0.1", "--label-delay", "1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "9000 arrivals a year to a tolerance of 0.0001 would take about" in err
+    assert "--tolerance" in err

@@ -94,7 +94,7 @@ def test_bad_rows_are_counted_shown_and_not_used(tmp_path: Path) -> None:
     pyarrow.csv.write_csv(pa.table(BAD), tmp_path / "bad.csv")
     for source in (BAD, tmp_path / "bad.csv"):
         history = fit_history(source, "segment", "accepted", "outcome", "day")
-        assert history.bad == {"segment": 1, "accepted": 2, "outcome": 1, "rejected": 1, "time": 1}
+        assert history.bad == {"segment": 1, "accepted": 2, "outcome": 1, "rejected": 1, "time": 1, "future": 0}
         assert history.rows == 10
         assert (history["a"].arrivals, history["a"].labels, history["a"].successes) == (2, 1, 1)
         assert (history["b"].labels, history["b"].pending) == (1, 1)
@@ -134,8 +134,55 @@ def test_own_words_for_success_and_failure() -> None:
     data = {"g": ["x"] * 4, "a": [1, 1, 1, 0], "y": ["settled", "written off", "unclear", None]}
     history = fit_history(data, "g", "a", "y", success=["settled"], failure=["written off"])
     assert (history["x"].labels, history["x"].successes, history.bad["outcome"]) == (2, 1, 1)
-    with pytest.raises(InputError, match="must both be given"):
-        fit_history(data, "g", "a", "y", success=["settled"])
+    assert "1 row not used: an outcome that is neither success nor failure: 'unclear' (1)." in history.describe()
+    history = fit_history(data, "g", "a", "y", success=["Settled "])  # one alone adds to the known words
+    assert (history["x"].labels, history["x"].successes) == (1, 1)
+    assert history.strange == (("unclear", 1), ("written off", 1))
+
+
+def test_values_with_the_opposite_of_their_usual_meaning() -> None:
+    for values in ([0, 0, 1], ["0", "0", "1"], [False, False, True]):
+        data = {"g": ["x"] * 3, "a": [1, 1, 1], "y": values}
+        history = fit_history(data, "g", "a", "y", success=["0"], failure=["1"])
+        assert (history["x"].labels, history["x"].successes) == (3, 2)
+        with pytest.raises(InputError, match="must both be given where one is"):
+            fit_history(data, "g", "a", "y", success=["0"])
+        with pytest.raises(InputError, match="no value in common"):
+            fit_history(data, "g", "a", "y", success=["0"], failure=["0"])
+
+
+def test_strange_outcomes_are_named_where_the_row_is_otherwise_sound(tmp_path: Path) -> None:
+    rows = ["in collections"] * 5 + ["charged-off?"] * 9 + ["a", "b", "c", "d", "repaid"]
+    text = "".join(f"x,1,{y}\n" for y in rows) + ",1,charged-off?\nx,,charged-off?\n"
+    (tmp_path / "loans.csv").write_text("g,a,y\n" + text)
+    history = fit_history(tmp_path / "loans.csv", "g", "a", "y")
+    assert history.strange == (("charged-off?", 9), ("in collections", 5), ("a", 1), ("b", 1))
+    told = history.describe()
+    assert "18 rows not used: an outcome that is neither success nor failure: 'charged-off?' (9), 'in coll" in told
+    assert "'b' (1), others (2)." in told
+
+
+@pytest.mark.parametrize("kind", ["date", "moment", "text"])
+def test_a_date_in_the_future_is_a_bad_row_and_not_the_day_of_the_count(kind: str) -> None:
+    days = [dt.datetime(2024, 1, 1), dt.datetime(2024, 12, 1), dt.datetime(2024, 12, 31), dt.datetime(2062, 5, 1)]
+    shown: dict[str, list[Any]] = {
+        "date": [d.date() for d in days],
+        "moment": days,
+        "text": [f"{d:%Y-%m-%d}" for d in days],
+    }
+    data: dict[str, list[Any]] = {"g": ["x"] * 4, "a": [True] * 4, "y": [1, 0, 0, 0], "d": shown[kind]}
+    history = fit_history(data, "g", "a", "y", "d", maturity=90)
+    assert history.bad["future"] == history.bad_rows == 1
+    assert (history["x"].labels, history["x"].successes, history["x"].pending, history.later) == (1, 1, 2, 0)
+    assert history.as_of == dt.datetime(2024, 12, 31)
+    assert "Counted as of 2024-12-31; younger than 90 days is pending." in history.describe()
+    assert "1 row not used: a date in the future." in history.describe()
+    told = fit_history(data, "g", "a", "y", "d", maturity=90, as_of="2024-12-15")
+    assert (told.later, told.bad_rows, told["x"].labels) == (2, 0, 1)  # after a day that is given: left out, and told
+    alone = {name: values[3:] for name, values in data.items()}
+    assert fit_history(alone, "g", "a", "y", "d").as_of is None
+    with pytest.raises(InputError, match="at least one date that is not in the future"):
+        fit_history(alone, "g", "a", "y", "d", maturity=90)
 
 
 def test_as_of_leaves_out_what_came_later() -> None:
@@ -160,7 +207,7 @@ def test_errors() -> None:
         fit_history(past(), "county", "accepted", "outcome")
     with pytest.raises(InputError, match="time must be named"):
         fit_history(past(), "region", "accepted", "outcome", maturity=30)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"source 'nowhere.csv' is not a file that exists"):
         fit_history("nowhere.csv", "region", "accepted", "outcome")
     with pytest.raises(InputError, match="source must be"):
         fit_history(42, "region", "accepted", "outcome")
@@ -233,7 +280,7 @@ def test_every_combination_of_values_against_a_loop(tmp_path: Path, wide: bool) 
     }
     pq.write_table(pa.table(data), tmp_path / "grid.parquet")
     history = fit_history(tmp_path / "grid.parquet", "s", "a", "o", "d", maturity=90, as_of="2024-06-15")
-    assert history.bad == {kind: kinds.count(kind) for kind in ("segment", "accepted", "outcome", "rejected", "time")}
+    assert history.bad == {kind: kinds.count(kind) for kind in history.bad}
     assert history.later == kinds.count("later")
     row = history["a"]
     assert (row.labels, row.pending) == (kinds.count("label"), kinds.count("pending"))

@@ -60,7 +60,7 @@ def test_maturity_and_age(address: str) -> None:
 
 def test_bad_rows_in_a_schema(address: str) -> None:
     history = fit_history("bad.past", "region", "accepted", "outcome", "day", connection=address)
-    assert history.bad == {"segment": 1, "accepted": 1, "outcome": 1, "rejected": 1, "time": 1}
+    assert history.bad == {"segment": 1, "accepted": 1, "outcome": 1, "rejected": 1, "time": 1, "future": 0}
     assert (history["a"].labels, history["a"].pending) == (1, 1)
 
 

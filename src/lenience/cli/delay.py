@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,14 +13,18 @@ import msgspec
 from lenience.belief import Belief
 from lenience.cli.options import as_dict, console, cost_option, json_option, print_json, prior_option, table
 from lenience.cli.progress import each
+from lenience.errors import TooLargeError
 from lenience.objective.delayed import Delayed
 from lenience.policy.words import duration
 
 if TYPE_CHECKING:
+    from lenience.bounds import Bounds
     from lenience.policy.exposure import ExposurePolicy
     from lenience.study.delay import DelayValue
 
 DELAYS = (1 / 12, 0.25, 0.5, 1.0)
+MOST_SECONDS = 15.0  # of a solve, as estimated
+MOST_UPDATES = 2e9  # of the evaluation of one rival: about ten seconds
 SIZES = (0, 1, 3, 8, 18, 48, 98)  # labels since the prior at which limits are printed
 
 
@@ -61,7 +68,7 @@ def delay(
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 0.25 --label-delay 1
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --applicants 12
     """
-    from lenience.study.delay import value_by_delay
+    from lenience.study.delay import OPTIMAL, rivals
 
     for path in (figure, limits_figure):
         if path is not None:
@@ -69,12 +76,11 @@ def delay(
 
             check_path(path)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
-    policy = problems[-1].solve(prior, tolerance=min(tolerance, 1e-4))
-    values = [
-        value
-        for problem in each("evaluating", problems)
-        for value in value_by_delay(cost, arrivals, discount_rate, prior, [problem.label_delay], caps, tolerance)
-    ]
+    try:
+        policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
+    except TooLargeError as error:
+        raise TooLargeError(f"{error}; here by --tolerance, or by the --arrivals of one segment") from error
+    values = [row for problem in each("evaluating", problems) for row in _values(problem, policy, caps, tolerance)]
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
     files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
     if as_json:
@@ -98,9 +104,32 @@ def delay(
             }
         )
         return
-    _print(policy, prior, pending, applicants, accept_now, values)
+    names = [OPTIMAL, *rivals(problems[-1], prior, caps)]
+    years = list(dict.fromkeys(problem.label_delay for problem in problems))
+    _print(policy, prior, pending, applicants, accept_now, values, names, years)
     for name in files:
         click.echo(f"Wrote {name}")
+
+
+def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tolerance: float) -> list[DelayValue]:
+    """What each policy earns at this delay, without those that would take too long."""
+    from lenience.study.delay import OPTIMAL, DelayValue, evaluate_pending, rivals
+
+    prior, years = policy.prior, problem.label_delay
+    work: dict[str, Callable[[], Bounds]] = {
+        OPTIMAL: lambda: (
+            policy.value(prior)
+            if problem == policy.objective
+            else problem.enclose(prior, tolerance=tolerance, seconds=MOST_SECONDS)[0]
+        )
+    }
+    for name, rival in rivals(problem, prior, caps).items():
+        work[name] = partial(evaluate_pending, rival, problem, prior, tolerance, MOST_UPDATES)
+    found = []
+    for name, value in work.items():
+        with suppress(TooLargeError):
+            found.append(DelayValue(name, years, value()))
+    return found
 
 
 def _print(
@@ -110,6 +139,8 @@ def _print(
     applicants: int | None,
     accept_now: int | None,
     values: list[DelayValue],
+    policies: list[str],
+    delays: list[float],
 ) -> None:
     out = console()
     out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
@@ -121,12 +152,17 @@ def _print(
 
     grid = table("Value before the first arrival, by mean delay")
     grid.add_column("policy")
-    delays = list(dict.fromkeys(row.label_delay for row in values))
     for years in delays:
         grid.add_column(duration(years), justify="right")
-    for name in dict.fromkeys(row.policy for row in values):
-        grid.add_row(name, *(f"{row.value.midpoint:.4f}" for row in values if row.policy == name))
+    known = {(row.policy, row.label_delay): f"{row.value.midpoint:.4f}" for row in values}
+    for name in policies:
+        grid.add_row(name, *(known.get((name, years), "–") for years in delays))
     out.print(grid)
+    if len(known) < len(policies) * len(delays):
+        out.print(
+            "–: exact evaluation would take too long at this size; a shorter --label-delay or fewer --arrivals (those "
+            "of one segment) would fit.\n"
+        )
 
     limits = table(f"Accept while fewer than this many are pending (mean delay {duration(delays[-1])})")
     limits.add_column("labels n", justify="right")

@@ -90,16 +90,18 @@ def fit(as_json: bool, **options: Any) -> None:
 
 
 def _print_outset(past: Past) -> None:
-    """By group, how many segments each model shuts out at the outset."""
-    groups = list(dict.fromkeys(row.group for row in past.outset))
-    deserving = "deserving" if past.truths is not None else "with past outcomes above the cost"
-    grid = table(f"Never start: segments, and of those {deserving}")
+    """By model and group, how many segments are shut out at the outset, and how many of the deserving."""
+    record = "known success rate" if past.truths is not None else "record"
+    grid = table("Whom each model shuts out at the outset")
     grid.add_column("model")
-    for group in groups:
-        grid.add_column(group or "all", justify="right")
-    for model in dict.fromkeys(row.model for row in past.outset):
-        rows = [row for row in past.outset if row.model == model]
-        grid.add_row(model, *(f"{row.shut} of {row.segments}, {row.deserving_shut} of {row.deserving}" for row in rows))
+    if any(row.group for row in past.outset):
+        grid.add_column("group", overflow="fold")
+    grid.add_column(f"segments that never start; of those that deserve acceptance by their {record}")
+    for row in past.outset:
+        one = row.segments == 1
+        said = f"{row.shut:,} of {row.segments:,} segment{'' if one else 's'} never start{'s' if one else ''}; "
+        said += f"of the {row.deserving:,} that deserve acceptance, {row.deserving_shut:,}"
+        grid.add_row(row.model, *([row.group] if len(grid.columns) == 3 else []), said)
     console().print("\n", grid, sep="")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+PIPED_WIDTH = 120  # columns, where output goes to a file or another command
 
 
 class PriorType(click.ParamType[Belief]):
@@ -75,20 +79,20 @@ def objective(
         if arrivals is not None or discount_rate is not None:
             raise InputError("--horizon goes with --discount or alone, not with --arrivals or --discount-rate")
         return FiniteHorizon(cost, horizon, 1.0 if discount is None else discount)
+    return discounted(cost, discount, arrivals, discount_rate, ", or --horizon")
+
+
+def discounted(
+    cost: float, discount: float | None, arrivals: float | None, discount_rate: float | None, else_: str = ""
+) -> Discounted:
+    """The discounted objective that the options describe; ``else_`` is what the command would take instead."""
     if discount is not None:
         if arrivals is not None or discount_rate is not None:
             raise InputError("give either --discount or --arrivals with --discount-rate, not both")
         return Discounted(cost, discount)
     if arrivals is None or discount_rate is None:
-        raise InputError("give --discount, or --arrivals with --discount-rate, or --horizon")
+        raise InputError(f"give --discount, or --arrivals with --discount-rate{else_}")
     return Discounted.from_rates(cost, arrivals, discount_rate)
-
-
-def discounted(cost: float, discount: float | None, arrivals: float | None, discount_rate: float | None) -> Discounted:
-    """The discounted objective that the options describe."""
-    found = objective(cost, discount, arrivals, discount_rate, None)
-    assert isinstance(found, Discounted)
-    return found
 
 
 def as_dict(bounds: Bounds) -> dict[str, float | None]:
@@ -102,10 +106,11 @@ def print_json(answer: object) -> None:
 
 
 def console() -> Console:
-    """Where tables go."""
+    """Where tables go: wide enough for them where no terminal says how wide it is."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
+    return Console(highlight=False, width=PIPED_WIDTH if piped else None)
 
 
 def table(title: str | None = None) -> Table:

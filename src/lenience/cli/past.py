@@ -41,7 +41,7 @@ def history_options(command: Command) -> Command:
         click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated."),
         click.option("--half-life", type=float, help="Days after which a label counts half; needs --time."),
         click.option("--maturity", type=float, help="Days until an outcome is certain; younger ones are pending."),
-        click.option("--as-of", help="The date of the count; by default the last date there is."),
+        click.option("--as-of", help="The date of the count; by default the last date not in the future."),
         click.option("--connection", help="The URL of a database whose table SOURCE names."),
         click.option("--time", "time_column", help="The column of the decision's date."),
         click.option("--outcome", "outcome_column", required=True, help="The column of the outcome; missing: pending."),

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from lenience.cli.options import json_option, print_json
 from lenience.cli.past import history_options, read_past
-from lenience.errors import InputError
+from lenience.errors import InputError, TooLargeError
+
+if TYPE_CHECKING:
+    from lenience.history import History
+    from lenience.study.fairness import ConstraintCost
 
 
 @click.command(short_help="One HTML page on the segments of past decisions.")
@@ -55,13 +60,15 @@ def report(
     policies = past.segments.solve()
     if floor_group and floor is None:
         raise InputError("--floor-group goes with --floor")
-    constraints = {}
+    constraints: dict[str, list[ConstraintCost] | str] = {}
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
-        constraints[f"accept at least {floor:.0%}"] = cost_of_floor(policies, floors)
+        constraints[f"accept at least {floor:.0%}"] = _unless_too_large(lambda: cost_of_floor(policies, floors))
     if cap is not None:
         caps = dict.fromkeys(past.segments.names, cap)
-        constraints[f"explore at most {cap:,} acceptances"] = cost_of_exposure_cap(policies, caps)
+        constraints[f"explore at most {cap:,} acceptances"] = _unless_too_large(
+            lambda: cost_of_exposure_cap(policies, caps)
+        )
     write_report(
         target,
         policies,
@@ -72,6 +79,7 @@ def report(
         outset=past.outset,
         constraints=constraints,
         warning=past.fitted.warning,
+        facts=_facts(past.history, options),
     )
     if as_json:
         print_json(
@@ -82,8 +90,10 @@ def report(
                 "groups": msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
                 "constraints": {
-                    name: math.fsum(row.cost.midpoint for row in rows) for name, rows in constraints.items()
+                    name: None if isinstance(rows, str) else math.fsum(row.cost.midpoint for row in rows)
+                    for name, rows in constraints.items()
                 },
+                "not_computed": {name: why for name, why in constraints.items() if isinstance(why, str)},
                 "warning": past.fitted.warning,
             }
         )
@@ -91,4 +101,30 @@ def report(
     click.echo(past.history.describe())
     if past.fitted.warning:
         click.echo(f"Note: {past.fitted.warning}.")
+    for name, why in constraints.items():
+        if isinstance(why, str):
+            click.echo(f"The cost of the constraint to {name} was not computed: {why}.")
     click.echo(f"Wrote {output}")
+
+
+def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[ConstraintCost] | str:
+    """What a constraint costs, or why that would take too long: the page is worth having without it."""
+    try:
+        return work()
+    except TooLargeError as error:
+        return str(error)
+
+
+def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:
+    """What the page was made from."""
+    facts = {"file": options["source"], "model": options["model"], "break-even": f"{options['cost']:g}"}
+    if options["discount"] is not None:
+        facts["discount"] = f"{options['discount']:g}"
+    else:
+        facts["arrivals a year"] = f"{options['arrivals']:,.10g}"
+        facts["yearly interest rate"] = f"{options['discount_rate']:g}"
+    facts["prior"] = f"{options['prior'].s:g} of {options['prior'].n:g}"
+    if history.as_of is not None:
+        facts["counted as of"] = f"{history.as_of:%Y-%m-%d}"
+        facts["maturity"] = f"{history.maturity:g} days" if history.maturity else "none"
+    return facts

@@ -183,7 +183,7 @@ def print_policy(policy: OptimalPolicy) -> None:
     for k in _some(policy.rows):
         n = prior.n + k
         least = policy.least_accepted(n)
-        threshold = policy.threshold(n, 1e-6)
+        threshold = policy.threshold(n, 5e-5)  # four digits are shown
         grid.add_row(
             f"{n:g}",
             "none" if least is None else f"{least:g}",

@@ -121,9 +121,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         left = self._left(size)
         if left is None:
             raise InputError(f"n must be below {self.prior.n + self._horizon():g}, where the horizon ends, not {n!r}")
-        return enclose_threshold(
-            left, size, self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
-        )
+        fine = self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
+        k = self._row(size)
+        if not 0 <= k < self.rows or not 0 < self.accept_from[k] <= k:
+            return enclose_threshold(left, size, fine)
+        # The table has it between two states already.
+        middle = (self.prior.s + int(self.accept_from[k]) - 0.5) / size
+        return enclose_threshold(left, size, fine, middle, 0.51 / size)
 
     def explain(self, belief: Belief) -> str:
         """The decision at a belief and its reason, in words.

@@ -92,3 +92,12 @@ def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation:
         f"counting what could be learnt, accepting is expected to lose {-continuation:.3g}. The rejection is final, "
         "for nothing more is learnt without acceptances."
     )
+
+
+def count(number: float) -> str:
+    """How many, of what need not be whole: three digits, or all before the point with separators.
+
+    >>> count(2.5), count(84.31), count(1083.2)
+    ('2.5', '84.3', '1,083')
+    """
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"

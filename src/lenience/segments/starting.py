@@ -21,6 +21,7 @@ from lenience.errors import real
 from lenience.objective.base import check_cost, check_prior
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
+from lenience.policy.words import count
 from lenience.segments.segment import Segment, Segments
 
 MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
@@ -103,10 +104,10 @@ class Start(msgspec.Struct, frozen=True):
         if self.starts and self.needed == 0.0:
             return f"starts: {self.prior.mean:.0%} expected is above the cost of {self.cost:.0%}"
         if self.starts:
-            enough = f"{self.needed:.3g} are enough to make learning pay"
-            return f"starts: {self.volume:.3g} discounted members to come, and {enough}"
-        never = "only far more" if math.isinf(self.needed) else f"only {self.needed:.3g}"
-        return f"never starts: {self.volume:.3g} discounted members to come, and {never} would make learning pay"
+            enough = f"{count(self.needed)} are enough to make learning pay"
+            return f"starts: {count(self.volume)} discounted members to come, and {enough}"
+        never = "only far more" if math.isinf(self.needed) else f"only {count(self.needed)}"
+        return f"never starts: {count(self.volume)} discounted members to come, and {never} would make learning pay"
 
 
 class Shutout(msgspec.Struct, frozen=True):

@@ -36,20 +36,21 @@ from lenience.solver.delayed_plan import Problem, clairvoyant
 
 UNIT = 2.0**-53
 MOST_UPDATES = 1e11  # a few minutes
+ROW = 2e4  # what a row takes beside its states, in updates
 
 
-def evaluate_delayed(policy: PendingPolicy, problem: Problem, tolerance: float) -> Bounds:
+def evaluate_delayed(policy: PendingPolicy, problem: Problem, tolerance: float, most: float = MOST_UPDATES) -> Bounds:
     """Bounds of the policy's value at the prior with nothing pending, before the first arrival.
 
     They are within ``tolerance`` of each other, relative to the value or, where that is smaller, to a thousandth of
-    what one who knew p would earn.
+    what one who knew p would earn. More than ``most`` states, each with what may be pending, are refused.
     """
     known = policy.steady_limit != UNKNOWN
     rows = math.ceil((5 if known else 10) * problem.horizon) + 64
     spread = 6.5
     scale = 1e-3 * clairvoyant(problem)
     for _ in range(6):
-        found = _enclose(policy, problem, rows, spread, 0.02 * tolerance * scale)
+        found = _enclose(policy, problem, rows, spread, 0.02 * tolerance * scale, most)
         scale = max(scale, min(abs(found.lower), abs(found.upper)))
         if found.width <= tolerance * scale:
             return found
@@ -77,13 +78,14 @@ def steady_count(problem: Problem, limit: int | None, cap: int) -> NDArray[np.fl
     return count
 
 
-def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, drop: float) -> Bounds:
+def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, drop: float, most: float) -> Bounds:
     n0, s0, f0, c = problem.n, problem.s, problem.f, problem.cost
     g = problem.horizon
     limit = policy.steady_limit
     cap = math.ceil(problem.in_flight + spread * math.sqrt(problem.in_flight + 1)) + 6
     if limit is not None and limit != UNKNOWN:
         cap = max(min(cap, limit + 1), 2)
+    _refuse_absurd(rows, cap + 4, cap, most)  # the least there can be, known before anything is computed
     count = steady_count(problem, limit, cap)
     pending = np.arange(cap + 1)[:, np.newaxis]
 
@@ -94,11 +96,7 @@ def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, 
         # Never above c, where a policy that is steady accepts.
         floors[k] = min(max(math.floor(min(floor, c) * (n0 + k) - s0 + 1e-9) + 1, 0), k)
     width = int(np.max(tops - floors)) + cap + 4
-    if float(rows) * width * (cap + 1) > MOST_UPDATES:
-        raise TooLargeError(
-            f"evaluating this policy would take {rows:,} rows of {width:,} states with up to {cap:,} pending, about "
-            f"{rows * width * (cap + 1) * 5e-9 / 60:.2g} minutes; at most {MOST_UPDATES:.0e} states are allowed"
-        )
+    _refuse_absurd(rows, width, cap, most)
     # Only labels still pending move the belief up from below a floor, one state a row.
     reach = _reach(floors, cap)
 
@@ -131,6 +129,15 @@ def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, 
         _step_back(lower, upper, accept, problem, count, n0, s0, f0, k, lo, base, limit == UNKNOWN)
     rounding = 16.0 * UNIT * g * (2.0 * rows + cap)
     return Bounds(float(lower[0, -base]) - rounding, float(upper[0, -base]) + rounding)
+
+
+def _refuse_absurd(rows: int, width: int, cap: int, most: float) -> None:
+    updates = rows * (float(width) * (cap + 1) + ROW)
+    if updates > most:
+        raise TooLargeError(
+            f"evaluating this policy would take {rows:,} rows of {width:,} states or more with up to {cap:,} pending, "
+            f"about {updates * 5e-9 / 60:,.2g} minutes; at most {most / 1e9:g} billion states are allowed"
+        )
 
 
 def _reach(floors: NDArray[np.int64], cap: int) -> NDArray[np.int64]:

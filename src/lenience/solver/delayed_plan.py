@@ -104,6 +104,14 @@ def solve_problem(
     # A coarse solve gives the size of the value and the factor of the cap's share.
     in_flight = problem.in_flight
     coarse_cap = min(pending_cap or max(3, math.ceil(in_flight / 8)), 800)
+    # It leaves a gap of at least 10/g (30/g to 110/g were seen), so that what is too large can be told without it.
+    likely = min(10.0 / problem.horizon, 1.0)
+    _refuse(
+        problem,
+        _plan(problem, 0.5 * tolerance, 0.3 * tolerance, likely, coarse_cap, pending_cap, look_ahead),
+        tolerance,
+        seconds,
+    )
     coarse = _solve(
         problem,
         estimate_cost(problem, min(look_ahead or 10**9, rows_for(problem, 3e-4), 20_000), coarse_cap),

@@ -120,6 +120,6 @@ def _evaluate_pyramid(
 def _refuse_absurd(states: float, what: str) -> None:
     if states > MOST_STATES:
         raise TooLargeError(
-            f"evaluating {what} would visit {states:.2g} states, about {states * 5e-9 / 60:.2g} minutes; at most "
-            f"{MOST_STATES:.0e} are allowed"
+            f"evaluating {what} would visit {states / 1e9:,.3g} billion states, about {states * 5e-9:,.0f} seconds; "
+            f"at most {MOST_STATES / 1e9:g} billion are allowed"
         )

@@ -16,9 +16,15 @@ ATTEMPTS = 200
 
 
 def enclose_root(
-    function: Callable[[float], Bounds], lower: float, upper: float, guess: float, tolerance: float
+    function: Callable[[float], Bounds],
+    lower: float,
+    upper: float,
+    guess: float,
+    tolerance: float,
+    spread: float = math.inf,
 ) -> Bounds:
-    """Bounds of the root, which is known to lie between ``lower`` and ``upper``.
+    """Bounds of the root, which is known to lie between ``lower`` and ``upper``, and likely within ``spread`` of the
+    guess.
 
     >>> bounds = enclose_root(lambda x: Bounds(x + x**3 - 1, x + x**3 - 1), 0.0, 1.0, 0.5, 1e-12)
     >>> bounds.width <= 1e-12, round(bounds.midpoint, 6)
@@ -37,12 +43,13 @@ def enclose_root(
             return Bounds(max(lower, _down(x - found.upper)), min(upper, _up(x - found.lower)))
         if upper - lower <= tolerance:
             break
-        y = found.midpoint
+        at, y = x, found.midpoint
         slope = 1.0
         if previous is not None and previous[0] != x:
             slope = max(1.0, (y - previous[1]) / (x - previous[0]))
-        previous = (x, y)
-        x -= y / slope
+        # Until a second point tells the slope, which may be thousands, go no further than the root is likely to be.
+        x -= y / slope if previous is not None else math.copysign(min(abs(y), spread), y)
+        previous = (at, y)
         if not lower < x < upper:
             x = 0.5 * (lower + upper)
     return Bounds(lower, upper)

@@ -21,15 +21,21 @@ NODES = 16
 
 
 @lru_cache(maxsize=4096)
-def enclose_threshold(objective: StoppingObjective, n: float, tolerance: float, guess: float | None = None) -> Bounds:
-    """Bounds of c_n, as far apart as the tolerance or, at discounts near 1, as rounding makes them."""
+def enclose_threshold(
+    objective: StoppingObjective, n: float, tolerance: float, guess: float | None = None, spread: float = math.inf
+) -> Bounds:
+    """Bounds of c_n, as far apart as the tolerance or, at discounts near 1, as rounding makes them; sooner found with a
+    good guess, and a spread that says how good."""
     cost = objective.cost
 
     def continuation(rate: float) -> Bounds:
-        return objective.enclose(Belief(n, min(rate * n, n)), tolerance / 4)[1]
+        belief = Belief(n, min(rate * n, n))
+        # Away from the root a coarse value tells its side, in a third of the time where the discount is near 1.
+        rough = objective.enclose(belief, max(math.sqrt(tolerance), tolerance / 4))[1]
+        return rough if abs(rough.midpoint) > rough.width else objective.enclose(belief, tolerance / 4)[1]
 
     start = cost / (1.0 + 1.0 / (n * cost)) if guess is None else guess
-    return enclose_root(continuation, 0.0, cost, start, tolerance)
+    return enclose_root(continuation, 0.0, cost, start, tolerance, spread)
 
 
 def threshold_curve(objective: StoppingObjective, n: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -55,17 +55,23 @@ class LimitPoint(msgspec.Struct, frozen=True):
     proved: bool
 
 
-def evaluate_pending(policy: PendingPolicy, objective: Delayed, prior: Belief, tolerance: float = 1e-5) -> Bounds:
+def evaluate_pending(
+    policy: PendingPolicy, objective: Delayed, prior: Belief, tolerance: float = 1e-5, most: float | None = None
+) -> Bounds:
     """The exact value, before the first arrival, of a policy that looks at the belief and at what is pending.
+
+    An evaluation of more than ``most`` states is refused; by default that is a few minutes' work.
 
     >>> problem = Delayed(cost=0.8, arrivals=50, discount_rate=0.5, label_delay=0.25)
     >>> print(evaluate_pending(Blind(Greedy(0.8), cost=0.8), problem, Belief(6, 5)))
     6.48202... ± ...
     """
-    from lenience.solver.delayed_evaluation import evaluate_delayed
+    from lenience.solver.delayed_evaluation import MOST_UPDATES, evaluate_delayed
 
     check_prior(prior)
-    return evaluate_delayed(policy, objective.problem(prior), check_tolerance(tolerance))
+    return evaluate_delayed(
+        policy, objective.problem(prior), check_tolerance(tolerance), MOST_UPDATES if most is None else most
+    )
 
 
 def rivals(objective: Delayed, prior: Belief, caps: Iterable[int] = (1, 3, 10)) -> dict[str, Blind | Capped]:

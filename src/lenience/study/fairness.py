@@ -313,26 +313,31 @@ def cost_of_floor(
     for group in floors:
         if group not in policies.segments.groups:
             raise refusal("group", group, f"one of {', '.join(policies.segments.groups)}")
-    return [
-        _cost(cell, policies, WithFloor(policies[cell.name], floors[cell.group]), tolerance)
+    limited = {
+        cell.name: WithFloor(policies[cell.name], floors[cell.group])
         for cell in policies.segments
         if cell.group in floors
-    ]
+    }
+    return _costs(policies, limited, tolerance)
 
 
 def cost_of_exposure_cap(
     policies: SegmentPolicies, caps: Mapping[str, int], tolerance: float = 1e-6
 ) -> list[ConstraintCost]:
     """The exact cost of a cap on exposure for each segment named."""
-    return [
-        _cost(
-            policies.segments[name],
-            policies,
-            WithExposureCap(policies[name], policies.segments[name].prior, policies.segments[name].own.cost, cap),
-            tolerance,
-        )
+    cells = policies.segments
+    limited = {
+        name: WithExposureCap(policies[name], cells[name].prior, cells[name].own.cost, cap)
         for name, cap in caps.items()
-    ]
+    }
+    return _costs(policies, limited, tolerance)
+
+
+def _costs(policies: SegmentPolicies, limited: Mapping[str, Policy], tolerance: float) -> list[ConstraintCost]:
+    """The largest segment first: if one is too large to evaluate, that is known at once."""
+    order = sorted(limited, key=lambda name: -policies.segments[name].share)
+    found = {name: _cost(policies.segments[name], policies, limited[name], tolerance) for name in order}
+    return [found[name] for name in limited]
 
 
 def _cost(cell: Segment, policies: SegmentPolicies, constrained: Policy, tolerance: float) -> ConstraintCost:

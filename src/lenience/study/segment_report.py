@@ -19,6 +19,7 @@ from typing import Any
 from lenience.belief import Belief
 from lenience.history import History
 from lenience.model.protocol import Shrinkage
+from lenience.policy.words import count
 from lenience.segments.segment import Segments
 from lenience.segments.solved import SegmentPolicies
 from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
@@ -36,17 +37,22 @@ def segments_report(
     shrinkage: Sequence[Shrinkage] | None = None,
     history: History | None = None,
     outset: Sequence[Shutout] = (),
-    constraints: Mapping[str, Sequence[ConstraintCost]] | None = None,
+    constraints: Mapping[str, Sequence[ConstraintCost] | str] | None = None,
     warning: str | None = None,
+    facts: Mapping[str, str] | None = None,
 ) -> str:
     """The page as HTML text; :func:`write_report` saves it.
 
     ``truths`` (where known) adds who deserves acceptance and how often decisions are wrong; ``shrinkage`` where beliefs
     came from; ``history`` what was read and what could not be used; ``outset`` what each model would shut out;
-    ``constraints`` what each would cost; ``warning`` what the reader must know first.
+    ``constraints`` what each would cost, or why that is not known; ``warning`` what the reader must know first;
+    ``facts`` what the page was made from, by name.
     """
     rows = starts(policies.segments)
     parts = [_cards(policies, rows)]
+    if facts:
+        said = "; ".join(f"{escape(name)} <b>{escape(fact)}</b>" for name, fact in facts.items())
+        parts.append(f'<p class="note">Made from: {said}.</p>')
     if warning:
         parts.append(f'<p class="note">Note: {escape(warning)}.</p>')
     shut = [row for row in rows if not row.starts]
@@ -179,7 +185,7 @@ def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
                 f"{cell.share:.2%}",
                 f"{row.volume:,.1f}",
                 needed,
-                f"{row.prior.mean:.1%} of {row.prior.n:.3g}",
+                f"{row.prior.mean:.1%} of {count(row.prior.n)}",
                 f"{policies.segment_value(row.name).midpoint:,.3f}",
                 now,
             ]
@@ -196,10 +202,10 @@ def _shrinkage(rows: Sequence[Shrinkage]) -> str:
     body = [
         [
             escape(row.cell),
-            f"{row.prior.mean:.1%} of {row.prior.n:.3g}",
-            f"{row.labels:g}",
+            f"{row.prior.mean:.1%} of {count(row.prior.n)}",
+            count(row.labels),
             "" if row.own_rate is None else f"{row.own_rate:.1%}",
-            f"{row.belief.mean:.1%} of {row.belief.n:.4g}",
+            f"{row.belief.mean:.1%} of {count(row.belief.n)}",
             f"{row.pull:.0%}",
         ]
         for row in rows[:MOST_LISTED]

@@ -79,8 +79,10 @@ def outset_section(outset: Sequence[Shutout], known: bool) -> str:
     )
 
 
-def constraint_section(name: str, costs: Sequence[ConstraintCost], whole: float) -> str:
-    """What a constraint costs, by group."""
+def constraint_section(name: str, costs: Sequence[ConstraintCost] | str, whole: float) -> str:
+    """What a constraint costs, by group, or why that is not known."""
+    if isinstance(costs, str):
+        return f"<h2>Constraint: {escape(name)}</h2><p>Its cost was not computed: {escape(costs)}.</p>"
     body = []
     for group in dict.fromkeys(row.group for row in costs):
         mine = [row for row in costs if row.group == group]

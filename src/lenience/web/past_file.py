@@ -138,6 +138,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             maturity=mapping.maturity or None,
             as_of=mapping.as_of or None,
         )
+        history = msgspec.structs.replace(history, strange=())  # here the mapping has put a number in their place
         _check(history, mapping)
         engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
         used = "WHERE segment IS NOT NULL GROUP BY segment"

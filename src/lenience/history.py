@@ -62,6 +62,9 @@ class SegmentHistory(msgspec.Struct, frozen=True):
         return self.successes / self.labels if self.labels else None
 
 
+NAMED_UP_TO = 5_000_000  # rows of a source whose values that are no outcome are named
+
+
 class History(msgspec.Struct, frozen=True):
     """Past decisions by segment, and what could not be used.
 
@@ -203,7 +206,8 @@ def fit_history(
             clock = _clock(backend, table, time, as_of, _days("maturity", maturity), _days("half_life", half_life))
             rows = counts(backend, table, columns, accepted, outcome, clock, success, failure)
             history = _history(rows, columns, None if clock is None else clock.now)
-            if history.bad["outcome"]:
+            # Naming them reads the rows once more: worth it where a person looks at them, not in a warehouse.
+            if history.bad["outcome"] and history.rows <= NAMED_UP_TO:
                 strange = strange_outcomes(backend, table, columns, accepted, outcome, success, failure)
                 history = msgspec.structs.replace(history, strange=tuple(strange))
         finally:

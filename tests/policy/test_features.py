@@ -24,7 +24,6 @@ from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.bootstrap import Bootstrap
 from lenience.model.cells import Cells
 from lenience.model.neighbours import Neighbours
-from lenience.policy.people_like import helped, own_discount, shares
 from lenience.policy.rivals import (
     AlwaysRule,
     ConsequentialRule,
@@ -96,19 +95,6 @@ def test_without_features_everyone_is_alike() -> None:
         policy = FeaturePolicy(model, Discounted(0.6, 0.97)).fit(X)
         policy.decide(X[:1])
         assert policy.log_[0].discount == pytest.approx(0.97)
-
-
-def test_shares_by_hand() -> None:
-    like = np.array([1.0, 0.5, 1.0, 0.0])
-    mean = np.array([0.5, 0.5, 0.9, 0.5])
-    distance = np.array([4.0, 4.0, 1.0, 1.0])
-    q, h = shares(like, mean, distance, np.array([0.1, 0.1, 0.1, 0.1]), 4.0, 0.7)
-    assert q == pytest.approx((1.0 + 0.5 * math.exp(-0.5 * (8.0 - 4.0))) / 4)
-    assert h == pytest.approx(2 * 0.1 / 4)
-    assert shares(like * 0, mean, distance, like, 4.0, 0.7) == (0.25, 0.0)  # never rarer than one in the reference set
-    assert helped(0.0, 1.0, 1.0) == 0.0
-    assert own_discount(0.99, 1.0, 0.0) == pytest.approx(0.99)
-    assert own_discount(0.99, 0.2, 0.05) < own_discount(0.99, 0.2, 0.0)
 
 
 def test_the_compiled_path_is_the_plain_one() -> None:

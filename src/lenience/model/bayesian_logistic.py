@@ -9,8 +9,8 @@ The intercept's prior is about the population. If the features' part of the log-
 individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
 success rate have a prior variance of 0.46 under every hypothesis if β₀ has 0.46 κ². 0.46 is the mean square of
 log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost` centres β₀
-on (1 + κ)/2 · log(c/(1 − c)), halfway between the centres at which a middling individual, and at which the population,
-is as likely above the break-even as below.
+on (3 + κ)/4 · log(c/(1 − c)), between the centres at which a middling individual (1), and at which the population (κ),
+is as likely above the break-even as below, and nearer to the first.
 
 One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each, so that p is about uniform: there
 the model is independent counts, cell by cell, in the log-odds.
@@ -83,7 +83,7 @@ class BayesianLogistic(FeatureEstimator):
     def for_cost(cls, cost: float) -> BayesianLogistic:
         """The default for a cost: the prior is centred near the break-even, whatever the features' part."""
         odds = math.log(check_cost(cost) / (1.0 - cost))
-        return cls(intercept_mean=tuple(odds * (1.0 + _stretch(s)) / 2.0 for s in FEATURE_VARIANCES))
+        return cls(intercept_mean=tuple(odds * (3.0 + _stretch(s)) / 4.0 for s in FEATURE_VARIANCES))
 
     @classmethod
     def for_cells(cls) -> BayesianLogistic:

@@ -3,7 +3,8 @@
 A model says what is believed of x: a success probability p̂ and, by its confidence, a belief size n (the paper's
 Discussion). People like x are a share q of the arrivals, and h is learnt of x for free
 (:mod:`lenience.policy.people_like`): together they make x's own discount γ′, and (n, γ′) the threshold c_n, from a
-table of certified thresholds (:mod:`lenience.solver.threshold_table`). Where p̂ > c acceptance needs no exploring.
+table of certified thresholds (:mod:`lenience.solver.threshold_table`), with less of its leniency where labels come for
+free. Where p̂ > c acceptance needs no exploring.
 
 Late labels. An acceptance that has not been heard of has cost its risk and taught nothing yet. Pending acceptances
 count by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Where nothing is known of the delay
@@ -33,7 +34,7 @@ from lenience.model.hypotheses import liken, mixed, mixed_roughly, project_all, 
 from lenience.objective.delayed import Delayed
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.exposure import ExposurePolicy
-from lenience.policy.people_like import own_discount, q_and_h, shares
+from lenience.policy.people_like import lenient, own_discount, q_and_h, shares
 from lenience.policy.selective import Decision, SelectivePolicy
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
@@ -212,12 +213,12 @@ class FeaturePolicy(SelectivePolicy):
         out = np.empty((len(rows), 7))
         for i in range(len(rows)):
             own = (mean[i] - cost) ** 2 * (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
-            q, h = shares(like[i], rate, distance, resolved, own, cost)
+            q, h, left = shares(like[i], rate, distance, resolved, own, 1.0 / (n[i] + 2.0), cost)
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
             limit = self._limit(float(n[i]), float(mean[i]), q)
             counted = n[i] + (0.0 if self._limited() else pending)
-            threshold = float(self.table_.threshold(counted, discount))
+            threshold = lenient(cost, float(self.table_.threshold(counted, discount)), left)
             accept = mean[i] > cost or (mean[i] > threshold and pending < limit)
             propensity = 1.0 if accept else float(self.explore)
             taken = chances[i] < propensity
@@ -287,7 +288,7 @@ def decide_rows(
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed(weights, m, v, p, s)
         n = belief_size(mean, variance)
-        q, h = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+        q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
         rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
         for k in range(waiting):
@@ -296,7 +297,7 @@ def decide_rows(
                 weights, v, U, p, s, rough, spread,
             )  # fmt: skip
         discount = own_discount(gammas[i], q, h)
-        threshold = look_up(cost, n0, n_step, g0, g_step, f, n + near, discount)
+        threshold = lenient(cost, look_up(cost, n0, n_step, g0, g_step, f, n + near, discount), left)
         propensity = 1.0 if mean > cost or mean > threshold else explore
         taken = chances[i] < propensity
         out[i, 0] = 1.0 if taken else 0.0

@@ -1,23 +1,26 @@
-"""The discount factor for "people like x": how soon a label at x pays, and what comes for free.
+"""The leniency for "people like x": how soon a label at x pays, and what comes for free.
 
 The homogeneous problem knows one discount γ from one individual to the next. With features the next individual is not
 like x, and others teach about x. Two rates, per arrival, over a reference set of M rows r (features only, no labels):
 
     q = max(1, Σ_{r: p̂_r ≤ c} ρ²(x, r) · min{1, e^{−(k_r/ρ² − k_x)/2}}) / M   others a label at x would help to decide
-    h = 2 Σ_{r: p̂_r > c} ρ²(x, r) · g_r / M                                   labels that come for free
+    φ = Σ_{r: p̂_r > c} ρ²(x, r) · g_r/g_x / M                                 labels at x's worth that come for free
 
 ρ² is the likeness of x and r (:mod:`lenience.model.features`); k = (p̂ − c)²/variance says how many standard errors,
 squared, someone is from the break-even. All that labels at x can teach about r is a share ρ² of the variance at
 r, so r is k_r/ρ² such errors from being decided by them: those far below the break-even, or little like x, do not
-count. g_r = 1/(n + 2) is the share of the variance at r that a label at r resolves: those above the break-even are
-accepted anyway, and their labels teach about x without exploring. Then
+count. g = 1/(n + 2) is the share of the variance that a label resolves: those above the break-even are accepted
+anyway, and their labels teach about x without exploring. Then
 
-    γ′ = γ q / (1 − γ + γ q + h):
+    γ′ = γ q / (1 − γ + γ q + h),  h = φ g_x
+    threshold = c − left · (c − c_n(γ′)),  left = √(1 + a) − √a,  a = 0.3 φ/q
 
-x's own discount if people like it are a share q of the arrivals (thinning; q = 1 without features, the segment's share
-on one-hot cells), with h as a second reason why waiting is not lost: uncertainty that goes away by itself at rate h is
-worth exploring only for so long. The 2 is not derived (labels of those explored below the break-even come for free to x
-as well, and h leaves them out); 1 to 5 do about as well, see docs/features.md.
+γ′ is x's own discount if people like it are a share q of the arrivals (thinning; q = 1 without features, the segment's
+share on one-hot cells), with h as a second reason why waiting is not lost: uncertainty that goes away by itself at rate
+h is worth exploring only for so long. And where labels come for free, to reject is not to stop: one may wait for them
+and come back. What is ``left`` of the leniency then is √(1 + φ/q) − √(φ/q) in the limit of many small steps
+(docs/proofs.md); 0.3 instead of 1 fits the problem of one population with free labels, which has an exact answer
+(:mod:`lenience.study.free_labels`). On cells, and without features, φ = 0 and all is left.
 """
 
 from __future__ import annotations
@@ -30,13 +33,26 @@ from numpy.typing import NDArray
 from lenience.model.hypotheses import liken, mixed_roughly
 from lenience.solver.compiled import compiled
 
-FREE = 2.0
+WAITING = 0.3
 
 
 @compiled
 def own_discount(gamma: float, q: float, h: float) -> float:
     """γ′ = γq/(1 − γ + γq + h)."""
     return gamma * q / (1.0 - gamma + gamma * q + h)
+
+
+@compiled
+def left(q: float, free: float) -> float:
+    """The share of the leniency that is left where so many labels come for free, per arrival."""
+    a = WAITING * free / q
+    return math.sqrt(1.0 + a) - math.sqrt(a)
+
+
+@compiled
+def lenient(cost: float, threshold: float, share: float) -> float:
+    """The threshold with a share of its leniency."""
+    return cost - share * (cost - threshold)
 
 
 @compiled
@@ -54,9 +70,10 @@ def shares(
     distance: NDArray[np.float64],
     resolved: NDArray[np.float64],
     own_distance: float,
+    own_resolved: float,
     cost: float,
-) -> tuple[float, float]:
-    """q and h at an x, from the likeness to each reference row, and its p̂, k and g."""
+) -> tuple[float, float, float]:
+    """q, h and what is left at an x, from the likeness to each reference row, and its p̂, k and g."""
     q = 0.0
     h = 0.0
     rows = likeness.size
@@ -65,7 +82,15 @@ def shares(
             h += likeness[r] * resolved[r]
         else:
             q += helped(likeness[r], distance[r], own_distance)
-    return min(max(q, 1.0) / rows, 1.0), FREE * h / rows
+    return rates(q, h, rows, own_resolved)
+
+
+@compiled
+def rates(q: float, h: float, rows: int, own_resolved: float) -> tuple[float, float, float]:
+    """q, h and what is left of the leniency, from the sums over the reference rows."""
+    q = min(max(q, 1.0) / rows, 1.0)
+    h /= rows
+    return q, h, left(q, h / own_resolved)
 
 
 @compiled
@@ -80,7 +105,7 @@ def q_and_h(
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
     cost: float,
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """The same at an x with log-odds N(m, v) and U = Σx under the hypotheses of a logistic regression, in one pass.
 
     Overwrites p and s.
@@ -98,4 +123,4 @@ def q_and_h(
             h += like * spread / (rate * (1.0 - rate) + spread)
         else:
             q += helped(like, (rate - cost) ** 2 / spread, own)
-    return min(max(q, 1.0) / rows, 1.0), FREE * h / rows
+    return rates(q, h, rows, variance / (mean * (1.0 - mean) + variance))

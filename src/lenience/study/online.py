@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lenience.model.gaussian import belief_size, project, sigmoid
 from lenience.model.hypotheses import absorb_all, learn_rows, mixed, project_all, project_rows
-from lenience.policy.people_like import own_discount, q_and_h
+from lenience.policy.people_like import lenient, own_discount, q_and_h
 from lenience.policy.rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import look_up
@@ -83,10 +83,11 @@ def run_online(
                 mean, variance = mixed(weights, m, v, p, s)
                 propensity = 1.0
                 if mean <= cost:
-                    q, h = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+                    q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
                     discount = own_discount(gammas[t], q, h)
                     n = belief_size(mean, variance)
-                    propensity = 1.0 if mean > look_up(cost, n0, n_step, g0, g_step, f, n, discount) else 0.0
+                    threshold = look_up(cost, n0, n_step, g0, g_step, f, n, discount)
+                    propensity = 1.0 if mean > lenient(cost, threshold, left) else 0.0
             else:
                 propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from lenience.policy.registry import policy_names as policy_names
     from lenience.policy.semi_logistic import SemiLogistic as SemiLogistic
     from lenience.policy.thompson import Thompson as Thompson
+    from lenience.segments.alike import AlikeSegmentsWarning as AlikeSegmentsWarning
     from lenience.segments.arrivals import ArrivalCounts as ArrivalCounts
     from lenience.segments.moved import loss_of_keeping as loss_of_keeping
     from lenience.segments.segment import Segment as Segment
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "ArrivalCounts": "segments.arrivals",
+    "AlikeSegmentsWarning": "segments.alike",
     "AverageReward": "objective.average",
     "BayesUCB": "policy.bayes_ucb",
     "BayesianLogistic": "model.bayesian_logistic",

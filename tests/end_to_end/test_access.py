@@ -63,7 +63,7 @@ def test_keys_and_roles(database: str) -> None:
                 if role in (needed, "admin"):
                     act(client)
                 else:
-                    with pytest.raises(ServiceError, match=f"403: the key {made[role]['id']} has not the role"):
+                    with pytest.raises(ServiceError, match=f"403: the key {made[role]['id']} does not have the role"):
                         act(client)
         admin_key = made["admin"]["key"]
         wrong = [None, "lk_x_y", admin_key[:-1], admin_key + "x", "lk_" + made["read"]["id"] + "_" + admin_key[-43:]]

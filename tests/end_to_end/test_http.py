@@ -17,6 +17,8 @@ import pytest
 from lenience import Client, ServiceError
 from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
+RARE: dict[str, Any] = {**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]}
+
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -218,7 +220,8 @@ def test_every_line_that_cannot_be_read_is_named_and_nothing_recorded(client: Cl
     assert answer.status_code == 400
     assert told.startswith(
         "nothing was recorded, for of 22 rows 21 cannot be read: "
-        "line 4: outcome must be success or failure, not 'good'; line 5: outcome must be success or failure, not ''; line 6: "
+        "line 4: outcome must be success or failure, not 'good'; "
+        "line 5: outcome must be success or failure, not ''; line 6: "
     )
     assert told.endswith("; line 23: outcome must be success or failure, not 'bad'; and 1 more like these")
     assert client.decision(made)["status"] == "pending"
@@ -272,8 +275,21 @@ def test_late_labels_have_a_limit(client: Client) -> None:
 
 
 def test_policies_warn_of_segments_that_never_start(client: Client) -> None:
-    made = client.create_policy({**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]})
-    assert "1 of 2 segments never start ('few')" in made["warnings"][0]
+    made = client.create_policy(RARE)
+    assert "1 of 2 segments never starts ('few')" in made["warnings"][0]
+    assert (
+        client.activate("rare")["warnings"] == client.shadow("rare", client.create_policy(RARE)["version"])["warnings"]
+    )
+    assert client.activate("rare", 2)["warnings"] == made["warnings"]
+    assert client.retire("rare")["warnings"] == []
+
+
+def test_policies_warn_of_names_that_are_alike(client: Client) -> None:
+    made = client.create_policy({**SPEC, "name": "alike", "segments": ["A", "b", "a "]})
+    assert made["warnings"][0].startswith(
+        "Segments whose names differ only by case or space are separate: 'A' and 'a '. "
+    )
+    assert client.activate("alike")["warnings"] == made["warnings"]
 
 
 def test_history_gives_priors_and_rates_give_discounts(client: Client) -> None:

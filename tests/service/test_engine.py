@@ -16,8 +16,9 @@ from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.ledger import Ledger
 from lenience.service.lifecycle import solve_version
-from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
+from lenience.service.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.queries import Filters
 from lenience.service.specification import PolicySpecification
@@ -358,6 +359,30 @@ def test_personal_data_can_be_erased_and_the_log_stays_whole(engine: Engine) -> 
         for table in ("event", "decision", "personal", "idempotency"):
             for row in connection.execute(text(f"SELECT * FROM {table}")):
                 assert "Ada" not in repr(row)
+
+
+def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
+    engine.create()
+    made = engine.decide(reference="Ada Lovelace")["id"]
+    assert engine.erase(made)["recorded"] is True
+    assert engine.erase(made)["recorded"] is False
+    assert [entry.kind for entry in engine.queries.decision(made).history] == ["decision", "erasure"]
+    engine.override(made, "reject", "Ada is known to the branch")  # the reason is personal data again
+    assert engine.erase(made)["recorded"] is True
+    both = [Change(sender("tester", None, "", ""), made, "erasure") for _ in range(2)]
+    fresh = engine.decide(reference="Grace Hopper")["id"]
+    both += [Change(sender("tester", None, "", ""), fresh, "erasure") for _ in range(2)]
+    asked = OverrideRequest("reject", "head of credit", "given after the erasure")
+    with engine.store.write() as connection:  # one transaction: what it has erased is not in the database yet
+        ledger = Ledger(engine.store, connection, engine.registry)
+        ledger.find([made, fresh])
+        ledger.lock(ledger.chain_of.values())
+        ledger.read_decisions([made, fresh])
+        told = [msgspec.json.decode(command.run(ledger).body)["recorded"] for command in both]
+        Change(sender("tester", None, "", ""), fresh, "override", override=asked).run(ledger)
+        ledger.flush()
+    assert told == [False, False, True, False]
+    assert engine.queries.decision(fresh).history[-1].reason == "given after the erasure"
 
 
 def test_many_outcomes_at_once(engine: Engine) -> None:

@@ -59,7 +59,11 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
         out = console()
         for finding in report.findings:
             out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
-        verdict = "All holds" if report.whole else f"{len(report.findings):,} findings"
+        verdict = (
+            "All holds"
+            if report.whole
+            else f"{len(report.findings):,} finding{'' if len(report.findings) == 1 else 's'}"
+        )
         out.print(
             f"{verdict}: {report.events:,} events in {report.chains:,} chains, {report.decisions:,} decisions "
             f"replayed. Digest of the heads: {report.digest}",

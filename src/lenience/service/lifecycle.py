@@ -14,6 +14,7 @@ from sqlalchemy import insert, select, update
 from lenience.errors import InputError
 from lenience.service import schema
 from lenience.service.answers import VersionAnswer
+from lenience.service.cautions import cautions
 from lenience.service.chain import genesis
 from lenience.service.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.events import PolicyCreated, State, StateChanged, VersionCreated
@@ -21,7 +22,7 @@ from lenience.service.ledger import Ledger
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.registry import StoredSegment
 from lenience.service.specification import PolicySpecification
-from lenience.service.tables import known_to_lose, load, solve
+from lenience.service.tables import load, solve
 
 NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
     "shadow": ("draft", "retired"),
@@ -53,7 +54,6 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
         texts: dict[tuple[object, object], str] = {}
         stored: list[StoredSegment] = []
         tables: dict[str, str] = {}
-        warnings: list[str] = []
         for segment in problems:
             key = (segment.problem, segment.prior)
             if key not in texts:
@@ -66,27 +66,9 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             )
     except InputError as error:
         raise BadRequest(str(error)) from None
-    shut = {digest: table for digest, table in ((one, load(text)) for one, text in tables.items()) if table.closed}
-    if specification.constraints.exploration_floor == 0:
-        closed = {segment.name: shut[segment.solved] for segment in stored if segment.solved in shut}
-        losing = [name for name, table in closed.items() if known_to_lose(table.prior, table.cost)]
-        rare = [name for name in closed if name not in losing]
-        if losing:
-            warnings.append(
-                f"{len(losing):,} of {len(stored):,} segments never start ({_some(losing)}): by what is believed "
-                "beforehand they almost surely lose."
-            )
-        if rare:
-            warnings.append(
-                f"{len(rare):,} of {len(stored):,} segments never start ({_some(rare)}): too few will come, for what "
-                "is believed beforehand, to be worth a first acceptance. Beliefs that borrow from other segments, "
-                "coarser segments or an exploration floor would open them."
-            )
-    return SolvedVersion(specification, stored, tables, warnings)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
+    loaded = {digest: load(text) for digest, text in tables.items()}
+    found = {segment.name: loaded[segment.solved] for segment in stored}
+    return SolvedVersion(specification, stored, tables, cautions(specification, found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +200,10 @@ class ChangeState:
         if self.state == "active" and record.active is not None:
             changes.insert(0, (record.active.number, "retired"))
         version = ledger.registry.version(ledger.connection, record.id, number)
-        answer = Answer(
-            200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), warnings=[]))
-        )
+        tables = {name: rule.table for name, rule in version.rules.items()}
+        warnings = [] if self.state == "retired" else cautions(version.specification, tables)
+        told = VersionAnswer(record.name, number, self.state, list(tables), warnings)
+        answer = Answer(200, encoder.encode(told))
         given = receipt(self.sender, answer)
         chain = ledger.chains[record.chain]
         for which, state in changes:

@@ -115,7 +115,7 @@ class Change:
             return plan_override(state, self.override)
         if self.kind == "expiry":
             return plan_expiry(state)
-        return plan_nothing(state, "erasure", recorded=True)
+        return plan_nothing(state, "erasure", recorded=not ledger.erased_already(state))
 
 
 @dataclass(frozen=True, slots=True)

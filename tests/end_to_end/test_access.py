@@ -163,7 +163,7 @@ def test_audit_in_words_and_its_exit_code(tmp_path: Path) -> None:
     broken = lenience("audit", "--database", database)
     assert broken.returncode == 1
     assert "its row says" in broken.stdout
-    assert "1 findings" in broken.stdout
+    assert "1 finding:" in broken.stdout
 
 
 def test_retries_are_safe_because_of_the_keys() -> None:

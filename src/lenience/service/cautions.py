@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lenience.policy.words import plural
 from lenience.segments.alike import told_alike
 from lenience.service.specification import PolicySpecification
 from lenience.service.tables import SolvedTable, known_to_lose
@@ -31,4 +32,4 @@ def cautions(specification: PolicySpecification, tables: Mapping[str, SolvedTabl
 
 def _never_start(names: list[str], segments: int) -> str:
     shown = ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
-    return f"{len(names):,} of {segments:,} segments never start{'s' if len(names) == 1 else ''} ({shown})"
+    return f"{len(names):,} of {segments:,} segments {plural(len(names), 'never starts', 'never start')} ({shown})"

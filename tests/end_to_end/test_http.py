@@ -166,7 +166,7 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             "/v1/policies",
             {**SPEC, "objective": {"type": "discounted", "cost": 0.8, "discount": 0.99999999999}},
             400,
-            "minutes",
+            "s to solve",
         ),
         ("/v1/policies/cards/activate", {"version": 9}, 404, "has no version 9"),
         ("/v1/policies/cards/activate", {"version": 1}, 409, "is active, so it cannot become active"),

@@ -485,3 +485,20 @@ def test_segments_that_lose_are_told_from_those_too_few() -> None:
     losing, few = solve_version(msgspec.convert(posted, PolicySpecification)).warnings
     assert "('losing'): by what is believed beforehand they almost surely lose" in losing
     assert "('few'): too few will come" in few
+
+
+def test_what_would_take_long_to_solve_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(**changes: Any) -> None:
+        solve_version(msgspec.convert({**SPEC, **changes}, PolicySpecification))
+
+    def patient(discount: float) -> Any:
+        return {"type": "discounted", "cost": 0.8, "discount": discount}
+
+    with pytest.raises(BadRequest, match=r"take about \d+ s to solve .* at most 300 s \(60 s for one\) are allowed"):
+        made(objective=patient(0.9999999), segments=[])
+    several = [{"name": str(i), "prior": {"n": 2 + i, "s": 1}} for i in range(900)]
+    with pytest.raises(BadRequest, match=r"or fewer segments would fit"):
+        made(objective=patient(0.99999999), segments=several)
+    monkeypatch.setattr("lenience.service.limits.VERSION_SECONDS", 0.0)
+    with pytest.raises(BadRequest, match="0 of 1 segments were solved"):
+        made(objective=LATE["objective"], segments=[])

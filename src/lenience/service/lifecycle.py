@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,8 +13,8 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import insert, select, update
 
-from lenience.errors import InputError
-from lenience.service import schema
+from lenience.errors import InputError, TooLargeError
+from lenience.service import limits, schema
 from lenience.service.answers import VersionAnswer
 from lenience.service.cautions import cautions
 from lenience.service.chain import genesis
@@ -21,9 +23,10 @@ from lenience.service.events import PolicyCreated, State, StateChanged, VersionC
 from lenience.service.ledger import Ledger
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.registry import StoredSegment
-from lenience.service.specification import PolicySpecification
-from lenience.service.tables import load, solve
+from lenience.service.specification import PolicySpecification, SegmentProblem
+from lenience.service.tables import load, solve, solve_seconds
 
+ADVICE = "a lower discount (fewer arrivals, a higher discount rate), a shorter horizon or fewer segments would fit"
 NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
     "shadow": ("draft", "retired"),
     "active": ("draft", "shadow", "retired"),
@@ -51,12 +54,19 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
     """Solve every segment; those with the same problem share a table. It may take a while, so no lock is held."""
     try:
         problems = specification.problems()
+        _refuse_long(problems)
+        until = time.monotonic() + limits.VERSION_SECONDS
         texts: dict[tuple[object, object], str] = {}
         stored: list[StoredSegment] = []
         tables: dict[str, str] = {}
         for segment in problems:
             key = (segment.problem, segment.prior)
             if key not in texts:
+                if time.monotonic() > until:
+                    raise TooLargeError(
+                        f"after {limits.VERSION_SECONDS:,.0f} s, which is as long as is allowed, {len(stored):,} of "
+                        f"{len(problems):,} segments were solved: {ADVICE}"
+                    )
                 texts[key] = solve(segment)
             text = texts[key]
             digest = sha256(text.encode()).hexdigest()
@@ -69,6 +79,17 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
     loaded = {digest: load(text) for digest, text in tables.items()}
     found = {segment.name: loaded[segment.solved] for segment in stored}
     return SolvedVersion(specification, stored, tables, cautions(specification, found))
+
+
+def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
+    """Refuse at once what would keep those who come after waiting for long."""
+    each = {(segment.problem, segment.prior): solve_seconds(segment) for segment in problems}
+    longest, total = max(each.values()), math.fsum(each.values())
+    if longest > limits.SOLVE_SECONDS or total > limits.VERSION_SECONDS:
+        raise TooLargeError(
+            f"this policy would take about {total:,.0f} s to solve ({longest:,.0f} s for one segment), and at most "
+            f"{limits.VERSION_SECONDS:,.0f} s ({limits.SOLVE_SECONDS:,.0f} s for one) are allowed: {ADVICE}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

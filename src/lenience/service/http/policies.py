@@ -12,7 +12,7 @@ from lenience.service.clock import now
 from lenience.service.command import sender
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
-from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest, solve_version
+from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest
 from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
@@ -26,7 +26,7 @@ async def create_policy(
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
     who = sender(request.auth, idempotency_key, "POST /v1/policies", data)
-    solved = await service.solve(lambda: solve_version(data))
+    solved = await service.solve_version(data)
     return answered(await service.perform(CreateVersion(who, solved)))
 
 

@@ -80,8 +80,9 @@ def solve(
         return policy
 
     def foretold() -> str:
-        seconds = problem.solve_seconds(prior, rows, tolerance) + problem.solve_seconds(prior, 1, tolerance)
-        return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > TOLD else ""
+        return _foretold(
+            problem, problem.solve_seconds(prior, rows, tolerance) + problem.solve_seconds(prior, 1, tolerance)
+        )
 
     policy = solving("solving", work, foretold)
     if as_json:
@@ -105,7 +106,11 @@ def solve_segments(
         except ValueError as error:
             raise refusal("--segment", text, "NAME=SHARE, such as north=0.7") from error
     cells = Segments.of(shares, whole, prior)
-    policies = cells.solve(rows=rows, tolerance=tolerance)
+
+    def foretold() -> str:
+        return _foretold(whole, sum(cell.own.solve_seconds(cell.prior, rows, tolerance) for cell in cells.cells))
+
+    policies = solving("solving", lambda: cells.solve(rows=rows, tolerance=tolerance), foretold)
     found = starts(cells)
     if as_json:
         listed = [
@@ -208,6 +213,10 @@ def print_policy(policy: OptimalPolicy) -> None:
     if long:
         out.print("Thresholds are those of the table, to within one observation: lenience threshold finds one closer.")
     out.print(policy.certificate.statement)
+
+
+def _foretold(problem: Discounted | FiniteHorizon, seconds: float) -> str:
+    return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > TOLD else ""
 
 
 def _some(rows: int) -> list[int]:

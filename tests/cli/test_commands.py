@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from lenience import Belief, Claim, Discounted, FiniteHorizon
 from lenience.cli import COMMANDS, main
+from lenience.cli.progress import solving
 
 Run = Any
 
@@ -452,6 +454,20 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
     assert "--tolerance" in err
 
 
+def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
+    """Work that is not done before its length is foretold."""
+
+    def waiting() -> Any:
+        assert done.wait(20)
+        return work()
+
+    def telling() -> Any:
+        done.set()
+        return foretold()
+
+    return solving(label, waiting, telling)
+
+
 def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -461,7 +477,9 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     assert err == ""
     monkeypatch.setattr("lenience.policy.optimal.LONG", 0.0)
     monkeypatch.setattr("lenience.cli.solve.TOLD", 0.0)
-    monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.0)
+    done = threading.Event()
+    monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.01)
+    monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, foretold: _later(done, label, work, foretold))
     code, out, err = run(*given)
     assert code == 0
     assert err == "This takes about 0 s: Discounted(cost=0.8, discount=0.99) looks far ahead.\n"

@@ -51,7 +51,7 @@ class FiniteHorizon(msgspec.Struct, frozen=True, tag="horizon", tag_field="type"
         return OptimalPolicy(self, prior, found.accept_from, certificate)
 
     def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
-        """About how many seconds :meth:`solve` takes on one core, at most; whatever the rows and the tolerance."""
+        """About how many seconds :meth:`solve` takes on one core, whatever the rows and the tolerance."""
         from lenience.solver.stopping import horizon_seconds
 
         return horizon_seconds(prior.n, self.horizon)

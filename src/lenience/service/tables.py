@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from lenience.policy.exposure import ExposurePolicy
 
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
-VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
+VALUE_SECONDS = 3.0  # that a value may take which is asked for, by the solver's estimate
+VALUE_TOLERANCE = 1e-4  # of such a value of late labels
 LOOSEST = 1e-2  # tolerance (of the value at the prior) that late labels are solved to where time is short
 LITTLE_HOPE = 0.05
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
@@ -131,11 +132,15 @@ class StoppingTable:
         return self._least
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
-        """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for."""
+        """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for, or
+        nothing if that would take long."""
         policy = self._policy()
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
         if self.horizon is not None and successes + failures >= self.horizon:
             return Bounds(0.0, 0.0), None
+        left = self.body.objective.after(successes + failures)
+        if left is None or left.solve_seconds(belief, 1, self.body.certificate.tolerance) > VALUE_SECONDS:
+            return None, None
         return policy.value(belief), policy.continuation(belief)
 
     @property

@@ -123,8 +123,8 @@ if TYPE_CHECKING:
     from lenience.study.sweep import run_sweep as run_sweep
 
 _HOME = {
-    "ArrivalCounts": "segments.arrivals",
     "AlikeSegmentsWarning": "segments.alike",
+    "ArrivalCounts": "segments.arrivals",
     "AverageReward": "objective.average",
     "BayesUCB": "policy.bayes_ucb",
     "BayesianLogistic": "model.bayesian_logistic",

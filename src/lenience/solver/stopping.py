@@ -171,7 +171,7 @@ def _refuse_absurd(rows: int, last: int, band_width: float) -> None:
     states = last * band_width
     if rows > MOST_ROWS or states > MOST_STATES:
         raise TooLargeError(
-            f"this problem would take about {states * SECONDS_A_STATE / 60:,.3g} minutes and {rows * 16 / 1e9:,.3g} GB "
+            f"this problem would take about {states * SECONDS_A_STATE / 60:,.1f} minutes and {rows * 16 / 1e9:,.2f} GB "
             f"({last:,} rows of about {band_width:,.0f} states), and at most {MOST_STATES * SECONDS_A_STATE / 60:,.0f} "
             f"minutes and {MOST_ROWS:,} rows that are kept are allowed: a smaller horizon or number of rows, a lower "
             "discount or a larger tolerance would fit"

@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,8 +34,6 @@ def service(database: Path) -> Iterator[str]:
 
 def session(client: ln.Client) -> None:
     """Decide forty applicants, learning from those accepted."""
-    while not client.ready():
-        time.sleep(0.05)
     client.create_policy(
         {
             "name": "cards",

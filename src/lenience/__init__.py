@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from lenience.policy.registry import policy_names as policy_names
     from lenience.policy.semi_logistic import SemiLogistic as SemiLogistic
     from lenience.policy.thompson import Thompson as Thompson
+    from lenience.segments.alike import AlikeSegmentsWarning as AlikeSegmentsWarning
     from lenience.segments.arrivals import ArrivalCounts as ArrivalCounts
     from lenience.segments.moved import loss_of_keeping as loss_of_keeping
     from lenience.segments.segment import Segment as Segment
@@ -122,6 +123,7 @@ if TYPE_CHECKING:
     from lenience.study.sweep import run_sweep as run_sweep
 
 _HOME = {
+    "AlikeSegmentsWarning": "segments.alike",
     "ArrivalCounts": "segments.arrivals",
     "AverageReward": "objective.average",
     "BayesUCB": "policy.bayes_ucb",

@@ -2,6 +2,9 @@
 
 Every POST carries an Idempotency-Key, the same for all tries of one call: a request whose answer was lost is answered
 again with what was decided, not decided again. So a call either returns the service's answer or raises.
+
+A service that has never answered is mostly one that is not there, or elsewhere: to reach it for the first time is not
+tried for long, and the error says what to do.
 """
 
 from __future__ import annotations
@@ -10,10 +13,12 @@ import random
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote, urlsplit
 
-from lenience.errors import InputError, real, whole
+from lenience.errors import InputError, real, refusal, whole
 
 if TYPE_CHECKING:
     import httpx
@@ -21,13 +26,15 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
 AGAIN = (429, 502, 503, 504)
+CONNECT_SECONDS = 5.0  # the most that a connection may take to be made
+FIRST_RETRIES = 2  # of a service that has never answered: 0.3 s or so
 
 
 class ServiceError(Exception):
-    """The service refused a request: its status, and one sentence that says why."""
+    """The service refused a request: its status (0 if it was not reached), and one sentence that says why."""
 
     def __init__(self, status: int, detail: str) -> None:
-        super().__init__(f"{status}: {detail}")
+        super().__init__(f"{status}: {detail}" if status else detail)
         self.status = status
         self.detail = detail
 
@@ -35,8 +42,9 @@ class ServiceError(Exception):
 class Client:
     """A connection to a running service.
 
-    ``retries`` is how often a request is tried again after a lost connection or an answer that says «not now» (503);
-    the waits between double from 0.1 s on.
+    ``url`` is the address that ``lenience serve`` prints. ``retries`` is how often a request is tried again after a
+    lost connection or an answer that says «not now» (503); the waits between double from 0.1 s on. A service that has
+    never answered, and to which no connection is made, is tried again twice at most.
 
     >>> with Client("http://127.0.0.1:8000", key="lk_…") as client:  # doctest: +SKIP
     ...     decision = client.decide("cards", segment="young", reference="application 17")
@@ -50,8 +58,12 @@ class Client:
         except ImportError:
             raise InputError("the client needs one more package: pip install 'lenience[client]'") from None
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=real("timeout", timeout, above=0))
+        self._url = _address(url)
+        seconds = real("timeout", timeout, above=0)
+        patience = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        self._http = httpx.Client(base_url=self._url, headers=headers, timeout=patience)
         self._retries = whole("retries", retries)
+        self._reached = False
 
     def create_policy(self, specification: Mapping[str, Any], *, idempotency_key: str | None = None) -> Json:
         """Make a version of a policy, as a draft."""
@@ -59,15 +71,15 @@ class Client:
 
     def activate(self, policy: str, version: int | None = None) -> Json:
         """Let a version rule; by default the newest."""
-        return self._post(f"/v1/policies/{policy}/activate", {"version": version})
+        return self._post(f"/v1/policies/{_part('policy', policy)}/activate", {"version": version})
 
     def shadow(self, policy: str, version: int | None = None) -> Json:
         """Let a version decide beside the active one, without ruling."""
-        return self._post(f"/v1/policies/{policy}/shadow", {"version": version})
+        return self._post(f"/v1/policies/{_part('policy', policy)}/shadow", {"version": version})
 
     def retire(self, policy: str, version: int | None = None) -> Json:
         """Retire a version; by default the active one."""
-        return self._post(f"/v1/policies/{policy}/retire", {"version": version})
+        return self._post(f"/v1/policies/{_part('policy', policy)}/retire", {"version": version})
 
     def policies(self) -> list[Json]:
         """All policies."""
@@ -76,7 +88,7 @@ class Client:
 
     def policy(self, name: str, version: int | None = None) -> Json:
         """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
-        return self._get(f"/v1/policies/{name}", {} if version is None else {"version": version})
+        return self._get(f"/v1/policies/{_part('name', name)}", {} if version is None else {"version": version})
 
     def decide(
         self,
@@ -89,20 +101,20 @@ class Client:
     ) -> Json:
         """Accept or reject one individual."""
         body = _individual(segment, reference, features)
-        return self._post(f"/v1/policies/{policy}/decisions", body, idempotency_key)
+        return self._post(f"/v1/policies/{_part('policy', policy)}/decisions", body, idempotency_key)
 
     def decide_batch(
         self, policy: str, individuals: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> list[Json]:
         """Decide several in order, each as if alone; each is a mapping with segment, reference or features."""
         body = {"decisions": [dict(one) for one in individuals]}
-        answer = self._post(f"/v1/policies/{policy}/decisions/batch", body, idempotency_key)
+        answer = self._post(f"/v1/policies/{_part('policy', policy)}/decisions/batch", body, idempotency_key)
         decisions: list[Json] = answer["decisions"]
         return decisions
 
     def outcome(self, decision: str, outcome: Outcome, *, idempotency_key: str | None = None) -> Json:
         """Record what became of an accepted individual."""
-        return self._post(f"/v1/decisions/{decision}/outcome", {"outcome": outcome}, idempotency_key)
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/outcome", {"outcome": outcome}, idempotency_key)
 
     def outcomes(self, outcomes: Mapping[str, Outcome], *, idempotency_key: str | None = None) -> Json:
         """Record several outcomes, by decision."""
@@ -111,23 +123,25 @@ class Client:
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong."""
-        return self._post(f"/v1/decisions/{decision}/correction", {"outcome": outcome})
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/correction", {"outcome": outcome})
 
     def override(self, decision: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Json:
         """Decide otherwise, as a person with a role and a reason."""
-        return self._post(f"/v1/decisions/{decision}/override", {"decision": choice, "by": by, "reason": reason})
+        return self._post(
+            f"/v1/decisions/{_part('decision', decision)}/override", {"decision": choice, "by": by, "reason": reason}
+        )
 
     def expire(self, policy: str, older_than_days: float) -> Json:
         """Give up outcomes that have not come."""
-        return self._post(f"/v1/policies/{policy}/expire", {"older_than_days": older_than_days})
+        return self._post(f"/v1/policies/{_part('policy', policy)}/expire", {"older_than_days": older_than_days})
 
     def erase(self, decision: str) -> Json:
         """Erase the personal data of a decision."""
-        return self._post(f"/v1/decisions/{decision}/erasure", None)
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/erasure", None)
 
     def decision(self, identity: str) -> Json:
         """A decision explained."""
-        return self._get(f"/v1/decisions/{identity}")
+        return self._get(f"/v1/decisions/{_part('identity', identity)}")
 
     def decisions(self, **filters: Any) -> Iterator[Json]:
         """All decisions that match (policy, segment, decision, status, reference, since, until), oldest first."""
@@ -177,21 +191,66 @@ class Client:
     ) -> Json:
         import httpx
 
-        for attempt in range(self._retries + 1):
-            last = attempt == self._retries
+        attempt = 0
+        while True:
             try:
                 response = self._http.request(method, path, params=query, json=body, headers=headers)
             except httpx.TransportError as error:
-                if last:
-                    raise ServiceError(0, f"the service cannot be reached ({error})") from error
+                nobody = not self._reached and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if attempt >= (min(self._retries, FIRST_RETRIES) if nobody else self._retries):
+                    raise ServiceError(0, self._unreached(error)) from error
             else:
-                if response.status_code < 400:
+                told = "json" in response.headers.get("content-type", "")
+                self._reached = self._reached or told
+                if told and response.status_code < 400:
                     answer: Json = response.json()
                     return answer
-                if last or response.status_code not in AGAIN:
-                    raise ServiceError(response.status_code, _detail(response))
+                if attempt >= self._retries or response.status_code not in AGAIN:
+                    raise ServiceError(response.status_code, self._refused(response))
             time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
-        raise AssertionError("unreachable")
+            attempt += 1
+
+    def _unreached(self, error: Exception) -> str:
+        """Why the service cannot be reached, and what to do."""
+        said = str(error) or type(error).__name__
+        if "Name or service not known" in said or "nodename nor servname" in said or "No address" in said:
+            return f"the host of {self._url} is not known ({said}): check the address"
+        if self._reached:
+            return f"the service at {self._url} can no longer be reached ({said})"
+        what_to_do = "start it with lenience serve, or check the address and the port"
+        return f"no service answers at {self._url} ({said}): {what_to_do}"
+
+    def _refused(self, response: httpx.Response) -> str:
+        """What the service says; or that something else answers there."""
+        with suppress(ValueError, KeyError, TypeError):
+            return str(response.json()["detail"])
+        kind = response.headers.get("content-type", "nothing").partition(";")[0]
+        return (
+            f"{self._url} does not answer as a decision service ({response.reason_phrase}, {kind}): "
+            "check the address, which is the one that lenience serve prints"
+        )
+
+
+def _address(url: object) -> str:
+    """The service's address, or a refusal at once."""
+    allowed = "the service's address, such as http://127.0.0.1:8000"
+    try:
+        parts = urlsplit(str(url).strip())
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # no address, or no port
+        raise refusal("url", url, allowed) from None
+    if not usable or parts.query or parts.fragment:
+        raise refusal("url", url, allowed)
+    if parts.path.rstrip("/").endswith("/v1"):
+        raise refusal("url", url, "the service's address without /v1, which the client adds")
+    return parts.geturl()
+
+
+def _part(field: str, value: str) -> str:
+    """A name or an id as a part of an address; an empty one would be another address."""
+    if not isinstance(value, str) or not value:
+        raise refusal(field, value, "a text that is not empty")
+    return quote(value, safe="")
 
 
 def _individual(segment: str | None, reference: str | None, features: Mapping[str, float | str] | None) -> Json:
@@ -203,10 +262,3 @@ def _individual(segment: str | None, reference: str | None, features: Mapping[st
     if features is not None:
         body["features"] = dict(features)
     return body
-
-
-def _detail(response: httpx.Response) -> str:
-    try:
-        return str(response.json()["detail"])
-    except (ValueError, KeyError, TypeError):
-        return response.reason_phrase

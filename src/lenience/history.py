@@ -20,6 +20,7 @@ How it is counted, and quickly: :mod:`lenience.history_count`.
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from lenience.errors import InputError, real, refusal
 from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_outcomes
 from lenience.history_source import open_source, quietly
 from lenience.objective.base import check_prior
+from lenience.segments.alike import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -151,6 +153,9 @@ class History(msgspec.Struct, frozen=True):
             lines.append(
                 f"{self.later:,} row{'' if self.later == 1 else 's'} left out: decided after {self.as_of:%Y-%m-%d}."
             )
+        same = told_alike(row.segment for row in self.segments)
+        if same is not None:
+            lines.append(same)
         return "\n".join(lines)
 
     def _named(self, count: int) -> str:
@@ -174,6 +179,7 @@ def fit_history(
     success: Sequence[object] | None = None,
     failure: Sequence[object] | None = None,
     strict: bool = False,
+    warn: bool = True,
 ) -> History:
     """Count past decisions by segment, in the engine that holds them.
 
@@ -182,7 +188,8 @@ def fit_history(
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
     ``as_of``, by default the last date that is not in the future; they need ``time``. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
-    what, beside 1 and 0, true and false, and words for them.
+    what, beside 1 and 0, true and false, and words for them. Segments whose names differ only by case or space are
+    told by ``describe()``, and with ``warn`` by an :class:`AlikeSegmentsWarning`.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],
@@ -216,6 +223,9 @@ def fit_history(
     history = msgspec.structs.replace(history, maturity=_days("maturity", maturity))
     if strict and history.bad_rows:
         raise InputError(f"history must have no bad rows where strict is asked for:\n{history.describe()}")
+    same = told_alike(row.segment for row in history.segments) if warn else None
+    if same is not None:
+        warnings.warn(same, AlikeSegmentsWarning, stacklevel=2)
     return history
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lenience import Claim
+from lenience import Belief, Claim, Discounted, FiniteHorizon
 from lenience.cli import COMMANDS, main
+from lenience.cli.progress import solving
 
 Run = Any
 
@@ -448,5 +450,43 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
     assert [row["policy"] for row in json.loads(out)["values"]] == ["exposure limit"]
     code, _, err = run("delay", "--cost", "0.85", "--arrivals", "9000", "--discount-rate", "0.1", "--label-delay", "1")
     assert (code, err.count("\n")) == (2, 1)
-    assert "9000 arrivals a year to a tolerance of 0.0001 would take about" in err
+    assert "9,000 arrivals a year to a tolerance of 0.0001 would take about" in err
     assert "--tolerance" in err
+
+
+def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
+    """Work that is not done before its length is foretold."""
+
+    def waiting() -> Any:
+        assert done.wait(20)
+        return work()
+
+    def telling() -> Any:
+        done.set()
+        return foretold()
+
+    return solving(label, waiting, telling)
+
+
+def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["solve", "--cost", "0.8", "--discount", "0.99", "--rows", "200"]
+    _, out, err = run(*given)
+    assert "leniency c − cₙ" in out
+    assert err == ""
+    monkeypatch.setattr("lenience.policy.optimal.LONG", 0.0)
+    monkeypatch.setattr("lenience.cli.solve.TOLD", 0.0)
+    done = threading.Event()
+    monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.01)
+    monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, foretold: _later(done, label, work, foretold))
+    code, out, err = run(*given)
+    assert code == 0
+    assert err == "This takes about 0 s: Discounted(cost=0.8, discount=0.99) looks far ahead.\n"
+    assert "but enough after 2 observations" in out
+    assert "0.7700 … 0.7800" in out
+    assert "to within one observation" in out
+    monkeypatch.undo()
+    seconds = [Discounted(0.8, discount).solve_seconds(Belief(2, 1)) for discount in (0.99, 0.9999, 0.999999)]
+    assert seconds[0] < 0.01 < seconds[1] < 1 < seconds[2] < 60
+    assert FiniteHorizon(0.8, 5_000_000).solve_seconds(Belief(2, 1)) > 1

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from lenience import Client, ServiceError
+from lenience import Client, InputError, ServiceError
 from serving import SPEC, audited, serving, sqlite_file
 
 
@@ -63,7 +63,7 @@ def test_keys_and_roles(database: str) -> None:
                 if role in (needed, "admin"):
                     act(client)
                 else:
-                    with pytest.raises(ServiceError, match=f"403: the key {made[role]['id']} has not the role"):
+                    with pytest.raises(ServiceError, match=f"403: the key {made[role]['id']} does not have the role"):
                         act(client)
         admin_key = made["admin"]["key"]
         wrong = [None, "lk_x_y", admin_key[:-1], admin_key + "x", "lk_" + made["read"]["id"] + "_" + admin_key[-43:]]
@@ -156,14 +156,14 @@ def test_audit_in_words_and_its_exit_code(tmp_path: Path) -> None:
     kept.write_text(lenience("audit", "--database", database, "--json").stdout)
     whole = lenience("audit", "--database", database, "--expect", str(kept))
     assert whole.returncode == 0
-    assert whole.stdout.startswith("All holds: 4 events in 4 chains, 1 decisions replayed.")
+    assert whole.stdout.startswith("All holds: 4 events in 4 chains, 1 decision replayed.")
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE decision SET status = 'success'")
     connection.close()
     broken = lenience("audit", "--database", database)
     assert broken.returncode == 1
     assert "its row says" in broken.stdout
-    assert "1 findings" in broken.stdout
+    assert "1 finding:" in broken.stdout
 
 
 def test_retries_are_safe_because_of_the_keys() -> None:
@@ -182,7 +182,7 @@ def test_retries_are_safe_because_of_the_keys() -> None:
             raise transport.ReadError("the answer was lost")
         if tries.count(key) == 2:
             return transport.Response(503, json={"detail": "not now"})
-        return transport.Response(201, content=answered[key])
+        return transport.Response(201, json=json.loads(answered[key]))
 
     client = Client("http://test", retries=3)
     client._http = transport.Client(base_url="http://test", transport=transport.MockTransport(flaky))
@@ -190,8 +190,72 @@ def test_retries_are_safe_because_of_the_keys() -> None:
     assert len(tries) == 9
     assert len(set(tries)) == 3
     client.close()
-    hopeless = Client("http://127.0.0.1:1", retries=1)
-    with pytest.raises(ServiceError, match="0: the service cannot be reached"):
-        hopeless.policies()
-    assert hopeless.ready() is False
-    hopeless.close()
+
+
+def test_a_service_that_is_not_there_is_said_to_be_missing_and_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("lenience.client.time.sleep", waits.append)
+    with Client("http://127.0.0.1:1") as nowhere:
+        with pytest.raises(ServiceError) as told:
+            nowhere.policies()
+        assert nowhere.ready() is False
+    assert str(told.value) == (
+        "no service answers at http://127.0.0.1:1 ([Errno 111] Connection refused): "
+        "start it with lenience serve, or check the address and the port"
+    )
+    assert (told.value.status, len(waits)) == (0, 2)
+    with Client("http://no-such-host.invalid:8000") as unknown, pytest.raises(ServiceError, match="the host of http"):
+        unknown.policies()
+
+
+def test_a_service_that_has_answered_is_tried_again_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("lenience.client.time.sleep", waits.append)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if answers:
+            return answers.pop()
+        raise httpx.ConnectError("[Errno 111] Connection refused")
+
+    answers = [httpx.Response(200, json={"policies": []})]
+    with Client("http://test", retries=4) as client:
+        client._http = httpx.Client(base_url="http://test", transport=httpx.MockTransport(answer))
+        assert client.policies() == []
+        with pytest.raises(ServiceError, match="the service at http://test can no longer be reached"):
+            client.policies()
+    assert len(waits) == 4
+
+
+@pytest.mark.parametrize("status", [200, 302, 404])
+def test_something_else_that_answers_is_no_service(status: int) -> None:
+    page = httpx.Response(status, html="<p>another site</p>")
+    with Client("http://test") as client:
+        client._http = httpx.Client(base_url="http://test", transport=httpx.MockTransport(lambda request: page))
+        with pytest.raises(ServiceError, match=rf"^{status}: http://test does not answer as a decision service"):
+            client.policies()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:8000", "ftp://x", "http://", "http://h:99999", "http://h:0", "", None, "http://h/v1", "http://[x"],
+)
+def test_a_mistaken_address_is_refused_at_once(url: Any) -> None:
+    with pytest.raises(InputError, match="url must be the service's address"):
+        Client(url)
+
+
+def test_names_and_ids_of_the_client_are_parts_of_an_address() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.raw_path.decode())
+        return httpx.Response(404, json={"detail": "there is no decision"})
+
+    with Client("http://test") as client:
+        client._http = httpx.Client(base_url="http://test", transport=httpx.MockTransport(answer))
+        for identity in ("a/b?c", "none"):
+            with pytest.raises(ServiceError, match="404: there is no decision"):
+                client.decision(identity)
+        with pytest.raises(InputError, match="identity must be a text that is not empty, not ''"):
+            client.decision("")
+    assert asked == ["/v1/decisions/a%2Fb%3Fc", "/v1/decisions/none"]

@@ -17,6 +17,8 @@ import pytest
 from lenience import Client, ServiceError
 from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
+RARE: dict[str, Any] = {**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]}
+
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -105,7 +107,7 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
     [
         ("/v1/policies/cards/decisions", {"segment": "nobody"}, 400, "segment must be one of 'young', 'old'"),
         ("/v1/policies/cards/decisions", {}, 400, "segment must be given: one of 'young', 'old'"),
-        ("/v1/policies/cards/decisions", {"segment": 1}, 400, "segment: Expected `str | null`, got `int`"),
+        ("/v1/policies/cards/decisions", {"segment": 1}, 400, "segment must be text or null, not 1"),
         ("/v1/policies/cards/decisions", {"segment": "x" * 201}, 400, "segment"),
         ("/v1/policies/cards/decisions", {"segment": "young", "reference": "a\u0000b"}, 400, "reference"),
         ("/v1/policies/cards/decisions", {"segment": "young", "colour": 1}, 400, "colour"),
@@ -113,7 +115,20 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
         ("/v1/policies/b%00d/decisions", {"segment": "a"}, 400, "name"),
         ("/v1/policies/cards/decisions/batch", {"decisions": []}, 400, "decisions"),
         ("/v1/policies/cards/decisions/batch", {"decisions": [{}] * 1001}, 400, "decisions"),
-        ("/v1/decisions/none/outcome", {"outcome": "success"}, 400, "identity"),
+        ("/v1/decisions/none/outcome", {"outcome": "success"}, 404, "there is no decision 'none'"),
+        (
+            "/v1/decisions/n%00ne/override",
+            {"decision": "accept", "by": "b", "reason": "r"},
+            404,
+            "there is no decision",
+        ),
+        ("/v1/decisions/none/erasure", {}, 404, "there is no decision 'none'"),
+        (
+            "/v1/policies/cards/decisions?dry=1",
+            {"segment": "young"},
+            400,
+            "'dry' is no query parameter of this address",
+        ),
         ("/v1/decisions/" + "0" * 36 + "/outcome", {"outcome": "success"}, 404, "there is no decision"),
         (
             "/v1/decisions/" + "0" * 36 + "/outcome",
@@ -122,6 +137,20 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             "must be success or failure, not 'maybe'",
         ),
         ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 1.2, "discount": 0.9}}, 400, "cost"),
+        (
+            "/v1/policies",
+            {**SPEC, "objective": {"type": "discounted", "cost": "0.8", "discount": 0.9}},
+            400,
+            "objective.cost must be a number, not '0.8'",
+        ),
+        ("/v1/policies/cards/activate", {"version": "1"}, 400, "version must be a whole number or null, not '1'"),
+        (
+            "/v1/outcomes/batch",
+            {"outcomes": [{"id": "a", "outcome": "good"}, {"id": "b", "outcome": "success"}, {"id": "c"}]},
+            400,
+            "2 entries of outcomes cannot be read: outcomes[0].outcome must be success or failure, not 'good'; "
+            "outcomes[2].outcome must be given",
+        ),
         ("/v1/policies", {**SPEC, "objective": {"type": "discounted", "cost": 0.8}}, 400, "either discount, or both"),
         ("/v1/policies", {**SPEC, "prior": {"n": 2, "s": 3}}, 400, "s must be a number from 0 to n = 2"),
         ("/v1/policies", {**SPEC, "segments": ["a", "a"]}, 400, "'a' is there twice"),
@@ -137,7 +166,7 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             "/v1/policies",
             {**SPEC, "objective": {"type": "discounted", "cost": 0.8, "discount": 0.99999999999}},
             400,
-            "minutes",
+            "s to solve",
         ),
         ("/v1/policies/cards/activate", {"version": 9}, 404, "has no version 9"),
         ("/v1/policies/cards/activate", {"version": 1}, 409, "is active, so it cannot become active"),
@@ -160,6 +189,42 @@ def test_too_large_is_refused(http: httpx.Client) -> None:
     assert http.get("/v1/nothing").status_code == 404
     assert http.get("/v1/decisions", params={"since": "yesterday"}).status_code == 400
     assert http.get("/v1/decisions", params={"policy": "none"}).status_code == 404
+
+
+def test_a_slip_in_a_query_parameter_is_refused(http: httpx.Client) -> None:
+    for path in (
+        "decisions",
+        "decisions.csv",
+        "decisions.parquet",
+        "policies",
+        "policies/cards",
+        f"decisions/{'0' * 36}",
+    ):
+        answer = http.get(f"/v1/{path}", params={"polcy": "cards"})
+        assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json"), path
+        assert answer.json()["detail"].startswith("'polcy' is no query parameter of this address: it has ")
+    assert "it has policy, segment, since, until" in http.get("/v1/decisions.csv?polcy=x").json()["detail"]
+    assert "it has none" in http.get("/v1/policies?polcy=x").json()["detail"]
+    twice = http.get("/v1/decisions?policy=cards&policy=none")
+    assert (twice.status_code, twice.json()["detail"]) == (400, "the query parameter 'policy' must be given once")
+    assert http.get("/v1/decisions?policy=cards&limit=2").status_code == 200
+    assert "limit must be a whole number of at most 1,000, not '2000'" in http.get("/v1/decisions?limit=2000").text
+    assert http.get("/?unknown=1").status_code == 200  # the dashboard's pages may be linked to with anything
+
+
+def test_every_line_that_cannot_be_read_is_named_and_nothing_recorded(client: Client, http: httpx.Client) -> None:
+    made = client.decide("cards", "young")["id"]
+    lines = [f"{made},success", "", '"x",good', "y", *["z,bad"] * 19]
+    answer = http.post("/v1/outcomes/import", content="id,outcome\n" + "\n".join(lines) + "\n")
+    told = answer.json()["detail"]
+    assert answer.status_code == 400
+    assert told.startswith(
+        "nothing was recorded, for of 22 rows 21 cannot be read: "
+        "line 4: outcome must be success or failure, not 'good'; "
+        "line 5: outcome must be success or failure, not ''; line 6: "
+    )
+    assert told.endswith("; line 23: outcome must be success or failure, not 'bad'; and 1 more like these")
+    assert client.decision(made)["status"] == "pending"
 
 
 def test_batches_exports_and_imports(client: Client, http: httpx.Client) -> None:
@@ -210,8 +275,21 @@ def test_late_labels_have_a_limit(client: Client) -> None:
 
 
 def test_policies_warn_of_segments_that_never_start(client: Client) -> None:
-    made = client.create_policy({**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]})
-    assert "1 of 2 segments never start ('few')" in made["warnings"][0]
+    made = client.create_policy(RARE)
+    assert "1 of 2 segments never starts ('few')" in made["warnings"][0]
+    assert (
+        client.activate("rare")["warnings"] == client.shadow("rare", client.create_policy(RARE)["version"])["warnings"]
+    )
+    assert client.activate("rare", 2)["warnings"] == made["warnings"]
+    assert client.retire("rare")["warnings"] == []
+
+
+def test_policies_warn_of_names_that_are_alike(client: Client) -> None:
+    made = client.create_policy({**SPEC, "name": "alike", "segments": ["A", "b", "a "]})
+    assert made["warnings"][0].startswith(
+        "Segments whose names differ only by case or space are separate: 'A' and 'a '. "
+    )
+    assert client.activate("alike")["warnings"] == made["warnings"]
 
 
 def test_history_gives_priors_and_rates_give_discounts(client: Client) -> None:

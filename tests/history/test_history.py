@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Discounted, InputError
+from lenience import AlikeSegmentsWarning, Belief, Discounted, InputError
 from lenience.history import fit_history
 from past_decisions import agree, by_hand, past
 
@@ -86,6 +86,14 @@ BAD: dict[str, list[object]] = {
         "2024-01-02",
     ],
 }
+
+
+def test_names_that_differ_by_case_or_space_are_told() -> None:
+    rows = {"region": ["North", "north ", "south"], "in": [1, 1, 1], "good": [1, 0, 1]}
+    with pytest.warns(AlikeSegmentsWarning, match="'North' and 'north '"):
+        history = fit_history(rows, "region", "in", "good")
+    assert "differ only by case or space are separate: 'North' and 'north '" in history.describe()
+    assert len(fit_history(rows, "region", "in", "good", warn=False).segments) == 3
 
 
 def test_bad_rows_are_counted_shown_and_not_used(tmp_path: Path) -> None:

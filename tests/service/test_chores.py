@@ -1,4 +1,4 @@
-"""What a running service does by itself: give up overdue outcomes, and forget old idempotency keys."""
+"""What a running service does by itself: give up overdue outcomes, forget old idempotency keys, solve once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import text
 
@@ -15,7 +16,9 @@ from lenience.service.audit import audit
 from lenience.service.http import service as running
 from lenience.service.http.app import create_app
 from lenience.service.http.service import Service
-from serving import sqlite_file
+from lenience.service.lifecycle import SolvedVersion, solve_version
+from lenience.service.specification import PolicySpecification
+from serving import SPEC, sqlite_file
 
 
 def test_overdue_outcomes_are_given_up_and_old_answers_forgotten(
@@ -46,6 +49,31 @@ def test_overdue_outcomes_are_given_up_and_old_answers_forgotten(
     finally:
         service.writer.close()
         service.store.close()
+
+
+def test_what_is_asked_for_again_while_it_is_solved_is_solved_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved: list[str] = []
+
+    def slowly(specification: PolicySpecification) -> SolvedVersion:
+        solved.append(specification.name)
+        time.sleep(0.1)
+        return solve_version(specification)
+
+    monkeypatch.setattr(running, "solve_version", slowly)
+    cards, loans = (msgspec.convert({**SPEC, "name": name}, PolicySpecification) for name in ("cards", "loans"))
+
+    async def several() -> list[str]:
+        service = Service(sqlite_file(tmp_path))
+        await service.start()
+        found = await asyncio.gather(*(service.solve_version(one) for one in (cards, loans, cards)))
+        found.append(await service.solve_version(cards))  # a later version is a new one
+        await service.stop()
+        return [one.specification.name for one in found]
+
+    assert asyncio.run(several()) == ["cards", "loans", "cards", "cards"]
+    assert solved == ["cards", "loans", "cards"]
 
 
 def test_the_application_uses_nothing_that_is_going_away(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.ledger import Ledger
 from lenience.service.lifecycle import solve_version
-from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
+from lenience.service.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.queries import Filters
 from lenience.service.specification import PolicySpecification
@@ -360,6 +361,30 @@ def test_personal_data_can_be_erased_and_the_log_stays_whole(engine: Engine) -> 
                 assert "Ada" not in repr(row)
 
 
+def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
+    engine.create()
+    made = engine.decide(reference="Ada Lovelace")["id"]
+    assert engine.erase(made)["recorded"] is True
+    assert engine.erase(made)["recorded"] is False
+    assert [entry.kind for entry in engine.queries.decision(made).history] == ["decision", "erasure"]
+    engine.override(made, "reject", "Ada is known to the branch")  # the reason is personal data again
+    assert engine.erase(made)["recorded"] is True
+    both = [Change(sender("tester", None, "", ""), made, "erasure") for _ in range(2)]
+    fresh = engine.decide(reference="Grace Hopper")["id"]
+    both += [Change(sender("tester", None, "", ""), fresh, "erasure") for _ in range(2)]
+    asked = OverrideRequest("reject", "head of credit", "given after the erasure")
+    with engine.store.write() as connection:  # one transaction: what it has erased is not in the database yet
+        ledger = Ledger(engine.store, connection, engine.registry)
+        ledger.find([made, fresh])
+        ledger.lock(ledger.chain_of.values())
+        ledger.read_decisions([made, fresh])
+        told = [msgspec.json.decode(command.run(ledger).body)["recorded"] for command in both]
+        Change(sender("tester", None, "", ""), fresh, "override", override=asked).run(ledger)
+        ledger.flush()
+    assert told == [False, False, True, False]
+    assert engine.queries.decision(fresh).history[-1].reason == "given after the erasure"
+
+
 def test_many_outcomes_at_once(engine: Engine) -> None:
     engine.create(constraints={"exposure_cap": 4})
     made = engine.batch(["young"] * 5)
@@ -460,3 +485,20 @@ def test_segments_that_lose_are_told_from_those_too_few() -> None:
     losing, few = solve_version(msgspec.convert(posted, PolicySpecification)).warnings
     assert "('losing'): by what is believed beforehand they almost surely lose" in losing
     assert "('few'): too few will come" in few
+
+
+def test_what_would_take_long_to_solve_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(**changes: Any) -> None:
+        solve_version(msgspec.convert({**SPEC, **changes}, PolicySpecification))
+
+    def patient(discount: float) -> Any:
+        return {"type": "discounted", "cost": 0.8, "discount": discount}
+
+    with pytest.raises(BadRequest, match=r"take about \d+ s to solve .* at most 300 s \(60 s for one\) are allowed"):
+        made(objective=patient(0.9999999), segments=[])
+    several = [{"name": str(i), "prior": {"n": 2 + i, "s": 1}} for i in range(900)]
+    with pytest.raises(BadRequest, match=r"or fewer segments would fit"):
+        made(objective=patient(0.99999999), segments=several)
+    monkeypatch.setattr("lenience.service.limits.VERSION_SECONDS", 0.0)
+    with pytest.raises(BadRequest, match="0 of 1 segments were solved"):
+        made(objective=LATE["objective"], segments=[])

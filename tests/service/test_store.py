@@ -7,10 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect, text
+from click.testing import CliRunner
+from sqlalchemy import func, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from engines import Engine
+from lenience.cli import cli
 from lenience.errors import InputError
 from lenience.service import schema
 from lenience.service.chain import genesis, link
@@ -176,6 +178,67 @@ def test_a_file_that_is_gone_is_noticed_and_comes_back(tmp_path: Path) -> None:
     assert engine.counts()[2] == 2
     assert engine.audit().whole
     engine.close()
+
+
+def test_reading_makes_and_changes_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    engine = Engine(str(folder / "a b#?%.db"))
+    engine.create()
+    engine.decide()
+    beside = Store(engine.database, reading=True)
+    with beside.read() as connection:
+        assert connection.execute(select(func.count()).select_from(schema.decision)).scalar() == 1
+    beside.close()
+    engine.close()
+    file = Path(engine.database)
+    Path(f"{file}.lock").unlink()
+    file.chmod(0o444)
+    folder.chmod(0o555)
+    before = (file.read_bytes(), file.stat().st_mtime_ns)
+    reading = Store(engine.database, reading=True)
+    reading.check_schema()
+    with reading.read() as connection:
+        assert connection.execute(select(func.count()).select_from(schema.decision)).scalar() == 1
+        assert list(folder.iterdir()) == [file]
+    with pytest.raises(Unavailable, match="readonly"), reading.read() as connection:
+        connection.execute(schema.decision.delete())
+    reading.close()
+    for command in (["audit", "--database", engine.database], ["keys", "list", "--database", engine.database]):
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0, result.output
+    assert list(folder.iterdir()) == [file]
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+    folder.chmod(0o755)
+
+
+def test_a_file_written_to_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    engine = Engine(sqlite_file(tmp_path))
+    engine.create()
+    engine.close()
+    reading = Store(engine.database, reading=True)
+
+    def read_beside_a_writer() -> None:
+        with reading.read() as connection:
+            connection.execute(select(schema.policy)).all()
+            meanwhile = Engine(engine.database)
+            meanwhile.decide()
+            meanwhile.close()
+
+    with pytest.raises(Unavailable, match="was written to while it was read"):
+        read_beside_a_writer()
+    reading.close()
+
+
+def test_reading_postgresql_changes_nothing(postgres: Postgres) -> None:
+    database = postgres.emptied()
+    store = Store(database)
+    store.upgrade()
+    store.close()
+    reading = Store(database, reading=True)
+    with pytest.raises(Unavailable, match="read-only"), reading.read() as connection:
+        connection.execute(schema.policy.delete())
+    reading.close()
 
 
 def test_backup_and_restore_of_sqlite(tmp_path: Path) -> None:

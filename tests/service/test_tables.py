@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lenience import Belief, Discounted, FiniteHorizon
+from lenience import Belief, Bounds, Discounted, FiniteHorizon
 from lenience.errors import InputError, TooLargeError
 from lenience.objective.delayed import Delayed
 from lenience.policy.optimal import OptimalPolicy
 from lenience.service.features import Feature, names_of, segment_of
 from lenience.service.rule import Counts, SegmentRule
 from lenience.service.specification import DelayedSpec, PolicySpecification, Problem, SegmentProblem, SegmentSpec
-from lenience.service.tables import ROWS, Effort, ExposureTable, StoppingTable, load, solve
+from lenience.service.tables import ROWS, Effort, ExposureTable, StoppingTable, load, solve, steady
 
 
 def table_of(problem: Problem, prior: Belief) -> StoppingTable | ExposureTable:
@@ -168,3 +168,21 @@ def test_late_labels_are_solved_as_well_as_time_allows() -> None:
 
 def _late_segment(arrivals: float) -> SegmentProblem:
     return SegmentProblem("late", 1.0, DelayedSpec(0.8, arrivals, 0.1, 1.0), Belief(2, 1), None, 0.0)
+
+
+def test_a_value_that_would_take_long_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = table_of(FiniteHorizon(0.8, 2), Belief(2, 1))
+    assert None not in STOPPING.value(3, 1, 0)
+    monkeypatch.setattr("lenience.service.tables.VALUE_SECONDS", 0.0)
+    assert STOPPING.value(3, 1, 0) == (None, None)
+    assert over.value(1, 1, 0) == (Bounds(0.0, 0.0), None)
+
+
+def test_undecided_states_do_not_hinder_a_table() -> None:
+    rng = np.random.default_rng(1)
+    optimum = np.concatenate(([0], np.cumsum(rng.random(999) < 0.8)))
+    proved = optimum + rng.integers(0, 4, 1000)  # above the optimum by as many as are undecided
+    found = steady(proved)
+    assert set(np.diff(found)) <= {0, 1}
+    assert ((optimum <= found) & (found <= proved)).all()
+    assert (steady(optimum) == optimum).all()

@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 import msgspec
 
+from lenience.cli.keys import opened
 from lenience.cli.options import console, json_option, print_json
 from lenience.cli.serve import database_option, needed
 from lenience.errors import InputError
+from lenience.policy.words import counted
 
 
 @click.command(short_help="Replay a service's log: is everything as it was decided?")
@@ -35,8 +37,6 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
     needed()
     from lenience.service.audit import AuditReport
     from lenience.service.audit import audit as run
-    from lenience.service.problems import Problem
-    from lenience.service.store import Store
 
     earlier = None
     if expect is not None:
@@ -44,25 +44,18 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
             earlier = msgspec.json.decode(Path(expect).read_bytes(), type=AuditReport).heads
         except (OSError, msgspec.MsgspecError) as error:
             raise InputError(f"expect must be the --json output of an earlier audit ({error})") from None
-    store = Store(database)
-    if store.sqlite and not Path(str(store.url.database)).exists():
-        raise InputError(f"there is no database {database!r}")
-    try:
+    with opened(database, "read") as store:
         report = run(store, earlier)
-    except Problem as problem:
-        raise InputError(problem.detail) from None
-    finally:
-        store.close()
     if as_json:
         print_json(msgspec.to_builtins(report))
     else:
         out = console()
         for finding in report.findings:
             out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
-        verdict = "All holds" if report.whole else f"{len(report.findings):,} findings"
+        verdict = "All holds" if report.whole else counted(len(report.findings), "finding")
         out.print(
-            f"{verdict}: {report.events:,} events in {report.chains:,} chains, {report.decisions:,} decisions "
-            f"replayed. Digest of the heads: {report.digest}",
+            f"{verdict}: {counted(report.events, 'event')} in {counted(report.chains, 'chain')}, "
+            f"{counted(report.decisions, 'decision')} replayed. Digest of the heads: {report.digest}",
             soft_wrap=True,
         )
     sys.exit(0 if report.whole else 1)

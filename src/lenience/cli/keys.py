@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -52,7 +52,7 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
 
     expires = None if days is None else now() + int(real("days", days, above=0, most=36_500) * 86_400 * 1_000_000)
     check_roles(roles)
-    with opened(database, making=True) as store:
+    with opened(database, "make") as store:
         identity, key = create_key(store, label, roles, expires, actor())
     if as_json:
         print_json({"id": identity, "key": key, "expires_at": None if expires is None else when(expires)})
@@ -74,7 +74,7 @@ def list_(database: str, as_json: bool) -> None:
     from lenience.service.clock import now, when
     from lenience.service.keys import list_keys
 
-    with opened(database) as store:
+    with opened(database, "read") as store:
         found = list_keys(store)
     rows: list[dict[str, object]] = [
         {
@@ -116,7 +116,7 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
     needed()
     from lenience.service.keys import revoke_key
 
-    with opened(database) as store:
+    with opened(database, "change") as store:
         revoke_key(store, identity, actor())
     if as_json:
         print_json({"revoked": identity})
@@ -125,14 +125,14 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
 
 
 @contextmanager
-def opened(database: str, *, making: bool = False) -> Iterator[Store]:
+def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterator[Store]:
     """The database, for a short visit beside a running service; the first key may be made before there is one."""
     from lenience.service.problems import Problem
     from lenience.service.store import Store
 
-    store = Store(database)
+    store = Store(database, reading=purpose == "read")
     try:
-        if making:
+        if purpose == "make":
             store.upgrade()
         else:
             if store.sqlite and not Path(str(store.url.database)).exists():

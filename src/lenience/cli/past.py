@@ -105,6 +105,7 @@ def read_past(
         success=success or None,
         failure=failure or None,
         strict=strict,
+        warn=False,  # what it says is shown
     )
     if not history.segments:
         raise InputError(f"source must have rows that can be used, and {source!r} has none: {history.describe()}")

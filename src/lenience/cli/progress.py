@@ -8,6 +8,8 @@ from concurrent.futures import TimeoutError as NotYet
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
+import click
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -17,8 +19,10 @@ Item = TypeVar("Item")
 PATIENCE = 0.5  # seconds before the bar appears
 
 
-def solving(label: str, work: Callable[[], Result]) -> Result:
+def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] = str) -> Result:
     """Do the work in another thread, and show how many rows the solver has done.
+
+    What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal.
 
     The thread does not keep the process alive, so that an interruption is obeyed at once.
     """
@@ -36,7 +40,8 @@ def solving(label: str, work: Callable[[], Result]) -> Result:
     try:
         return future.result(PATIENCE)
     except NotYet:
-        pass
+        if said := foretold():
+            click.echo(said, err=True)
     with _bar() as bar:
         task = bar.add_task(label, total=None)
         while True:

@@ -8,12 +8,17 @@ import os
 import secrets
 import socket
 import tempfile
+import time
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from threading import Thread
 from typing import Any
 
 import click
 
 from lenience.cli.options import json_option
 from lenience.errors import InputError
+from lenience.policy.words import counted
 from lenience.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
 
 database_option = click.option(
@@ -61,7 +66,10 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     configure_logs()
     address = f"http://{shown}:{actual}"
     told = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
-    click.echo(json.dumps({"url": address}) if as_json else told)
+    if not as_json:
+        click.echo(f"Starting {counted(workers, 'process', 'processes')} …", err=True)
+    said = json.dumps({"url": address}) if as_json else told
+    Thread(target=tell_when_ready, args=(listening.getsockname()[:2], said), daemon=True).start()
     application = "lenience.service.http.app:from_environment"
     options: dict[str, Any] = {
         "factory": True,
@@ -76,6 +84,21 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
             uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
     else:
         uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
+
+
+def tell_when_ready(address: tuple[str, int], said: str) -> None:
+    """Print a line once the service answers that it is ready: whoever reads it may send requests."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address[0], address[0])  # all addresses: this machine's own
+    while True:
+        connection = HTTPConnection(host, address[1], timeout=5)
+        with suppress(OSError, HTTPException):
+            connection.request("GET", "/ready")
+            if connection.getresponse().status == 200:
+                break
+        connection.close()
+        time.sleep(0.05)
+    connection.close()
+    click.echo(said)
 
 
 def prepare(host: str, database: str, workers: int) -> None:

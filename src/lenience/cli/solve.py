@@ -29,6 +29,8 @@ from lenience.objective.horizon import FiniteHorizon
 if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy
 
+TOLD = 3.0  # seconds of waiting that are foretold
+
 
 @click.command(short_help="The optimal acceptance policy, proved.")
 @objective_options
@@ -71,10 +73,18 @@ def solve(
 
     def work() -> OptimalPolicy:
         if horizon is not None:
-            return problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
-        return problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)  # type: ignore[call-arg]
+            policy = problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
+        else:
+            policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)  # type: ignore[call-arg]
+        policy.value(prior)  # the other solve that is needed: what was found is kept
+        return policy
 
-    policy = solving("solving", work)
+    def foretold() -> str:
+        return _foretold(
+            problem, problem.solve_seconds(prior, rows, tolerance) + problem.solve_seconds(prior, 1, tolerance)
+        )
+
+    policy = solving("solving", work, foretold)
     if as_json:
         print_json(answer(policy))
     else:
@@ -96,7 +106,11 @@ def solve_segments(
         except ValueError as error:
             raise refusal("--segment", text, "NAME=SHARE, such as north=0.7") from error
     cells = Segments.of(shares, whole, prior)
-    policies = cells.solve(rows=rows, tolerance=tolerance)
+
+    def foretold() -> str:
+        return _foretold(whole, sum(cell.own.solve_seconds(cell.prior, rows, tolerance) for cell in cells.cells))
+
+    policies = solving("solving", lambda: cells.solve(rows=rows, tolerance=tolerance), foretold)
     found = starts(cells)
     if as_json:
         listed = [
@@ -164,6 +178,8 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
 
 def print_policy(policy: OptimalPolicy) -> None:
     """The policy as a table of thresholds, with its value and what is proved."""
+    from lenience.policy.optimal import LONG
+
     out = console()
     prior, cost = policy.prior, policy.objective.cost
     out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
@@ -178,21 +194,29 @@ def print_policy(policy: OptimalPolicy) -> None:
         )
     out.print()
     grid = table()
-    for heading in ("n", "accept from s", "which is p̂", "threshold cₙ", "leniency c − cₙ"):
+    # A threshold to four digits takes a dozen solves; where each is long the table, which is there, must do.
+    long = policy.objective.solve_seconds(prior, 1, policy.certificate.tolerance) > LONG
+    for heading in ("n", "accept from s", "which is p̂", "threshold cₙ", *([] if long else ["leniency c − cₙ"])):
         grid.add_column(heading, justify="right")
     for k in _some(policy.rows):
         n = prior.n + k
         least = policy.least_accepted(n)
-        threshold = policy.threshold(n, 5e-5)  # four digits are shown
-        grid.add_row(
-            f"{n:g}",
-            "none" if least is None else f"{least:g}",
-            "" if least is None else f"{least / n:.4f}",
-            f"{threshold.midpoint:.4f}",
-            f"{cost - threshold.midpoint:.4f}",
-        )
+        line = [f"{n:g}", "none" if least is None else f"{least:g}", "" if least is None else f"{least / n:.4f}"]
+        if long:
+            known = policy.between(n)
+            line.append(f"{known.lower:.4f} … {known.upper:.4f}")
+        else:
+            threshold = policy.threshold(n, 5e-5)
+            line += [f"{threshold.midpoint:.4f}", f"{cost - threshold.midpoint:.4f}"]
+        grid.add_row(*line)
     out.print(grid)
+    if long:
+        out.print("Thresholds are those of the table, to within one observation: lenience threshold finds one closer.")
     out.print(policy.certificate.statement)
+
+
+def _foretold(problem: Discounted | FiniteHorizon, seconds: float) -> str:
+    return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > TOLD else ""
 
 
 def _some(rows: int) -> list[int]:

@@ -50,6 +50,12 @@ class FiniteHorizon(msgspec.Struct, frozen=True, tag="horizon", tag_field="type"
         certificate = Certificate(tolerance, kept, ahead, found.undecided, found.width, found.states)
         return OptimalPolicy(self, prior, found.accept_from, certificate)
 
+    def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
+        """About how many seconds :meth:`solve` takes on one core, whatever the rows and the tolerance."""
+        from lenience.solver.stopping import horizon_seconds
+
+        return horizon_seconds(prior.n, self.horizon)
+
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
         """The value at a belief, and the value of accepting there and being optimal afterwards."""
         from lenience.solver.stopping import solve_horizon

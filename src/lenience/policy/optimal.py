@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
+LONG = (
+    1.0  # seconds of a solve: where it takes more, a threshold is not looked for just to be told, for that takes many
+)
 LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
 
 
@@ -129,6 +132,18 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         middle = (self.prior.s + int(self.accept_from[k]) - 0.5) / size
         return enclose_threshold(left, size, fine, middle, 0.51 / size)
 
+    def between(self, n: float) -> Bounds:
+        """Where the table has c_n: between two states of the lattice, known at no cost.
+
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).between(100)
+        Bounds(lower=0.77, upper=0.78)
+        """
+        least = self.least_accepted(n)
+        k = self._row(n)
+        stopped = (self.prior.s + (k if least is None else least - self.prior.s - 1)) / n
+        lowest = least is not None and least <= self.prior.s
+        return Bounds(0.0 if lowest else stopped, self.objective.cost if least is None else least / n)
+
     def explain(self, belief: Belief) -> str:
         """The decision at a belief and its reason, in words.
 
@@ -142,7 +157,8 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         if left is None:
             return f"Reject: the horizon of {self._horizon():,} individuals is over."
         continuation = _enclose(left, belief, self.certificate.tolerance)[1]
-        threshold = self.threshold(belief.n, tolerance=1e-6).midpoint
+        long = left.solve_seconds(belief, 1, self.certificate.tolerance) > LONG
+        threshold = None if long else self.threshold(belief.n, tolerance=1e-6).midpoint
         return describe_stopping(belief, left.cost, self.accepts(belief), continuation.midpoint, threshold)
 
     @property

@@ -73,23 +73,25 @@ def observed(belief: Belief, rate: str | None = None) -> str:
     return f"{amount(belief.s)} of {amount(belief.n)} succeeded ({rate or percent(belief.mean)})"
 
 
-def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float) -> str:
-    """Why a belief is accepted, or stopped at for good."""
-    mean, even, enough = percents(belief.mean, cost, threshold)
+def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float | None) -> str:
+    """Why a belief is accepted, or stopped at for good; the threshold may be one that is not known."""
+    mean, even, *known = percents(belief.mean, cost, *([] if threshold is None else [threshold]))
     seen = observed(belief, mean)
     size = f"{amount(belief.n)} observation{'' if belief.n == 1 else 's'}"
     if accepted and belief.mean > cost:
         return f"Accept: {seen}, above the {even} break-even. Accepting is worth {continuation:.3g} in all."
     if accepted:
         short = "not above" if mean == even else "short of"
+        enough = f"above the {known[0]} that is enough" if known else "enough"
         return (
-            f"Accept: {seen}, {short} the {even} break-even, but above the {enough} that is enough after "
-            f"{size}: what an acceptance teaches is worth more than its expected loss of {cost - belief.mean:.2g}. "
-            f"Accepting is worth {continuation:.3g} in all."
+            f"Accept: {seen}, {short} the {even} break-even, but {enough} after {size}: what an acceptance teaches is "
+            f"worth more than its expected loss of {cost - belief.mean:.2g}. Accepting is worth {continuation:.3g} in "
+            "all."
         )
+    asked = f"not above the {known[0]} that is asked" if known else "less than is asked"
     return (
-        f"Reject: {seen}, not above the {enough} that is asked after {size} (break-even {even}): even "
-        f"counting what could be learnt, accepting is expected to lose {-continuation:.3g}. The rejection is final, "
+        f"Reject: {seen}, {asked} after {size} (break-even {even}): even counting what could be learnt, accepting is "
+        f"expected to lose {-continuation:.3g}. The rejection is final, "
         "for nothing more is learnt without acceptances."
     )
 

@@ -12,11 +12,12 @@ import itertools
 import math
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from lenience.client import Client, ServiceError
 from lenience.data.fico import Cell, load_fico
 from lenience.model.curve import Curve
 from lenience.service.clock import now
@@ -30,9 +31,6 @@ from lenience.service.registry import Registry
 from lenience.service.specification import PolicySpecification
 from lenience.service.store import Store
 from lenience.service.writer import Writer
-
-if TYPE_CHECKING:
-    from lenience.client import Client
 
 CARDS, LOANS = "cards", "starter-loans"
 DAYS, STEPS_A_DAY = 90, 4
@@ -189,7 +187,7 @@ class Stream(threading.Thread):
         while not self.stopping.wait(1 / LIVE_A_SECOND):
             try:
                 self.step()
-            except (OSError, Problem, ValueError):
+            except (OSError, Problem, ServiceError, ValueError):
                 self.stopping.wait(1.0)
 
     def step(self) -> None:

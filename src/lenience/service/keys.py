@@ -151,7 +151,7 @@ class Keyring:
             return LOCAL
         key = self.find(authorization)
         if role not in key.roles and "admin" not in key.roles:
-            raise Forbidden(f"the key {key.id} has not the role {role!r}")
+            raise Forbidden(f"the key {key.id} does not have the role {role!r}")
         return key.id
 
     def find(self, authorization: str | None) -> ApiKey:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 from lenience.service import schema
 from lenience.service.chain import commitment, link
 from lenience.service.clock import now, when
-from lenience.service.events import Decided, Event, write
+from lenience.service.events import Decided, Erased, Event, Overridden, read, write
 from lenience.service.identity import random_hex
 from lenience.service.registry import Registry
 from lenience.service.rule import Counts
@@ -68,7 +68,7 @@ class Ledger:
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
     _personal: list[tuple[Any, ...]] = field(default_factory=list)
     _idempotency: list[tuple[Any, ...]] = field(default_factory=list)
-    _erased: list[DecisionState] = field(default_factory=list)
+    _erased: list[tuple[DecisionState, int]] = field(default_factory=list)
 
     @property
     def time(self) -> str:
@@ -120,9 +120,19 @@ class Ledger:
         """Put personal data beside the log, at the place of the event that commits to it."""
         self._personal.append((chain, seq, *data))
 
-    def erase_personal(self, state: DecisionState) -> None:
-        """Erase a decision's personal data: its own, and the reasons of overrides."""
-        self._erased.append(state)
+    def erase_personal(self, state: DecisionState, seq: int) -> None:
+        """Erase a decision's personal data up to an event: its own, and the reasons of overrides."""
+        self._erased.append((state, seq))
+
+    def erased_already(self, state: DecisionState) -> bool:
+        """Whether a decision's personal data was erased, and none was added since (by an override)."""
+        events = schema.event
+        about = (events.c.about == state.id) & (events.c.chain_id == state.chain)
+        written = self.connection.execute(select(events.c.body).where(about).order_by(events.c.seq)).scalars()
+        # What this transaction has added is not in the database yet.
+        added = [text for chain, _, text, _, decision in self._events if (chain, decision) == (state.chain, state.id)]
+        last = [event for event in map(read, [*written, *added]) if isinstance(event, Erased | Overridden)][-1:]
+        return bool(last) and isinstance(last[0], Erased)
 
     def add_answer(self, key: str, request: str, salt: str, chain: int, seq: int, status: int, answer: str) -> None:
         """Keep the answer given under an idempotency key."""
@@ -148,9 +158,10 @@ class Ledger:
         store.update(connection, schema.chain, "id", _CHAIN, chains)
         changed = [(state.status, int(state.accepted), state.id) for state in self.decisions.values() if state.changed]
         store.update(connection, schema.decision, "id", ("status", "accepted"), changed)
-        for state in self._erased:
+        for state, until in self._erased:
             events, personal = schema.event, schema.personal
-            after = select(events.c.seq).where((events.c.about == state.id) & (events.c.chain_id == state.chain))
+            about = (events.c.about == state.id) & (events.c.chain_id == state.chain)
+            after = select(events.c.seq).where(about & (events.c.seq < until))
             seqs = [state.seq, *connection.execute(after).scalars()]
             connection.execute(personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs)))
 

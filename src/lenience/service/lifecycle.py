@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,18 +13,20 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import insert, select, update
 
-from lenience.errors import InputError
-from lenience.service import schema
+from lenience.errors import InputError, TooLargeError
+from lenience.service import limits, schema
 from lenience.service.answers import VersionAnswer
+from lenience.service.cautions import cautions
 from lenience.service.chain import genesis
 from lenience.service.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.events import PolicyCreated, State, StateChanged, VersionCreated
 from lenience.service.ledger import Ledger
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.registry import StoredSegment
-from lenience.service.specification import PolicySpecification
-from lenience.service.tables import known_to_lose, load, solve
+from lenience.service.specification import PolicySpecification, SegmentProblem
+from lenience.service.tables import load, solve, solve_seconds
 
+ADVICE = "a lower discount (fewer arrivals, a higher discount rate), a shorter horizon or fewer segments would fit"
 NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
     "shadow": ("draft", "retired"),
     "active": ("draft", "shadow", "retired"),
@@ -50,13 +54,19 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
     """Solve every segment; those with the same problem share a table. It may take a while, so no lock is held."""
     try:
         problems = specification.problems()
+        _refuse_long(problems)
+        until = time.monotonic() + limits.VERSION_SECONDS
         texts: dict[tuple[object, object], str] = {}
         stored: list[StoredSegment] = []
         tables: dict[str, str] = {}
-        warnings: list[str] = []
         for segment in problems:
             key = (segment.problem, segment.prior)
             if key not in texts:
+                if time.monotonic() > until:
+                    raise TooLargeError(
+                        f"after {limits.VERSION_SECONDS:,.0f} s, which is as long as is allowed, {len(stored):,} of "
+                        f"{len(problems):,} segments were solved: {ADVICE}"
+                    )
                 texts[key] = solve(segment)
             text = texts[key]
             digest = sha256(text.encode()).hexdigest()
@@ -66,27 +76,20 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             )
     except InputError as error:
         raise BadRequest(str(error)) from None
-    shut = {digest: table for digest, table in ((one, load(text)) for one, text in tables.items()) if table.closed}
-    if specification.constraints.exploration_floor == 0:
-        closed = {segment.name: shut[segment.solved] for segment in stored if segment.solved in shut}
-        losing = [name for name, table in closed.items() if known_to_lose(table.prior, table.cost)]
-        rare = [name for name in closed if name not in losing]
-        if losing:
-            warnings.append(
-                f"{len(losing):,} of {len(stored):,} segments never start ({_some(losing)}): by what is believed "
-                "beforehand they almost surely lose."
-            )
-        if rare:
-            warnings.append(
-                f"{len(rare):,} of {len(stored):,} segments never start ({_some(rare)}): too few will come, for what "
-                "is believed beforehand, to be worth a first acceptance. Beliefs that borrow from other segments, "
-                "coarser segments or an exploration floor would open them."
-            )
-    return SolvedVersion(specification, stored, tables, warnings)
+    loaded = {digest: load(text) for digest, text in tables.items()}
+    found = {segment.name: loaded[segment.solved] for segment in stored}
+    return SolvedVersion(specification, stored, tables, cautions(specification, found))
 
 
-def _some(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
+def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
+    """Refuse at once what would keep those who come after waiting for long."""
+    each = {(segment.problem, segment.prior): solve_seconds(segment) for segment in problems}
+    longest, total = max(each.values()), math.fsum(each.values())
+    if longest > limits.SOLVE_SECONDS or total > limits.VERSION_SECONDS:
+        raise TooLargeError(
+            f"this policy would take about {total:,.0f} s to solve ({longest:,.0f} s for one segment), and at most "
+            f"{limits.VERSION_SECONDS:,.0f} s ({limits.SOLVE_SECONDS:,.0f} s for one) are allowed: {ADVICE}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +221,10 @@ class ChangeState:
         if self.state == "active" and record.active is not None:
             changes.insert(0, (record.active.number, "retired"))
         version = ledger.registry.version(ledger.connection, record.id, number)
-        answer = Answer(
-            200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), warnings=[]))
-        )
+        tables = {name: rule.table for name, rule in version.rules.items()}
+        warnings = [] if self.state == "retired" else cautions(version.specification, tables)
+        told = VersionAnswer(record.name, number, self.state, list(tables), warnings)
+        answer = Answer(200, encoder.encode(told))
         given = receipt(self.sender, answer)
         chain = ledger.chains[record.chain]
         for which, state in changes:

@@ -11,7 +11,8 @@ BATCH = 1_000  # decisions or outcomes in one request
 SEGMENTS = 1_000  # of one version of a policy
 HORIZON = 5_000_000
 FEATURES = 64
-SOLVE_SECONDS = 60.0
+SOLVE_SECONDS = 60.0  # that a segment's solve may take, by the solver's estimate
+VERSION_SECONDS = 300.0  # that all segments of a version may take
 
 # Text without control characters: they have no place in a name, and PostgreSQL cannot store the first of them.
 PLAIN = r"^[^\x00-\x1f\x7f]*$"

@@ -24,7 +24,7 @@ from lenience.service.plans import (
     plan_outcome,
     plan_override,
 )
-from lenience.service.problems import NotFound, Problem
+from lenience.service.problems import NotFound, Problem, unknown_decision
 from lenience.service.rule import SegmentRule
 
 
@@ -37,7 +37,7 @@ class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OutcomeItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An outcome of a batch."""
 
-    id: Annotated[str, Meta(max_length=36, pattern=limits.PLAIN)]
+    id: Annotated[str, Meta(max_length=200, pattern=limits.PLAIN)]
     outcome: Outcome
 
 
@@ -79,7 +79,7 @@ class Change:
     def resolve(self, ledger: Ledger) -> None:
         """Refuse a decision that there is not."""
         if self.decision not in ledger.chain_of:
-            raise NotFound(f"there is no decision {self.decision!r}")
+            raise unknown_decision(self.decision)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """The chain of the decision's segment."""
@@ -115,7 +115,7 @@ class Change:
             return plan_override(state, self.override)
         if self.kind == "expiry":
             return plan_expiry(state)
-        return plan_nothing(state, "erasure", recorded=True)
+        return plan_nothing(state, "erasure", recorded=not ledger.erased_already(state))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class RecordOutcomes:
         repeated = 0
         for position, item in enumerate(self.items):
             if item.id not in found:
-                problems.append(OutcomeProblem(position, item.id, 404, f"there is no decision {item.id!r}"))
+                problems.append(OutcomeProblem(position, item.id, 404, unknown_decision(item.id).detail))
                 continue
             state = ledger.decisions[item.id]
             try:

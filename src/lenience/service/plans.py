@@ -100,7 +100,7 @@ class Plan:
         state.accepted = self.choice == "accept"
         state.changed = True
         if self.kind == "erasure":
-            ledger.erase_personal(state)
+            ledger.erase_personal(state, seq)
         if self.personal is not None:
             ledger.add_personal(chain.id, seq, self.personal)
 

@@ -61,3 +61,13 @@ class Unavailable(Problem):
 
     status = 503
     title = "Unavailable"
+
+
+def unknown_decision(identity: str) -> NotFound:
+    """That there is no such decision.
+
+    >>> unknown_decision("17").detail
+    "there is no decision '17'"
+    """
+    shown = repr(identity)
+    return NotFound(f"there is no decision {shown if len(shown) <= 80 else shown[:77] + '...'}")

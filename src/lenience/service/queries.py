@@ -27,7 +27,7 @@ from lenience.service.answers import (
 )
 from lenience.service.clock import when
 from lenience.service.events import Corrected, Decided, Erased, Observed, Overridden, read
-from lenience.service.problems import NotFound
+from lenience.service.problems import NotFound, unknown_decision
 from lenience.service.reasons import principal_reasons, what_would_change
 from lenience.service.registry import PolicyRecord, Registry, Version
 from lenience.service.rule import Counts, Verdict
@@ -111,7 +111,7 @@ class Queries:
         with self._store.read() as connection:
             row = connection.execute(select(schema.decision).where(schema.decision.c.id == identity)).one_or_none()
             if row is None:
-                raise NotFound(f"there is no decision {identity!r}")
+                raise unknown_decision(identity)
             chain = connection.execute(
                 select(schema.chain.c.policy_id, schema.chain.c.segment).where(schema.chain.c.id == row.chain_id)
             ).one()

@@ -24,6 +24,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from lenience.errors import InputError
 from lenience.service.migrate import migrate, newest, refuse_newer, revision_of
 from lenience.service.problems import Damaged, Unavailable
+from lenience.service.read_only import ReadOnlyFile
 
 PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
 MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
@@ -33,13 +34,19 @@ DAMAGED = {"file is not a database", "database disk image is malformed"}
 
 
 class Store:
-    """An open database; :meth:`close` it when done."""
+    """An open database; :meth:`close` it when done.
 
-    def __init__(self, database: str, *, serving: bool = False) -> None:
+    One that is ``serving`` is the only writer of a SQLite file. One that is ``reading`` changes nothing, makes no file,
+    and needs no permission to: see :class:`ReadOnlyFile`.
+    """
+
+    def __init__(self, database: str, *, serving: bool = False, reading: bool = False) -> None:
         self.url = database_url(database)
         self.sqlite = self.url.get_backend_name() == "sqlite"
+        self._reading = reading
         self._lock: IO[str] | None = None
         self._identity: tuple[int, int] | None = None
+        self._file = ReadOnlyFile(Path(str(self.url.database))) if self.sqlite and reading else None
         if self.sqlite and serving:
             self._lock = _only_writer(Path(str(self.url.database)))
         try:
@@ -79,6 +86,7 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that is on the disk when this block is left, or has not happened at all."""
+        assert not self._reading
         self._check_file()
         with _told(self), self._writer.begin() as connection:
             yield connection
@@ -89,6 +97,8 @@ class Store:
         self._check_file()
         with _told(self), self._reader.begin() as connection:
             yield connection
+        if self._file is not None:
+            self._file.check_unchanged()
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert many rows (values in the order of the columns) in one round trip."""
@@ -170,11 +180,14 @@ class Store:
                 connect_args={"timeout": PATIENCE, "check_same_thread": False},
                 pool_timeout=PATIENCE,
                 pool_reset_on_return=None,  # every transaction here ends by itself
+                **({} if self._file is None else {"creator": self._file.connect}),
             )
-            event.listen(engine, "connect", _pragmas)
+            event.listen(engine, "connect", _pragmas if self._file is None else _begun_here)
             event.listen(engine, "begin", _begin_immediate if writing else _begin)
             return engine
         options = "-c lock_timeout=20s -c statement_timeout=120s -c application_name=lenience"
+        if self._reading:
+            options += " -c default_transaction_read_only=on"
         return create_engine(
             self.url,
             pool_size=4,
@@ -215,9 +228,8 @@ def database_url(database: str) -> URL:
     >>> database_url("decisions.db").drivername, database_url("postgresql://localhost/lenience").drivername
     ('sqlite', 'postgresql+psycopg')
     """
-    given = database if "://" in database else f"sqlite:///{database}"
     try:
-        url = make_url(given)
+        url = make_url(database) if "://" in database else URL.create("sqlite", database=database)
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
         url.get_dialect()
@@ -279,8 +291,12 @@ def _plain(connection: Connection) -> sqlite3.Connection:
     return found
 
 
-def _pragmas(connection: Any, record: object) -> None:
+def _begun_here(connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions are begun below, not guessed by the driver
+
+
+def _pragmas(connection: Any, record: object) -> None:
+    _begun_here(connection, record)
     cursor = connection.cursor()
     for pragma in (
         "journal_mode = WAL",

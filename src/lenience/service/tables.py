@@ -30,11 +30,15 @@ from lenience.service import limits
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from lenience.objective.delayed import Delayed
     from lenience.policy.exposure import ExposurePolicy
 
 ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
-VALUE_TOLERANCE, VALUE_SECONDS = 1e-4, 3.0  # of a value of late labels that is asked for
+VALUE_SECONDS = 3.0  # that a value may take which is asked for, by the solver's estimate
+VALUE_TOLERANCE = 1e-4  # of such a value of late labels
 LOOSEST = 1e-2  # tolerance (of the value at the prior) that late labels are solved to where time is short
 LITTLE_HOPE = 0.05
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
@@ -128,11 +132,15 @@ class StoppingTable:
         return self._least
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
-        """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for."""
+        """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for, or
+        nothing if that would take long."""
         policy = self._policy()
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
         if self.horizon is not None and successes + failures >= self.horizon:
             return Bounds(0.0, 0.0), None
+        left = self.body.objective.after(successes + failures)
+        if left is None or left.solve_seconds(belief, 1, self.body.certificate.tolerance) > VALUE_SECONDS:
+            return None, None
         return policy.value(belief), policy.continuation(belief)
 
     @property
@@ -280,19 +288,42 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
         policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
     import numpy as np
 
-    rises = np.diff(policy.accept_from)
-    if rises.size and (rises.min() < 0 or rises.max() > 1):
-        raise InputError("the solved table does not rise by 0 or 1 a row, which it must")
+    least = steady(policy.accept_from)
     body = StoppingBody(
         objective=problem,
         prior=segment.prior,
         certificate=policy.certificate,
-        first=int(policy.accept_from[0]),
-        rises=b64encode(np.packbits(rises.astype(np.uint8)).tobytes()).decode(),
+        first=int(least[0]),
+        rises=b64encode(np.packbits(np.diff(least).astype(np.uint8)).tobytes()).decode(),
         curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
         leniency=_leniency(problem) if isinstance(problem, Discounted) and effort.limit else 0.0,
     )
     return msgspec.json.encode(body).decode()
+
+
+def steady(accept_from: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The least accepted number of successes of each row, rising by 0 or 1 a row as the optimum's does.
+
+    Where rounding leaves states undecided (millions of rows) what is proved accepted may skip one. Both steps keep
+    every row at or above the optimum's own, so what they add is undecided, and nothing that is proved a stop.
+
+    >>> import numpy as np
+    >>> steady(np.array([1, 3, 2, 4, 5])).tolist()
+    [1, 2, 2, 3, 4]
+    """
+    import numpy as np
+
+    rows = np.arange(len(accept_from))
+    falling = np.minimum.accumulate(accept_from[::-1])[::-1]
+    return np.minimum.accumulate(falling - rows) + rows
+
+
+def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
+    """About how long a stopping problem takes; nothing is known beforehand of late labels, which limit themselves."""
+    problem = segment.problem
+    if isinstance(problem, DelayedSpec):
+        return 0.0
+    return problem.solve_seconds(segment.prior, effort.rows, effort.tolerance)
 
 
 def load(text: str) -> SolvedTable:

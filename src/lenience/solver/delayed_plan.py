@@ -222,10 +222,10 @@ def _refuse(problem: Problem, plan: Plan, tolerance: float, seconds: float) -> N
     if plan.memory <= MEMORY_LIMIT and plan.seconds <= seconds:
         return
     raise TooLargeError(
-        f"{problem.arrivals:g} arrivals a year to a tolerance of {tolerance:g} would take about "
-        f"{plan.seconds:.0f} s and {plan.memory / 2**20:.0f} MB ({plan.look_ahead} rows, up to "
-        f"{plan.pending_cap} pending), more than the {max(seconds, 0.0):.0f} s or "
-        f"{MEMORY_LIMIT / 2**20:.0f} MB allowed: ask for a larger tolerance or more seconds"
+        f"{problem.arrivals:,.10g} arrivals a year to a tolerance of {tolerance:g} would take about "
+        f"{plan.seconds:,.0f} s and {plan.memory / 2**20:,.0f} MB ({plan.look_ahead:,} rows, up to "
+        f"{plan.pending_cap:,} pending), more than the {max(seconds, 0.0):,.0f} s or "
+        f"{MEMORY_LIMIT / 2**20:,.0f} MB allowed: ask for a larger tolerance or more seconds"
     )
 
 

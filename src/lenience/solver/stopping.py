@@ -21,7 +21,8 @@ from lenience.bounds import Bounds
 from lenience.errors import TooLargeError, real
 from lenience.solver.band import ROUNDING, Band, solve_band
 
-MOST_STATES = 4e11  # about five minutes on one core
+SECONDS_A_STATE = 6e-10  # on one core
+MOST_STATES = 4e11  # about four minutes
 MOST_ROWS = 50_000_000  # 16 bytes each are kept
 ATTEMPTS = 4
 
@@ -52,10 +53,8 @@ def solve_discounted(
 ) -> Solution:
     """Solve from the prior (n, s) for its first ``rows`` rows; a given ``look_ahead`` is used as it is."""
     _check_size(n)
-    scale = 1.0 / (1.0 - discount)
-    target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
+    scale, target, drop = _aims(cost, discount, tolerance)
     ahead = _guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead
-    drop = target / scale / 8.0
     accept_from = np.empty(rows, dtype=np.int64)
     stop_below = np.empty(rows, dtype=np.int64)
     for attempt in range(ATTEMPTS):
@@ -88,7 +87,7 @@ def solve_horizon(
     _check_size(n)
     scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
-    _refuse_absurd(rows, horizon, 8.0 * math.sqrt(n + horizon))
+    _refuse_absurd(rows, horizon, _horizon_width(n, horizon))
     progress[:] = 0, horizon
     accept_from = np.empty(rows, dtype=np.int64)
     stop_below = np.empty(rows, dtype=np.int64)
@@ -106,6 +105,32 @@ def solve_horizon(
         width=band.edge_width,
         states=band.states,
     )
+
+
+def discounted_seconds(
+    n: float, cost: float, discount: float, rows: int, tolerance: float, look_ahead: int | None = None
+) -> float:
+    """About how long :func:`solve_discounted` takes, if its first attempt is enough."""
+    _, target, drop = _aims(cost, discount, tolerance)
+    last = rows + (_guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead)
+    return last * _band_width(n + last, cost, discount, drop) * SECONDS_A_STATE
+
+
+def horizon_seconds(n: float, horizon: int) -> float:
+    """About how long :func:`solve_horizon` takes: on average a row has a quarter of the states that it may have."""
+    return horizon * _horizon_width(n, horizon) / 4.0 * SECONDS_A_STATE
+
+
+def _aims(cost: float, discount: float, tolerance: float) -> tuple[float, float, float]:
+    """The scale of values, the width to reach (no less than rounding makes), and what may be dropped for it."""
+    scale = 1.0 / (1.0 - discount)
+    target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
+    return scale, target, target / scale / 8.0
+
+
+def _horizon_width(n: float, horizon: int) -> float:
+    """No row has more states, as far as is known."""
+    return 8.0 * math.sqrt(n + horizon)
 
 
 def _check_size(n: float) -> None:
@@ -146,7 +171,8 @@ def _refuse_absurd(rows: int, last: int, band_width: float) -> None:
     states = last * band_width
     if rows > MOST_ROWS or states > MOST_STATES:
         raise TooLargeError(
-            f"this problem needs {last:.3g} rows of about {band_width:.3g} states: {rows * 16 / 1e9:.3g} GB and "
-            f"about {states * 6e-10 / 60:.3g} minutes; at most {MOST_ROWS:,} rows and {MOST_STATES:.0e} states are "
-            "allowed (a smaller horizon or number of rows, a lower discount or a larger tolerance would fit)"
+            f"this problem would take about {states * SECONDS_A_STATE / 60:,.1f} minutes and {rows * 16 / 1e9:,.2f} GB "
+            f"({last:,} rows of about {band_width:,.0f} states), and at most {MOST_STATES * SECONDS_A_STATE / 60:,.0f} "
+            f"minutes and {MOST_ROWS:,} rows that are kept are allowed: a smaller horizon or number of rows, a lower "
+            "discount or a larger tolerance would fit"
         )

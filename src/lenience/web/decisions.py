@@ -9,7 +9,7 @@ import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import FromPath, FromQuery, Parameter
 
-from lenience.service.answers import DecisionsPage
+from lenience.service.answers import DecisionsPage, OutcomeAnswer
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
 from lenience.service.http.common import DecisionId, PolicyName
@@ -35,6 +35,7 @@ RECORDED = {
     "override": "The override is recorded, with its reason.",
     "erasure": "The personal data is erased; the log stays whole.",
 }
+ALREADY = "That was recorded already; nothing has changed."
 ROLES: dict[str, str] = {
     "outcome": "outcome",
     "correction": "outcome",
@@ -105,8 +106,8 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
         outcome if kind in ("outcome", "correction") else None,
         override,
     )
-    await service.perform(change)
-    return moved(f"/decisions/{identity}", RECORDED[kind])
+    answer = msgspec.json.decode((await service.perform(change)).body, type=OutcomeAnswer)
+    return moved(f"/decisions/{identity}", RECORDED[kind] if answer.recorded else ALREADY)
 
 
 @post("/policies/{name:str}/decide", include_in_schema=False, opt={"role": "decide"}, status_code=303)
@@ -132,12 +133,9 @@ def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPag
 
 
 def _may(request: Req, role: str) -> Visitor:
-    from lenience.service.problems import Forbidden
-
     visitor = visitor_of(request)
     assert visitor is not None
-    if not visitor.may(role):
-        raise Forbidden(f"the key {visitor.actor} ({visitor.label}) has not the role {role!r}")
+    visitor.must_have(role)
     return visitor
 
 

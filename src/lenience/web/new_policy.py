@@ -21,7 +21,7 @@ from lenience.errors import InputError
 from lenience.service.answers import VersionAnswer
 from lenience.service.command import sender
 from lenience.service.http.service import Service
-from lenience.service.lifecycle import ChangeState, CreateVersion, solve_version
+from lenience.service.lifecycle import ChangeState, CreateVersion
 from lenience.service.problems import BadRequest
 from lenience.web import intake, past_file, uploads
 from lenience.web.answers import Answers, Refused, read_answers, sentence
@@ -153,7 +153,7 @@ async def create(request: Req) -> Response[bytes]:
     except Refused as error:
         return await _again(request, answers, error)
     try:
-        solved = await service.solve(lambda: solve_version(specification))
+        solved = await service.solve_version(specification)
     except BadRequest as error:  # it would take too long
         return await _again(request, answers, too_large(answers, error))
     visitor = visitor_of(request)

@@ -137,6 +137,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             "decided" if mapping.time else None,
             maturity=mapping.maturity or None,
             as_of=mapping.as_of or None,
+            warn=False,  # what it says is shown
         )
         history = msgspec.structs.replace(history, strange=())  # here the mapping has put a number in their place
         _check(history, mapping)

@@ -48,6 +48,11 @@ class Visitor(msgspec.Struct, frozen=True):
         """Whether the visitor has a role; admin has all."""
         return role in self.roles or "admin" in self.roles
 
+    def must_have(self, role: str) -> None:
+        """Refuse a visitor without the role."""
+        if not self.may(role):
+            raise Forbidden(f"the key {self.actor} ({self.label}) does not have the role {role!r}")
+
     @property
     def local(self) -> bool:
         """Whether there are no keys, and so nobody to sign in."""
@@ -76,8 +81,7 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
             raise SignInNeeded(_path(path))
         visitor = new_session(keyring, LOCAL)
     role = str(handler.opt.get("role", "read"))
-    if not visitor.may(role):
-        raise Forbidden(f"the key {visitor.actor} ({visitor.label}) has not the role {role!r}")
+    visitor.must_have(role)
     connection.scope["user"] = visitor
 
 

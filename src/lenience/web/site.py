@@ -10,7 +10,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.errors import InputError
-from lenience.service.http.errors import TITLES, log, validation_detail
+from lenience.service.http.errors import TITLES, log, refused_by_validation
 from lenience.service.http.service import Service
 from lenience.service.problems import NotFound, Problem, Unauthenticated
 from lenience.web import decisions, fairness, new_policy, overview, policy, what_if
@@ -99,12 +99,12 @@ def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
 
 def on_error(request: Req, error: Exception) -> Response[bytes]:
     """What went wrong, as a page; as a part of one where htmx asks."""
+    if isinstance(error, ValidationException):
+        error = refused_by_validation(request, error)
     if isinstance(error, Problem):
         status, detail = error.status, error.detail
     elif isinstance(error, InputError):
         status, detail = 400, str(error)
-    elif isinstance(error, ValidationException):
-        status, detail = 400, validation_detail(error)
     elif isinstance(error, HTTPException) and error.status_code < 500:
         status = error.status_code
         detail = "there is nothing at this address" if status == 404 else error.detail

@@ -11,7 +11,7 @@ from litestar.params import FromQuery, Parameter
 
 from lenience.service.command import sender
 from lenience.service.http.service import Service
-from lenience.service.lifecycle import CreateVersion, solve_version
+from lenience.service.lifecycle import CreateVersion
 from lenience.service.problems import BadRequest, Conflict
 from lenience.service.specification import PolicySpecification
 from lenience.web.asked import SLIDERS, Asked, Preset, draft, preset, read_asked
@@ -81,7 +81,7 @@ async def save(request: Req) -> Response[bytes]:
     visitor = visitor_of(request)
     assert visitor is not None
     specification = await service.ask(lambda: specified(service, given))
-    solved = await service.solve(lambda: solve_version(specification))
+    solved = await service.solve_version(specification)
     made = await service.perform(CreateVersion(sender(visitor.actor, None, "", None), solved))
     number = msgspec.json.decode(made.body)["version"]
     words = f"Saved as version {number} of {specification.name}, a draft: it decides nothing until it is activated."

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import msgspec
-from litestar import Litestar, MediaType, Request, Response, get
+from litestar import Litestar, MediaType, Request, Response, Router, get
 from litestar.config.response_cache import ResponseCacheConfig
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
@@ -24,6 +24,7 @@ from lenience.service import limits, schema
 from lenience.service.answers import Health
 from lenience.service.http import decisions, policies
 from lenience.service.http.auth import needs_role
+from lenience.service.http.bodies import StrictRequest
 from lenience.service.http.errors import (
     documented,
     on_exception,
@@ -35,6 +36,7 @@ from lenience.service.http.errors import (
 from lenience.service.http.logs import configure_logs
 from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import Surroundings
+from lenience.service.http.parameters import known_parameters
 from lenience.service.http.service import Service
 from lenience.service.problems import Problem
 from lenience.settings import DATABASE, LOG_REQUESTS
@@ -59,7 +61,14 @@ async def ready(request: Request[None, None, State]) -> Health:
     return Health("ready", __version__)
 
 
-@get("/metrics", responses=documented(), tags=["operations"], opt={"role": "read"}, media_type=MediaType.TEXT)
+@get(
+    "/metrics",
+    responses=documented(),
+    tags=["operations"],
+    opt={"role": "read"},
+    guards=[needs_role],
+    media_type=MediaType.TEXT,
+)
 async def metrics(request: Request[None, None, State]) -> Response[str]:
     """Metrics of this process, for Prometheus."""
     state = request.app.state
@@ -92,11 +101,14 @@ def create_app(
     from lenience.web.site import dashboard, on_nowhere
 
     pages, kept = dashboard(database)
-    guarded = [*policies.HANDLERS, *decisions.HANDLERS, metrics]
-    for handler in guarded:
-        handler.guards = [needs_role]
+    api = Router(
+        "/v1",
+        route_handlers=[*policies.HANDLERS, *decisions.HANDLERS],
+        guards=[needs_role, known_parameters],
+        request_class=StrictRequest,
+    )
     app = Litestar(
-        route_handlers=[*guarded, health, ready, description, pages, *more_handlers],
+        route_handlers=[api, metrics, health, ready, description, pages, *more_handlers],
         lifespan=[lifespan],
         state=State({"service": service, "metrics": counted, **kept}),
         exception_handlers=cast(

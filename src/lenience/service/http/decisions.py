@@ -25,6 +25,7 @@ from lenience.service.answers import (
 )
 from lenience.service.command import sender
 from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
+from lenience.service.http.bodies import sentence, several
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.outcomes import (
@@ -46,7 +47,7 @@ PolicyFilter = Annotated[str | None, NAME]
 Time = Annotated[datetime | None, Parameter(description="A time, ISO 8601")]
 
 
-@post("/v1/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
+@post("/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
 async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
@@ -59,7 +60,7 @@ async def decide(
 
 
 @post(
-    "/v1/policies/{name:str}/decisions/batch",
+    "/policies/{name:str}/decisions/batch",
     opt={"role": "decide"},
     responses=documented(404, 409, 413),
     tags=["decide"],
@@ -75,7 +76,7 @@ async def decide_batch(
     return answered(answer)
 
 
-@changing("/v1/decisions/{identity:str}/outcome", "outcome", "outcomes")
+@changing("/decisions/{identity:str}/outcome", "outcome", "outcomes")
 async def record_outcome(
     identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
@@ -84,7 +85,7 @@ async def record_outcome(
     return await _change(request, idempotency_key, identity, "outcome", data, outcome=data.outcome)
 
 
-@changing("/v1/decisions/{identity:str}/correction", "outcome", "outcomes")
+@changing("/decisions/{identity:str}/correction", "outcome", "outcomes")
 async def correct(
     identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
@@ -92,7 +93,7 @@ async def correct(
     return await _change(request, idempotency_key, identity, "correction", data, outcome=data.outcome)
 
 
-@changing("/v1/decisions/{identity:str}/expiry", "outcome", "outcomes")
+@changing("/decisions/{identity:str}/expiry", "outcome", "outcomes")
 async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
@@ -100,7 +101,7 @@ async def give_up(
     return await _change(request, idempotency_key, identity, "expiry")
 
 
-@changing("/v1/decisions/{identity:str}/override", "admin", "outcomes")
+@changing("/decisions/{identity:str}/override", "admin", "outcomes")
 async def override(
     identity: DecisionId, data: JSONBody[OverrideRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
@@ -108,17 +109,20 @@ async def override(
     return await _change(request, idempotency_key, identity, "override", data, override=data)
 
 
-@changing("/v1/decisions/{identity:str}/erasure", "admin", "outcomes")
+@changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
     """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
     return await _change(request, idempotency_key, identity, "erasure")
 
 
-@changing("/v1/outcomes/batch", "outcome", "outcomes")
+@changing("/outcomes/batch", "outcome", "outcomes")
 async def record_outcomes(
     data: JSONBody[OutcomesRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
-    """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others."""
+    """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others.
+
+    A body with an entry that cannot be read is refused, every such entry named, and nothing of it is recorded.
+    """
     who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
     request.app.state.metrics.observed(len(data.outcomes))
     return answered(await request.app.state.service.perform(RecordOutcomes(who, data.outcomes)))
@@ -134,7 +138,7 @@ class CsvOperation(Operation):
 
 
 @post(
-    "/v1/outcomes/import",
+    "/outcomes/import",
     opt={"role": "outcome"},
     status_code=200,
     responses=documented(404, 409, 413),
@@ -144,14 +148,17 @@ class CsvOperation(Operation):
 async def import_outcomes(
     body: RawBody, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
-    """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time."""
+    """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time.
+
+    As with a batch: a file with a line that cannot be read is refused, every such line named, and nothing recorded.
+    """
     items = read_csv(body)
     who = sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
     request.app.state.metrics.observed(len(items))
     return answered(await request.app.state.service.perform(RecordOutcomes(who, items)))
 
 
-@get("/v1/decisions", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
+@get("/decisions", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
 async def list_decisions(
     request: Req,
     policy: PolicyFilter = None,
@@ -173,7 +180,7 @@ async def list_decisions(
     return found
 
 
-@get("/v1/decisions/{identity:str}", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
+@get("/decisions/{identity:str}", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
 async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
     """A decision explained: belief, threshold, value of continuing, what would have changed it, and its history."""
     service = request.app.state.service
@@ -181,7 +188,7 @@ async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
     return found
 
 
-@get("/v1/decisions.csv", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type="text/csv")
+@get("/decisions.csv", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type="text/csv")
 async def export_csv(
     request: Req,
     policy: PolicyFilter = None,
@@ -207,7 +214,7 @@ async def export_csv(
     return Stream(parts(), media_type="text/csv")
 
 
-@get("/v1/decisions.parquet", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type=PARQUET)
+@get("/decisions.parquet", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type=PARQUET)
 async def export_parquet(
     request: Req,
     policy: PolicyFilter = None,
@@ -230,21 +237,35 @@ async def _change(
 
 
 def read_csv(body: bytes) -> list[OutcomeItem]:
-    """Outcomes from CSV, or a problem that names the line."""
+    """Outcomes from CSV, or a problem that names every line which cannot be read: then none of them is recorded.
+
+    >>> read_csv(b"id,outcome\\na,success\\n\\nb,good\\nc\\n")
+    Traceback (most recent call last):
+        ...
+    lenience.service.problems.BadRequest: nothing was recorded, for of 3 rows 2 cannot be read: line 4: outcome ...
+    """
     try:
-        rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True))
+        reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)
+        rows = [
+            (reader.line_num, row) for row in reader
+        ]  # a line, not a row: fields may go over several, some are empty
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"the body must be CSV in UTF-8 ({error})") from None
-    if not rows or not {"id", "outcome"} <= rows[0].keys():
+    if not rows or not {"id", "outcome"} <= set(reader.fieldnames or ()):
         raise BadRequest("the CSV must have a heading with the columns id and outcome, and at least one row")
     if len(rows) > limits.BATCH:
         raise BadRequest(f"the CSV must have at most {limits.BATCH:,} rows, not {len(rows):,}")
-    items = []
-    for number, row in enumerate(rows, start=2):
+    items, wrong = [], []
+    for line, row in rows:
+        cells = {"id": row["id"] or "", "outcome": row["outcome"] or ""}
         try:
-            items.append(msgspec.convert({"id": row["id"], "outcome": row["outcome"]}, OutcomeItem))
+            items.append(msgspec.convert(cells, OutcomeItem))
         except msgspec.ValidationError as error:
-            raise BadRequest(f"line {number} of the CSV: {error}") from None
+            wrong.append(f"line {line}: {sentence('', cells, OutcomeItem, error)}")
+    if wrong:
+        raise BadRequest(
+            f"nothing was recorded, for of {len(rows):,} rows {len(wrong):,} cannot be read: {several(wrong)}"
+        )
     return items
 
 

@@ -13,7 +13,8 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from lenience.errors import InputError
 from lenience.service.answers import ProblemAnswer
-from lenience.service.problems import Problem
+from lenience.service.http.words import ABSENT, in_words
+from lenience.service.problems import BadRequest, Problem, unknown_decision
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -27,6 +28,7 @@ TITLES = {
     500: "Internal error",
     503: "Unavailable",
 }
+DECISION = "identity"  # the part of an address that names a decision
 log = logging.getLogger("lenience.service")
 
 
@@ -63,7 +65,7 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     """A request the framework refuses."""
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     if isinstance(error, ValidationException):
-        return problem_response(400, validation_detail(error))
+        return on_problem(request, refused_by_validation(request, error))
     status = error.status_code if error.status_code in TITLES else 400
     if status == 500:
         return on_exception(request, error)
@@ -82,43 +84,14 @@ def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[
     return problem_response(500, "an error that was not foreseen; it has been logged")
 
 
-# What may stand where a word is one of a few: the validator names only the word that is wrong.
-ALLOWED = {
-    "outcome": "success or failure",
-    "decision": "accept or reject",
-    "status": "pending, success, failure, expired or rejected",
-    "history_model": "own, shared or curve",
-    "type": "discounted, horizon or delayed",
-}
-NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]*"
-
-
-def validation_detail(error: ValidationException) -> str:
+def refused_by_validation(request: Request[Any, Any, Any], error: ValidationException) -> Problem:
     """What is wrong with a request, in one sentence."""
     extra = error.extra
-    if isinstance(extra, list) and extra and isinstance(extra[0], dict):
-        first = extra[0]
-        return in_words(str(first.get("key") or "body"), str(first.get("message", "not valid")))
-    return error.detail.split(" for ")[0] if error.detail else "the request is not valid"
-
-
-def in_words(field: str, message: str) -> str:
-    """A validator's message as a sentence with the field and what is allowed.
-
-    >>> in_words("outcome", "Invalid enum value 'Success'")
-    "outcome must be success or failure, not 'Success'"
-    >>> in_words("data", "'data'")
-    'body must be JSON, and it is empty'
-    """
-    field = "body" if field == "data" else field.removeprefix("data.")
-    last = field.rsplit(".", 1)[-1]
-    given = message.removeprefix("Invalid enum value ").removeprefix("Invalid value ").split(" - at ")[0]
-    if message.startswith(("Invalid enum value", "Invalid value")) and last in ALLOWED:
-        return f"{field} must be {ALLOWED[last]}, not {given}"
-    if field == "body" and message == "'data'":
-        return "body must be JSON, and it is empty"
-    if NAME_PATTERN in message:
-        return f"{field} must begin with a letter or digit and have only letters, digits, dots, dashes and underscores"
-    if "RFC3339" in message:
-        return f"{field} must be a time such as 2026-01-31T00:00:00Z"
-    return f"{field}: {message}"
+    if not (isinstance(extra, list) and extra and isinstance(extra[0], dict)):
+        return BadRequest(error.detail.split(" for ")[0] if error.detail else "the request is not valid")
+    field = str(extra[0].get("key") or "body")
+    if field == DECISION:  # what is no identifier names no decision
+        return unknown_decision(str(request.path_params.get(DECISION)))
+    return BadRequest(
+        in_words(field, str(extra[0].get("message", "not valid")), request.query_params.get(field, ABSENT))
+    )

@@ -12,25 +12,25 @@ from lenience.service.clock import now
 from lenience.service.command import sender
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
-from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest, solve_version
+from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest
 from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 
 
-@post("/v1/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])
+@post("/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])
 async def create_policy(
     data: JSONBody[PolicySpecification], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
     who = sender(request.auth, idempotency_key, "POST /v1/policies", data)
-    solved = await service.solve(lambda: solve_version(data))
+    solved = await service.solve_version(data)
     return answered(await service.perform(CreateVersion(who, solved)))
 
 
-@get("/v1/policies", opt={"role": "read"}, responses=documented(), tags=["policies"])
+@get("/policies", opt={"role": "read"}, responses=documented(), tags=["policies"])
 async def list_policies(request: Req) -> PoliciesAnswer:
     """All policies with their versions."""
     service = request.app.state.service
@@ -38,7 +38,7 @@ async def list_policies(request: Req) -> PoliciesAnswer:
     return found
 
 
-@get("/v1/policies/{name:str}", opt={"role": "read"}, responses=documented(404), tags=["policies"])
+@get("/policies/{name:str}", opt={"role": "read"}, responses=documented(404), tags=["policies"])
 async def show_policy(name: PolicyName, request: Req, version: VersionNumber = None) -> PolicyView:
     """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
     service = request.app.state.service
@@ -46,7 +46,7 @@ async def show_policy(name: PolicyName, request: Req, version: VersionNumber = N
     return found
 
 
-@changing("/v1/policies/{name:str}/activate", "admin", "policies")
+@changing("/policies/{name:str}/activate", "admin", "policies")
 async def activate(
     name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
@@ -54,7 +54,7 @@ async def activate(
     return await _change(name, "active", data, request, idempotency_key)
 
 
-@changing("/v1/policies/{name:str}/shadow", "admin", "policies")
+@changing("/policies/{name:str}/shadow", "admin", "policies")
 async def shadow(
     name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
@@ -62,7 +62,7 @@ async def shadow(
     return await _change(name, "shadow", data, request, idempotency_key)
 
 
-@changing("/v1/policies/{name:str}/retire", "admin", "policies")
+@changing("/policies/{name:str}/retire", "admin", "policies")
 async def retire(
     name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
@@ -70,7 +70,7 @@ async def retire(
     return await _change(name, "retired", data, request, idempotency_key)
 
 
-@changing("/v1/policies/{name:str}/expire", "outcome", "outcomes")
+@changing("/policies/{name:str}/expire", "outcome", "outcomes")
 async def expire(
     name: PolicyName, data: JSONBody[ExpiryRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:

@@ -12,12 +12,14 @@ from sqlalchemy import delete
 
 from lenience.service import schema
 from lenience.service.clock import now
-from lenience.service.command import Answer, Command, Sender
+from lenience.service.command import Answer, Command, Sender, encoder
 from lenience.service.keys import Keyring
+from lenience.service.lifecycle import SolvedVersion, solve_version
 from lenience.service.outcomes import Expire
 from lenience.service.problems import Problem, Unavailable
 from lenience.service.queries import Queries
 from lenience.service.registry import Registry
+from lenience.service.specification import PolicySpecification
 from lenience.service.store import Store
 from lenience.service.writer import Result, Writer
 
@@ -47,6 +49,7 @@ class Service:
         self._done: list[tuple[asyncio.Future[Answer], Result]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
+        self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
         # One solve at a time, so that a long one keeps no reader waiting.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
         self.writer = Writer(self.store, self.registry, after=self._tell)
@@ -81,6 +84,15 @@ class Service:
     async def solve(self, work: Callable[[], Found]) -> Found:
         """Solve something, after what is being solved."""
         return await asyncio.get_running_loop().run_in_executor(self.solver, work)
+
+    async def solve_version(self, specification: PolicySpecification) -> SolvedVersion:
+        """Solve a version; the same one asked for again meanwhile (by a client that lost patience) is solved once."""
+        asked = encoder.encode(specification)
+        if asked not in self._solving:
+            task = asyncio.get_running_loop().create_task(self.solve(lambda: solve_version(specification)))
+            self._solving[asked] = task
+            task.add_done_callback(lambda _: self._solving.pop(asked, None))
+        return await asyncio.shield(self._solving[asked])
 
     async def ask(self, question: Callable[[], Found]) -> Found:
         """Ask the database in another thread."""

@@ -1,0 +1,112 @@
+"""JSON bodies, decoded strictly: a number given as text is refused, and a refusal names every entry that is wrong.
+
+The framework would take "0.8" for 0.8, which is right for an address, where all is text, and wrong for a body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
+from litestar import Request
+from litestar.datastructures import State
+
+from lenience.service.http.words import ABSENT, in_words
+from lenience.service.problems import BadRequest
+
+PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # of what is wrong, in a validator's message
+MOST_TOLD = 20  # entries that are wrong, of those that a refusal names
+
+
+class StrictRequest(Request[Any, Any, State]):
+    """A request whose JSON body is decoded strictly, into what its handler takes."""
+
+    async def json(self) -> Any:
+        """The body as the handler's own type."""
+        field = self.route_handler.parsed_data_field
+        assert field is not None  # it is asked for by a handler that takes one
+        return decoded(await self.body(), field.annotation)
+
+
+def decoded(body: bytes, kind: Any) -> Any:
+    """A body as a type, or a refusal with all that is wrong in a list of its entries.
+
+    >>> from lenience.service.outcomes import OutcomesRequest
+    >>> decoded(b'{"outcomes": [{"id": "a", "outcome": "good"}, {"id": 1, "outcome": "failure"}]}', OutcomesRequest)
+    Traceback (most recent call last):
+        ...
+    lenience.service.problems.BadRequest: 2 entries of outcomes cannot be read: outcomes[0].outcome must be success ...
+    """
+    try:
+        return _decoder(kind).decode(body)
+    except msgspec.ValidationError as error:
+        raise BadRequest(_told(msgspec.json.decode(body), kind, error)) from None
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"body must be JSON ({error})") from None
+
+
+def several(told: Sequence[str]) -> str:
+    """All that is wrong, up to a number of sentences, and how many more there are.
+
+    >>> several([f"line {i} is bad" for i in range(2, 24)]).endswith("; line 21 is bad; and 2 more like these")
+    True
+    """
+    more = len(told) - MOST_TOLD
+    return "; ".join(told[:MOST_TOLD]) + (f"; and {more:,} more like these" if more > 0 else "")
+
+
+def sentence(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) -> str:
+    """What is wrong inside a value, with the place, the value there and what is allowed."""
+    message, of_key, path = PLACE.fullmatch(str(error)).groups(default="")  # type: ignore[union-attr]
+    field = (prefix + path).removeprefix(".") or "body"
+    if of_key:
+        return in_words(f"a name in {field}", message)
+    told = in_words(field, message, _at(value, path))
+    if "unknown field" in message and not path and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        told += f": there are {', '.join(kind.__struct_fields__)}"
+    return told
+
+
+def _told(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
+    container = re.search(r" - at `\$\.(\w+)\[[^`]*`$", str(error))
+    if container is None or not isinstance(kind, type):
+        return sentence("", value, kind, error)
+    name = container[1]
+    entry = _entry(next(field.type for field in msgspec.structs.fields(kind) if field.name == name))
+    told = []
+    for key, one in _entries(value[name]):
+        try:
+            msgspec.convert(one, entry)
+        except msgspec.ValidationError as wrong:
+            told.append(sentence(f"{name}[{key!r}]", one, entry, wrong))
+    return f"{len(told):,} entries of {name} cannot be read: {several(told)}" if len(told) > 1 else told[0]
+
+
+def _entry(kind: Any) -> Any:
+    """What a list or an object holds, whatever it is annotated with, and be it optional."""
+    if get_origin(kind) in (list, dict):
+        return get_args(kind)[-1]
+    inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
+    return next((found for one in inner if (found := _entry(one)) is not None), None)
+
+
+def _entries(value: Any) -> Iterable[tuple[Any, Any]]:
+    return value.items() if isinstance(value, dict) else enumerate(value)
+
+
+def _at(value: Any, path: str) -> Any:
+    """The value at a place such as .segments[1].share, where that can be followed."""
+    for name, index in re.findall(r"\.(\w+)|\[([^\]]*)\]", path):
+        try:
+            value = value[name] if name else value[int(index)]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return ABSENT
+    return value
+
+
+@lru_cache(maxsize=64)
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)

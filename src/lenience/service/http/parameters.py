@@ -1,0 +1,37 @@
+"""Query parameters that an endpoint does not have are refused: a filter with a slip in it would filter nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.enums import ParamType
+from litestar.handlers import BaseRouteHandler
+from litestar.params import ParameterKwarg
+
+from lenience.service.problems import BadRequest
+
+
+async def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse a request with a parameter that its endpoint does not have, or that is given twice."""
+    if not connection.scope["query_string"]:
+        return
+    allowed = _of(handler, set(connection.path_params))
+    for name in connection.query_params:
+        if name not in allowed:
+            known = f"it has {', '.join(allowed)}" if allowed else "it has none"
+            raise BadRequest(f"{name[:80]!r} is no query parameter of this address: {known}")
+        if len(connection.query_params.getall(name)) > 1:
+            raise BadRequest(f"the query parameter {name!r} must be given once")
+
+
+def _of(handler: BaseRouteHandler, in_path: set[str]) -> list[str]:
+    """The query parameters of an endpoint."""
+    fields = handler.parsed_fn_signature.parameters.items()
+    return [
+        name
+        for name, field in fields
+        if isinstance(field.kwarg_definition, ParameterKwarg)
+        and field.kwarg_definition.param_type == ParamType.QUERY
+        and name not in in_path
+    ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lenience.cli.options import console, json_option, print_json
+from lenience.cli.options import FOLDER, console, json_option, print_json
 from lenience.cli.serve import listen, needed
 from lenience.errors import InputError
 
@@ -21,7 +21,7 @@ FILES = ("demo.db", "demo.db-wal", "demo.db-shm")
 
 
 @click.command(short_help="Open the dashboard on a lender's portfolio with simulated applicants.")
-@click.option("--folder", default="demo-output", show_default=True, help="Where the demonstration's database is kept.")
+@click.option("--folder", type=FOLDER, default="demo-output", show_default=True, help="Where its database is kept.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
 @click.option("--seconds", type=click.FloatRange(min=0), help="Stop after so long; by default it runs until stopped.")
 @json_option

@@ -21,10 +21,11 @@ from lenience.cli.options import (
     table,
     tolerance_option,
 )
-from lenience.cli.progress import solving
+from lenience.cli.progress import each, solving
 from lenience.errors import InputError, refusal
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.words import count, counted, describe_rule, describe_unit
 
 if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy
@@ -96,8 +97,7 @@ def solve_segments(
         except ValueError as error:
             raise refusal("--segment", text, "NAME=SHARE, such as north=0.7") from error
     cells = Segments.of(shares, whole, prior)
-    policies = cells.solve(rows=rows, tolerance=tolerance)
-    found = starts(cells)
+    policies, found = solving("solving", lambda: (cells.solve(rows=rows, tolerance=tolerance), starts(cells)))
     if as_json:
         listed = [
             {
@@ -115,19 +115,29 @@ def solve_segments(
         print_json({"objective": msgspec.to_builtins(whole), "value": as_dict(policies.value()), "segments": listed})
         return
     out = console()
-    out.print(f"[bold]{whole}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
-    out.print(f"Value of all segments: [bold]{policies.value()}[/bold]\n")
+    begin = [row.name for row in found if row.starts]
+    out.print(
+        f"Of {counted(len(found), 'segment')}, {len(begin):,} {'is' if len(begin) == 1 else 'are'} worth a first "
+        f"acceptance. Together they are expected to earn {count(policies.value().midpoint)}. As to what is counted, "
+        f"{describe_unit(whole.cost)}.\n"
+    )
     grid = table()
     grid.add_column("segment", overflow="fold")
     for heading in ("share", "own discount", "volume", "volume to start", "worth", "now"):
         grid.add_column(heading, justify="right")
     for row in found:
         cell = cells[row.name]
-        line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", f"{row.volume:,.4g}"]
-        line += ["far more" if row.needed == float("inf") else f"{row.needed:,.4g}"]
+        line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", count(row.volume)]
+        line += ["far more" if row.needed == float("inf") else count(row.needed)]
         line += [f"{policies.segment_value(row.name).midpoint:,.4g}", "accept" if row.starts else "never starts"]
         grid.add_row(row.name, *line)
     out.print(grid)
+    out.print(
+        "Volume: the segment's members still to come, each counted at its discount; with no more than the volume to "
+        "start, learning does not pay. Worth: what the segment is expected to earn.\n"
+    )
+    out.print(f"[bold]{whole}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
+    out.print(f"Value of all segments: [bold]{policies.value()}[/bold]")
 
 
 def answer(policy: OptimalPolicy) -> dict[str, object]:
@@ -163,41 +173,69 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
 
 
 def print_policy(policy: OptimalPolicy) -> None:
-    """The policy as a table of thresholds, with its value and what is proved."""
-    out = console()
+    """What to do and what it earns, in words; then the thresholds, and the exact figures with what is proved."""
     prior, cost = policy.prior, policy.objective.cost
-    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
+    shown = _some(policy.rows)
+    # Four digits are shown. The first row's threshold is the one that the explanation has found.
+    asked = {k: policy.threshold(prior.n + k, 5e-5 if k else 1e-6).midpoint for k in each("thresholds", shown)}
+    out = console()
     out.print(policy.explain(prior))
+    if policy.accepts(prior):
+        out.print(describe_rule(cost, [(prior.n + k, asked[k]) for k in (0, 8, 98) if k in asked]))
+    out.print(_earnings(policy) + "\n")
+    grid = table()
+    for heading in ("n", "successes needed", "which is p̂", "rate asked cₙ", "leniency c − cₙ"):
+        grid.add_column(heading, justify="right")
+    for k in shown:
+        n = prior.n + k
+        least = policy.least_accepted(n)
+        grid.add_row(
+            f"{n:g}",
+            "none are enough" if least is None else f"{least:g}",
+            "" if least is None else f"{least / n:.4f}",
+            f"{asked[k]:.4f}",
+            f"{cost - asked[k]:.4f}",
+        )
+    out.print(grid)
+    out.print(
+        "n: observations, of which so many successes are needed to accept; both count the prior's virtual ones. One "
+        "accepts above the rate asked; leniency is how far it is below the break-even, the benefit of the doubt.\n"
+    )
+    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
     out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]")
     volumes = _volumes(policy)
     if volumes:
         needed = volumes["volume_to_start"]
-        enough = "no volume makes" if needed is None else f"{needed:,.4g} make"
+        enough = "no volume makes" if needed is None else f"{count(needed)} make"
         out.print(
-            f"Discounted volume still to come: {volumes['volume']:,.4g}; {enough} a start from this prior worthwhile."
+            f"Still to come, each counted at its discount: {count(volumes['volume'] or 0.0)}; {enough} a start from "
+            "this prior worthwhile."
         )
-    out.print()
-    grid = table()
-    for heading in ("n", "accept from s", "which is p̂", "threshold cₙ", "leniency c − cₙ"):
-        grid.add_column(heading, justify="right")
-    for k in _some(policy.rows):
-        n = prior.n + k
-        least = policy.least_accepted(n)
-        threshold = policy.threshold(n, 5e-5)  # four digits are shown
-        grid.add_row(
-            f"{n:g}",
-            "none" if least is None else f"{least:g}",
-            "" if least is None else f"{least / n:.4f}",
-            f"{threshold.midpoint:.4f}",
-            f"{cost - threshold.midpoint:.4f}",
-        )
-    out.print(grid)
     out.print(policy.certificate.statement)
 
 
+def _earnings(policy: OptimalPolicy) -> str:
+    """What the policy earns and what learning costs it, in words."""
+    from lenience.simulate.block import geometric_sum
+    from lenience.solver.clairvoyant import gain_of_knowing
+
+    prior, objective = policy.prior, policy.objective
+    if isinstance(objective, FiniteHorizon):
+        weight = geometric_sum(objective.discount, objective.horizon)
+    else:
+        weight = 1.0 / (1.0 - objective.discount)
+    best = gain_of_knowing(prior.n, prior.s, objective.cost) * weight
+    value = policy.value(prior).midpoint
+    earned = f"This is expected to earn {count(value)} in all" if value else "This earns nothing, and loses nothing"
+    so = f"so learning costs {count(max(best - value, 0.0))}" if value else "which finding it out would eat up"
+    return (
+        f"{earned}. Someone who knew the success rate beforehand would expect {count(best)}, {so}. As to what is "
+        f"counted, {describe_unit(objective.cost)}."
+    )
+
+
 def _some(rows: int) -> list[int]:
-    """Rows 0, 1, 2, 3, then ever further apart, and the last."""
-    chosen = {0, 1, 2, 3, rows - 1}
-    for power in range(8):
-        chosen |= {step * 10**power - 2 for step in (1, 2, 5)}
-    return sorted(k for k in chosen if 0 <= k < rows)
+    """Row 0, the next ones, then ever further apart, and the last unless it is near the one before."""
+    chosen = sorted({0, 1, *(step * 10**power - 2 for power in range(8) for step in (1, 2, 5))})
+    shown = [k for k in chosen if 0 <= k < rows]
+    return shown if rows - 1 < 1.2 * (shown[-1] + 2) else [*shown, rows - 1]

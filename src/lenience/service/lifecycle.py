@@ -12,6 +12,7 @@ from msgspec import Meta
 from sqlalchemy import insert, select, update
 
 from lenience.errors import InputError
+from lenience.segments.starting import known_to_lose
 from lenience.service import schema
 from lenience.service.answers import VersionAnswer
 from lenience.service.chain import genesis
@@ -21,7 +22,7 @@ from lenience.service.ledger import Ledger
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.registry import StoredSegment
 from lenience.service.specification import PolicySpecification
-from lenience.service.tables import known_to_lose, load, solve
+from lenience.service.tables import load, solve
 
 NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
     "shadow": ("draft", "retired"),

@@ -170,9 +170,11 @@ def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Ite
     if not progress:
         yield from found
         return
+    from rich.console import Console
     from rich.progress import track
 
-    yield from track(found, description="Simulating", total=len(tasks))
+    terminal = Console(stderr=True)
+    yield from track(found, "Simulating", len(tasks), console=terminal, disable=not terminal.is_terminal)
 
 
 def run_task(task: Task) -> Block:

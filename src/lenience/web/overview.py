@@ -9,11 +9,11 @@ from litestar import Request, Response, get, post
 from markupsafe import Markup
 from sqlalchemy import func, select
 
+from lenience.segments.starting import known_to_lose
 from lenience.service import schema
 from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
-from lenience.service.tables import known_to_lose
 from lenience.web.audits import Audits
 from lenience.web.figures.volumes import bars
 from lenience.web.page import ago, count, moved, page, part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -86,7 +87,7 @@ def simulate(
         replications=replications,
         seed=seed,
         workers=workers,
-        progress=not as_json,
+        progress=not as_json and sys.stderr.isatty(),
     )
     files = [str(path) for path in found.save(folder)] if folder is not None else []
     if figure is not None:

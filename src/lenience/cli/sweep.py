@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from lenience.cli.options import FILE, console, json_option, print_json, table
@@ -24,7 +26,7 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     from lenience.simulate.result import save_frame
     from lenience.study.sweep import run_sweep
 
-    frame = run_sweep(file, workers, progress=not as_json, backend="pyarrow")
+    frame = run_sweep(file, workers, progress=not as_json and sys.stderr.isatty(), backend="pyarrow")
     if output is not None:
         save_frame(frame, output)
     rows = frame.to_pylist()

@@ -17,7 +17,7 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import real
+from lenience.errors import having, listed, real
 from lenience.objective.base import check_cost, check_prior
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
@@ -29,6 +29,7 @@ MOST_SHOWN = (
     1e3  # for a segment no more are looked for than these, or ten times its own: each doubling takes twice as long
 )
 PRECISION = 1e-6  # relative, of the volume
+SEGMENTS = "Segments, such as Segments.of(shares, objective, prior)"
 LITTLE_HOPE = 0.05  # that the success rate is above the cost: with less a segment is known to lose, however many come
 SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments take long
 
@@ -155,7 +156,8 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     few never starts: 3.96 discounted members to come, and only 32.1 would make learning pay
     """
     rows = []
-    for cell in segments:
+    for cell in listed("segments", segments, SEGMENTS):
+        having("segments", cell, "objective", SEGMENTS)
         cost, volume = cell.objective.cost, cell.volume
         needed = starting_volume(cell.prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
@@ -188,6 +190,7 @@ def shut_out_at_outset(
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
     [('A', 1, 0), ('B', 1, 1)]
     """
+    having("segments", segments, "groups", SEGMENTS)
     result = []
     for group in segments.groups:
         mine = [(cell, _begins(cell)) for cell in segments if cell.group == group]

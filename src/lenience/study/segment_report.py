@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lenience.belief import Belief
+from lenience.errors import having
 from lenience.history import History
 from lenience.model.protocol import Shrinkage
 from lenience.policy.words import count, counted, describe_unit, plural
@@ -48,6 +49,7 @@ def segments_report(
     ``constraints`` what each would cost, or why that is not known; ``warning`` what the reader must know first;
     ``facts`` what the page was made from, by name.
     """
+    having("policies", policies, "segments", "solved segments, as of Segments.solve()")
     rows = starts(policies.segments)
     parts = [_summary(policies, rows), _cards(policies, rows)]
     if facts:

@@ -143,7 +143,7 @@ def test_versions_change_state_after_a_question(browser: Browser, empty: Served)
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("button[aria-label='Activate version 2']")
         page.wait_for_selector("text=Version 2 of cards is now active")
-        page.click("summary:has-text('Its life')")
+        page.click("summary:has-text('What happened to this policy')")
         assert page.locator(".life li").first.inner_text().count("version 2 became active") == 1
 
 

@@ -149,7 +149,8 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
             client.decide("cards", "a old")
         only = http.get("/fairness").text
         assert "There is only one group with applicants" in only
-        assert "Acceptance over time" in only
+        assert "4 decisions are too few for a picture: it is drawn from 30 on." in only
+        assert "<svg" not in only
         client.decide("cards", "b")
         page = http.get("/fairness").text
         assert "Beside four fifths" in page
@@ -157,7 +158,11 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "b &lt;script&gt;" in page
         row = re.search(r'<th scope="row">a</th><td class="number">4</td>\s*<td class="number">100 %', page)
         assert row
+        for _ in range(25):
+            client.decide("cards", "a old")
         part = http.get("/fairness/live", params={"policy": "cards"}).text
+        assert "Acceptance over time" in part
+        assert "<svg" in part
         assert "<html" not in part
         assert "…</td>" not in part
         assert "style=" not in page

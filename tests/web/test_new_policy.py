@@ -325,7 +325,7 @@ def test_the_days_until_an_outcome_is_certain_become_its_delay(browser: Browser,
     assert "each segment (3 in all) takes up to about 60 seconds to solve" in panel
     assert "given up after 60 days" in panel
     check = " ".join(browser.http.get("/new/check", params=late).text.split())
-    assert "<dt>Labels given up after</dt><dd>60 days" in check
+    assert "<dt>Outcomes given up after</dt><dd>60 days" in check
     assert "starts from all of the history" in check
     assert "60 seconds for each segment, of which there are 3" in check
     # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.

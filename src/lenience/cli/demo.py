@@ -49,7 +49,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     listening = listen("127.0.0.1", port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     if not as_json:
-        console().print("Playing three months of a lender's past into an empty log …")
+        console().print("Making a lender's last three months: applicants, decisions, and what became of the accepted …")
     portfolio = Portfolio()
     awaited = play_the_past(database, portfolio)
     configure_logs("WARNING")
@@ -63,8 +63,8 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
         print_json({"url": address, "database": database})
     else:
         console().print(
-            f"\nThe dashboard is at {address}\nApplicants come twice a second and their labels half a minute later. "
-            f"The log is {database}. Stop with Ctrl-C.",
+            f"\nOpen {address} in a browser: it is the dashboard of the service.\nApplicants come twice a second, and "
+            f"what became of the accepted is known half a minute later. All is kept in {database}. Stop with Ctrl-C.",
             soft_wrap=True,
         )
     stream.start()

@@ -164,7 +164,7 @@ def summary(found: Outlook) -> str:
         )
     bound = "at most " if found.at_most else ""
     return (
-        f"Worth {found.value.midpoint:,.3g} acceptances in all, after {found.learning:,.3g} for learning "
+        f"Worth {found.value.midpoint:,.3g} in all, after {found.learning:,.3g} for learning "
         f"({100 * found.learning_share:.0f} % of what one who knew would earn); a good population is shut out with a "
         f"probability of {bound}{100 * found.shut_out:.1f} %."
     )

@@ -10,7 +10,7 @@ import math
 from functools import cached_property
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
@@ -167,6 +167,17 @@ def policy_names(service: Service) -> list[str]:
     """The names of all policies."""
     with service.store.read() as connection:
         return list(connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars())
+
+
+def ranked_policies(service: Service) -> list[PolicyRecord]:
+    """All policies, those that rule first, and of them those with the most decisions."""
+    with service.store.read() as connection:
+        table = schema.chain
+        sums = select(table.c.policy_id, func.sum(table.c.arrivals)).group_by(table.c.policy_id)
+        came = {identity: int(arrivals) for identity, arrivals in connection.execute(sums)}
+        names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars()
+        records = [service.registry.load(connection, name) for name in names]
+    return sorted(records, key=lambda one: (one.active is None, -came.get(one.id, 0)))
 
 
 def policy_standing(service: Service, name: str, number: int | None = None) -> PolicyStanding:

@@ -16,7 +16,7 @@ from lenience.web.fairness import Tally, disparities, read_fairness
 from lenience.web.figures.series import Series, dumbbells, lines, spread, time_ticks
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
-from lenience.web.standing import policy_standing
+from lenience.web.standing import read_standing
 from serving import Served, serving, sqlite_file
 
 SCRIPT = "<script>alert(1)</script>"
@@ -97,8 +97,8 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
         seen[segment[0]].append(decided["decision"] == "accept")
         if decided["decision"] == "accept":
             engine.outcome(decided["id"], "success" if segment == "a old" else "failure")
-    standing = policy_standing(engine, "cards")  # type: ignore[arg-type]  # it reads the store and the registry alone
     with engine.store.read() as connection:
+        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]  # it reads the registry alone
         found = read_fairness(connection, standing)
     a, b, c = found.groups
     for group, mine in ((a, seen["a"]), (b, seen["b"])):
@@ -126,8 +126,8 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
 def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
     engine.create(**{**SPEC, "objective": {**SPEC["objective"], "discount": 0.5}})
     engine.batch(["a young", "b"])
-    standing = policy_standing(engine, "cards")  # type: ignore[arg-type]
     with engine.store.read() as connection:
+        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
         found = read_fairness(connection, standing)
     assert [group.all for group in found.groups] == [Tally(0, 1), Tally(0, 1), Tally(0, 0)]
     assert all(group.disparity is None for group in disparities(found.groups))

@@ -167,9 +167,8 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
         return {}
     from lenience.segments.starting import starting_volume
 
-    discount = policy.objective.discount
     needed = starting_volume(policy.prior, policy.objective.cost).midpoint
-    return {"volume": discount / (1.0 - discount), "volume_to_start": needed if needed < float("inf") else None}
+    return {"volume": policy.objective.volume, "volume_to_start": needed if needed < float("inf") else None}
 
 
 def print_policy(policy: OptimalPolicy) -> None:

@@ -180,14 +180,8 @@ def ranked_policies(service: Service) -> list[PolicyRecord]:
     return sorted(records, key=lambda one: (one.active is None, -came.get(one.id, 0)))
 
 
-def policy_standing(service: Service, name: str, number: int | None = None) -> PolicyStanding:
-    """A policy under the version asked for, the active one, or the newest."""
-    with service.store.read() as connection:
-        return read_standing(service, connection, name, number)
-
-
 def read_standing(service: Service, connection: Connection, name: str, number: int | None = None) -> PolicyStanding:
-    """The same, in a transaction that is open already."""
+    """A policy under the version asked for, the active one, or the newest."""
     record = service.registry.load(connection, name)
     shown = number or (record.active.number if record.active else max(record.states))
     if shown not in record.states:

@@ -305,7 +305,7 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
         if not arrivals:
             continue
         values = tuple(str(row[f"g{i}"]) for i in range(len(columns)))
-        n, s = float(row["n"] or 0.0), float(row["s"] or 0.0)
+        n, s = float(row.get("n", labels) or 0.0), float(row.get("s", count["success"]) or 0.0)
         found.append(
             SegmentHistory(
                 segment=SEPARATOR.join(values),

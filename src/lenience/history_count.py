@@ -73,8 +73,8 @@ def counts(
     success: Sequence[object] | None = None,
     failure: Sequence[object] | None = None,
 ) -> list[dict[str, Any]]:
-    """One row per segment: its values (``g0``, …), how many rows of each kind, and the labels' weights ``n`` and
-    ``s``."""
+    """One row per segment: its values (``g0``, …), how many rows of each kind there can be, and, where labels are
+    weighed by their age, the weights ``n`` and ``s`` of all and of the successes."""
     import ibis
 
     taken, label = code(backend, table[accepted]), code(backend, table[outcome], success, failure)
@@ -82,8 +82,6 @@ def counts(
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
     keys |= {"a": taken.value, "o": label.value}
     groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
-    if clock is None:
-        groups = groups.mutate(dated=groups["rows"])
 
     # What a group's rows are, as long as their date allows.
     accepted_is, outcome_is = taken.meaning(groups.a), label.meaning(groups.o)
@@ -98,22 +96,27 @@ def counts(
         else_="failure",
     )
     judged = groups.mutate(kind=kind)
-    # Those after ``cutoff`` hold those after ``until``; where neither is asked for there are none.
-    late = judged.late if "late" in groups.columns else judged.dated - judged.dated
-    young = judged.young if "young" in groups.columns else late
-    old = (judged.dated - young).cast("int64")
-    weight = judged.weight if "weight" in groups.columns else old.cast("float64")
     sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
-    here = judged.dated - late
+    sums = {bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad not in DATES}
+    # Only what is asked for is computed: on a few million rows the engine needs no longer than a query takes to write.
+    dated = here = old = judged["rows"]
+    if clock is not None:
+        dated = here = old = judged.dated
+        sums["time"] = (judged["rows"] - dated).sum(where=sound)
+    if "late" in groups.columns:
+        here = old = dated - judged.late
+        sums["future" if clock is not None and clock.future else "later"] = judged.late.sum(where=sound)
+    waiting = here.sum(where=judged.kind == "pending")
+    if "young" in groups.columns:  # these hold the late ones
+        old = dated - judged.young
+        waiting = ibis.ifelse(labelled, here - old, here).sum(where=labelled | (judged.kind == "pending"))
+    if "weight" in groups.columns:
+        sums |= {"n": judged.weight.sum(where=labelled), "s": judged.weight.sum(where=judged.kind == "success")}
     by_segment = judged.group_by(names).agg(
-        **{bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad not in DATES},
-        time=(judged["rows"] - judged.dated).sum(where=sound),
-        **{"future" if clock is not None and clock.future else "later": late.sum(where=sound)},
+        **sums,
         turned_down=here.sum(where=judged.kind == "turned_down"),
-        pending=ibis.ifelse(labelled, young - late, here).sum(where=labelled | (judged.kind == "pending")),
+        pending=waiting,
         **{one: old.sum(where=judged.kind == one) for one in LABELS},
-        n=weight.sum(where=labelled),
-        s=weight.sum(where=judged.kind == "success"),
     )
     found: list[dict[str, Any]] = backend.to_pyarrow(by_segment).to_pylist()
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 DOCS = Path(__file__).resolve().parents[1]
 
@@ -29,6 +30,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
-    """Show examples as sessions: what is typed in colour, what is answered plain."""
-    return markdown.replace("```python\n>>>", "```pycon\n>>>")
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Show examples as sessions, what is typed in colour and what is answered plain; link to the reference."""
+    from generate.sources import to_reference
+
+    shown = markdown.replace("```python\n>>>", "```pycon\n>>>")
+    return to_reference(shown, page.file.src_uri.count("/"))

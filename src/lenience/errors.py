@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class InputError(ValueError):
@@ -66,6 +72,58 @@ def whole(field: str, value: object, *, least: int = 0, most: int | None = None)
     if not math.isfinite(result) or result != int(result) or result < least or (most is not None and result > most):
         raise refusal(field, value, allowed)
     return int(result)
+
+
+def listed(field: str, value: object, allowed: str) -> list[Any]:
+    """Return the items of a list or another collection; a text and a mapping are none.
+
+    >>> listed("hazards", 3, "a list of probabilities")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: hazards must be a list of probabilities, not 3
+    """
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise refusal(field, value, allowed)
+    return list(value)
+
+
+def mapped(field: str, value: object, allowed: str) -> Mapping[Any, Any]:
+    """Return what is a mapping."""
+    if not isinstance(value, Mapping):
+        raise refusal(field, value, allowed)
+    return value
+
+
+Thing = TypeVar("Thing")
+
+
+def having(field: str, value: Thing, attribute: str, allowed: str) -> Thing:
+    """Return an object that has what its kind must have; a class does not stand for its objects.
+
+    >>> having("policy", 3, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: policy must be a policy, such as Greedy(cost=0.8), not 3
+    """
+    if isinstance(value, type) or not hasattr(value, attribute):
+        raise refusal(field, value, allowed)
+    return value
+
+
+def floats(field: str, value: object) -> NDArray[np.float64]:
+    """Return numbers as an array, of any shape.
+
+    >>> floats("scores", {"a": 1})
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: scores must be numbers, not {'a': 1}
+    """
+    import numpy as np
+
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refusal(field, value, "numbers") from None
 
 
 def _float(value: object) -> float:

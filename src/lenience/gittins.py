@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, TooLargeError
+from lenience.errors import InputError, TooLargeError, floats
 from lenience.objective.base import check_discount, check_prior, check_tolerance
 
 MOST_WORK = 1e10  # indices × (1 − γ)^−1.5: about an hour on two cores
@@ -38,7 +38,7 @@ def gittins_table(
     """
     from lenience.solver.gittins import enclose_indices
 
-    a, b = np.broadcast_arrays(np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64))
+    a, b = np.broadcast_arrays(floats("alpha", alpha), floats("beta", beta))
     if not (np.all(np.isfinite(a) & np.isfinite(b)) and np.all((a >= 0) & (b >= 0) & (a + b > 0))):
         raise InputError("alpha and beta must be finite numbers of at least 0 that are not both 0")
     check_work(a.size, check_discount(discount))

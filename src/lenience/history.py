@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import InputError, real, refusal
+from lenience.errors import InputError, listed, real, refusal
 from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_outcomes
 from lenience.history_source import open_source, quietly
 from lenience.objective.base import check_prior
@@ -203,7 +203,7 @@ def fit_history(
     5 rows read, 4 used: 2 labels and 1 pending in 2 segments.
     1 row not used: an outcome on a rejection.
     """
-    columns = [segment] if isinstance(segment, str) else list(segment)
+    columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
     with quietly():
         table, backend = open_source(source, connection)
         try:

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lenience.cli import main
-
 Run = Any
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lenience", *words])
-        monkeypatch.setenv("COLUMNS", "160")
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        output = capsys.readouterr()
-        return int(exit_.value.code or 0), output.out, output.err
-
-    return call
 
 
 @pytest.fixture

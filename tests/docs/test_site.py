@@ -42,6 +42,21 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(site: Path)
     assert problems(site) == []
 
 
+def test_links_lead_somewhere_in_the_repository_too(site: Path) -> None:
+    checked = 0
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        words = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", words):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name} links to {link}"
+                checked += 1
+    assert checked > 100
+    # On the site they lead to the reference, which is generated: no source is part of it.
+    home = (site / "index.html").read_text(encoding="utf-8")
+    assert 'href="reference/endpoints.html"' in home
+    assert "src/lenience" not in home
+
+
 def test_the_checker_finds_what_is_broken(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<a href="b.html">x</a><a href="a.html#no">y</a><script src="https://cdn/x.js"></script>'

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -19,40 +17,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from lenience import Belief, Delayed, Discounted, FeaturePolicy, FiniteHorizon, InputError
+from feature_worlds import GOAL, cells, world
+from lenience import Belief, Discounted, FeaturePolicy, FiniteHorizon, InputError
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.bootstrap import Bootstrap
 from lenience.model.cells import Cells
 from lenience.model.neighbours import Neighbours
 from lenience.policy.rivals import (
-    AlwaysRule,
-    ConsequentialRule,
-    EpsilonRule,
     GreedyRule,
     LinearUpperBoundRule,
-    OptimismRule,
-    ThompsonRule,
-    UpperBoundRule,
 )
-
-GOAL = Discounted(0.7, 0.99)
-RIVALS = [
-    AlwaysRule, ConsequentialRule, EpsilonRule, GreedyRule, LinearUpperBoundRule, OptimismRule, ThompsonRule,
-    UpperBoundRule,
-]  # fmt: skip
-Rows = NDArray[np.float64]
-
-
-def world(rows: int = 300, seed: int = 0) -> tuple[Rows, Rows]:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(rows, 3))
-    return X, (rng.random(rows) < 1 / (1 + np.exp(-0.5 - 2 * X[:, 0]))).astype(float)
-
-
-def cells(shares: dict[int, int]) -> Rows:
-    """One-hot rows: so many of each cell."""
-    size = len(shares)
-    return np.vstack([np.tile(np.eye(size)[cell], (count, 1)) for cell, count in shares.items()])
 
 
 @pytest.mark.parametrize("model", [BayesianLogistic.for_cells(), Cells()], ids=["logistic", "cells"])
@@ -152,119 +126,6 @@ def test_one_at_a_time_and_heard_at_once_is_what_batches_without_pending_are() -
     assert single.model_.labels_ == single.accepted_ > 0
 
 
-def test_a_batch_counts_its_own_pending() -> None:
-    X = np.ones((400, 1))
-    policy = FeaturePolicy(BayesianLogistic.for_cells(), Discounted(0.7, 0.99)).fit(X)
-    taken = policy.decide(X)
-    # The benefit of the doubt is for some, not for all who come before the first label.
-    assert 2 <= taken.sum() < 60
-    assert np.array_equal(taken, np.sort(taken)[::-1])
-    assert policy.log_[int(taken.sum())].pending == pytest.approx(taken.sum())
-    plain = FeaturePolicy(Cells(), Discounted(0.7, 0.99)).fit(X).decide(X)
-    assert 2 <= plain.sum() < 60
-
-
-def test_pending_labels_are_heard_or_written_off() -> None:
-    X = np.ones((200, 1))
-    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.99), write_off_after=5.0).fit(X)
-    first = policy.decide(X, time=0.0).sum()
-    assert not policy.decide(X[:1], time=4.0)[0]  # all are still pending
-    assert policy.decide(X[:1], time=6.0)[0]  # and now given up
-    assert policy.pending_ == 1
-    assert first > 1
-    policy.observe(X[:1], [True], [1])
-    assert policy.pending_ == 0
-
-
-class Limits:
-    """An exposure limit as a solved problem with late labels has it: by belief on the prior's lattice."""
-
-    prior = Belief(2, 1)
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[float, float]] = []
-
-    def exposure(self, n: float, s: float) -> int:
-        self.asked.append((n, s))
-        return 3
-
-
-@pytest.mark.parametrize("exposure", [3, Limits()], ids=["number", "solved"])
-def test_exposure_limits(exposure: Any) -> None:
-    X = np.vstack([np.tile([1.0, 0.0], (50, 1)), np.tile([0.0, 1.0], (50, 1))])
-    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.995), exposure=exposure).fit(X)
-    taken = policy.decide(X)
-    assert taken[:50].sum() == taken[50:].sum() == 3  # those pending in one cell do not block the other
-    if isinstance(exposure, Limits):
-        assert set(exposure.asked) == {(2.0, 1.0)}
-
-
-LATE = Delayed(cost=0.7, arrivals=40, discount_rate=0.1, label_delay=0.5)
-
-
-def test_with_late_labels_cells_are_decided_by_their_own_exposure_limits() -> None:
-    """Two cells, half and a quarter of the arrivals, against ExposurePolicy itself, label by label."""
-    X = cells({0: 50, 1: 25, 2: 25})
-    policy = FeaturePolicy(Cells(), LATE, refresh=False).fit(X)
-    own = [LATE.for_share(share).solve(Belief(2, 1), tolerance=1e-4) for share in (0.5, 0.25)]
-    beliefs, waiting = [Belief(2, 1), Belief(2, 1)], [0, 0]
-    rng = np.random.default_rng(2)
-    held = 0
-    for step in range(400):
-        cell = int(rng.integers(2))
-        row = np.eye(3)[cell][None]
-        accepted = bool(policy.decide(row, time=0.0)[0])
-        assert accepted == own[cell].accepts(beliefs[cell], waiting[cell]), step
-        limit = own[cell].limit(beliefs[cell])
-        held += not accepted and limit is not None and limit > 0
-        waiting[cell] += accepted
-        if waiting[cell] and rng.random() < 0.4:  # one of them is heard of
-            outcome = bool(rng.random() < 0.62)
-            policy.observe(row, [True], [outcome])
-            beliefs[cell], waiting[cell] = beliefs[cell].observe(outcome), waiting[cell] - 1
-        assert policy.pending_ == sum(waiting)
-    assert held > 5  # some were rejected for what was pending alone
-
-
-def test_a_solved_exposure_policy_limits_what_is_pending() -> None:
-    X, y = world()
-    solved = LATE.solve(Belief(2, 1))
-    policy = FeaturePolicy(None, Discounted(0.7, 0.99), exposure=solved).fit(
-        X, np.where(np.arange(300) < 30, y, np.nan)
-    )
-    policy.decide(X[30:])
-    below = [d for d in policy.log_ if d.mean <= 0.7]
-    assert below
-    blocked = 0
-    for d in below:
-        k = max(round(d.n - 2), 0)
-        limit = int(solved.exposure(2 + k, 1 + min(max(round(d.mean * (2 + k) - 1), 0), k)))
-        assert d.pending is not None
-        assert d.threshold is not None
-        assert d.accepted == (d.mean > d.threshold and d.pending < limit)
-        blocked += d.mean > d.threshold and not d.accepted
-    assert blocked > 0
-
-
-def test_late_labels_are_written_off_after_three_mean_delays() -> None:
-    X = np.ones((100, 1))
-    policy = FeaturePolicy(Cells(), LATE).fit(X)
-    first = int(policy.decide(X, time=0.0).sum())
-    assert first == LATE.solve(Belief(2, 1), tolerance=1e-4).limit(Belief(2, 1))
-    assert "wait for their outcomes" in policy.explain(X[:1])[0]
-    assert not policy.decide(X[:1], time=1.5)[0]
-    assert policy.decide(X, time=1.6).sum() == first  # nothing was learnt, and nothing is pending any more
-    policy.observe(X[:1], [True], [0]).observe(X[:1], [True], [0])  # late, but heard
-    assert policy.beliefs(X[:1])[0][0] == 4.0
-    patient = FeaturePolicy(Cells(), LATE, write_off_after=10.0).fit(X)
-    patient.decide(X, time=0.0)
-    assert not patient.decide(X[:1], time=9.0)[0]
-    by_count = FeaturePolicy(Cells(), LATE).fit(X)  # without times: 40 arrivals a unit of time
-    taken = [bool(by_count.decide(X[:1])[0]) for _ in range(100)]
-    again = taken.index(True, first)
-    assert again == math.ceil(1.5 * 40) + 1
-
-
 @pytest.mark.parametrize("model", [BayesianLogistic(), Neighbours(), Bootstrap(GaussianNB(), copies=5)], ids=repr)
 def test_where_success_is_likely_nothing_blocks(model: Any) -> None:
     X, _ = world()
@@ -348,52 +209,6 @@ def test_scikit_learns_own_checks(kind: Any) -> None:
             failed.append(f"{check.func.__name__}: {error}")
     assert not failed, "\n".join(failed)
     assert passed >= 35
-
-
-@pytest.mark.parametrize("kind", RIVALS, ids=lambda kind: kind.__name__)
-def test_rivals_have_the_same_interface(kind: Any) -> None:
-    X, y = world()
-    policy = kind(objective=GOAL, random_state=0).fit(X, np.where(np.arange(300) < 40, y, np.nan))
-    for i in range(40, 80):
-        taken = policy.decide(X[i : i + 1])
-        policy.observe(X[i : i + 1], taken, y[i : i + 1])
-    assert len(policy.log_) == 40
-    assert all(0.0 <= decision.propensity <= 1.0 for decision in policy.log_)
-    assert policy.pending_ == 0
-    assert np.all((policy.propensity(X) >= 0) & (policy.propensity(X) <= 1))
-    assert clone(policy).get_params().keys() == policy.get_params().keys()
-
-
-@pytest.mark.parametrize("kind", [GreedyRule, EpsilonRule, ThompsonRule, UpperBoundRule, OptimismRule, AlwaysRule])
-def test_rules_work_on_any_model(kind: Any) -> None:
-    X, y = world()
-    policy = kind(Bootstrap(LogisticRegression(), copies=5, random_state=0), GOAL, random_state=0).fit(X, y)
-    assert policy.propensity(X[y == 1]).mean() >= policy.propensity(X[y == 0]).mean()
-
-
-def test_rules_by_hand() -> None:
-    X, _ = world()
-    cost = 0.7
-    start = BayesianLogistic()
-    ms, vs = clone(start).prepare(X).log_odds(X[:1])
-    edge = math.log(cost / (1 - cost))
-    thompson = ThompsonRule(start, GOAL).fit(X).propensity(X[:1])[0]
-    rng = np.random.default_rng(0)
-    which = rng.choice(2, size=200_000)
-    draws = ms[0, which] + np.sqrt(vs[0, which]) * rng.normal(size=200_000)
-    m, v = [ms[0].mean()], [vs[0].mean() + ms[0].var()]
-    assert thompson == pytest.approx(np.mean(draws > edge), abs=0.005)
-    assert GreedyRule(start, GOAL, burn_in=3).fit(X).decide(X[:5]).tolist() == [True] * 3 + [False] * 2
-    wide = UpperBoundRule(start, GOAL, width=(edge - m[0]) / math.sqrt(v[0]) + 1e-6).fit(X).propensity(X[:1])[0]
-    narrow = UpperBoundRule(start, GOAL, width=(edge - m[0]) / math.sqrt(v[0]) - 1e-6).fit(X).propensity(X[:1])[0]
-    assert (wide, narrow) == (1.0, 0.0)
-    assert OptimismRule(start, GOAL, weight=0.0).fit(X).propensity(X[:1])[0] == 0.0
-    assert EpsilonRule(start, GOAL, epsilon=0.25).fit(X).propensity(X[:1])[0] == 0.25
-    assert LinearUpperBoundRule(start, GOAL).fit(X).propensity(X[:1])[0] == 1.0
-    consequential = ConsequentialRule(start, GOAL).fit(X)
-    assert consequential.propensity(X[:1])[0] == 1.0  # θ = 0 accepts
-    consequential.observe(np.repeat(X[:1], 50, axis=0), np.ones(50), np.zeros(50))
-    assert consequential.propensity(X[:1])[0] < 0.5
 
 
 def test_explanations() -> None:

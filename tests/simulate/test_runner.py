@@ -265,7 +265,7 @@ def test_no_discounting_and_nothing_but_the_present() -> None:
 
 def test_progress_shows(capsys: pytest.CaptureFixture[str]) -> None:
     ln.compare_policies(ln.Greedy(0.5), ln.Bernoulli(0.6), cost=0.5, horizon=10, replications=10, progress=True)
-    assert "Simulating" in capsys.readouterr().out
+    assert "Simulating" in capsys.readouterr().err
 
 
 def test_default_checkpoints_end_at_the_horizon() -> None:
@@ -286,7 +286,7 @@ def test_default_checkpoints_end_at_the_horizon() -> None:
         ({"seed": -1}, "seed must be"),
         ({"prior": 3}, "prior must be a Belief"),
         ({"world": "bernoulli"}, "world must be a world"),
-        ({"policies": ["greedy"]}, "policies, each with an acceptance"),
+        ({"policies": ["greedy"]}, "must be a policy with an acceptance"),
         ({"policies": [ln.Greedy(0.5), ln.Greedy(0.6)]}, "two policies are called 'greedy'"),
         ({"policies": [], "optimum": False}, "at least one"),
         ({"policies": {"pair": [ln.Greedy(0.5), ln.Greedy(0.6)]}}, "one for each of 1 segments"),

@@ -12,6 +12,7 @@ from lenience import Belief, Discounted, Segments, fit_history
 from lenience.model.independent import Independent
 from lenience.model.protocol import shrinkage
 from lenience.segments.solved import SegmentPolicies
+from lenience.segments.starting import starts
 from lenience.study.segment_report import segments_report, write_report
 
 VOID = {"meta", "br", "line", "circle"}
@@ -55,12 +56,24 @@ def test_the_page() -> None:
     text = read(page)
     assert "Lending <2024>" in text
     assert "<2024>" not in page
-    assert "1 of 2 segments are too rare" in text
+    assert "1 of 2 segments is too rare" in text
+    assert "almost surely a loss" not in text
+    assert "a success earns 0.2 and a failure loses 0.8" in text
     assert "How groups fare" in text
     assert "few & far" in text
     assert not re.search(r"(src|href)=|@import|url\(|<script", page)  # nothing is fetched
     assert "prefers-color-scheme: dark" in page
     assert "width=device-width" in page
+
+
+def test_a_segment_that_is_known_to_lose_is_not_called_rare() -> None:
+    priors = {"known": Belief(1000, 700), "rare": Belief(2, 1)}
+    cells = Segments.of({"known": 0.96, "rare": 0.04}, Discounted(0.8, 0.99), priors)
+    assert [row.loses for row in starts(cells)] == [True, False]
+    text = read(segments_report(cells.solve()))
+    assert "1 of 2 segments is almost surely a loss" in text
+    assert "1 of 2 segments is too rare" in text
+    assert "known: never starts: 70 % expected, and almost surely less than the cost of 80 %" in text
 
 
 def test_optional_parts(tmp_path: Path) -> None:

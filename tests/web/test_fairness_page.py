@@ -16,7 +16,7 @@ from lenience.web.fairness import Tally, disparities, read_fairness
 from lenience.web.figures.series import Series, dumbbells, lines, spread, time_ticks
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
-from lenience.web.standing import policy_standing
+from lenience.web.standing import read_standing
 from serving import Served, serving, sqlite_file
 
 SCRIPT = "<script>alert(1)</script>"
@@ -97,8 +97,8 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
         seen[segment[0]].append(decided["decision"] == "accept")
         if decided["decision"] == "accept":
             engine.outcome(decided["id"], "success" if segment == "a old" else "failure")
-    standing = policy_standing(engine, "cards")  # type: ignore[arg-type]  # it reads the store and the registry alone
     with engine.store.read() as connection:
+        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]  # it reads the registry alone
         found = read_fairness(connection, standing)
     a, b, c = found.groups
     for group, mine in ((a, seen["a"]), (b, seen["b"])):
@@ -126,8 +126,8 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
 def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
     engine.create(**{**SPEC, "objective": {**SPEC["objective"], "discount": 0.5}})
     engine.batch(["a young", "b"])
-    standing = policy_standing(engine, "cards")  # type: ignore[arg-type]
     with engine.store.read() as connection:
+        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
         found = read_fairness(connection, standing)
     assert [group.all for group in found.groups] == [Tally(0, 1), Tally(0, 1), Tally(0, 0)]
     assert all(group.disparity is None for group in disparities(found.groups))
@@ -149,7 +149,8 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
             client.decide("cards", "a old")
         only = http.get("/fairness").text
         assert "There is only one group with applicants" in only
-        assert "Acceptance over time" in only
+        assert "4 decisions are too few for a picture: it is drawn from 30 on." in only
+        assert "<svg" not in only
         client.decide("cards", "b")
         page = http.get("/fairness").text
         assert "Beside four fifths" in page
@@ -157,7 +158,11 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "b &lt;script&gt;" in page
         row = re.search(r'<th scope="row">a</th><td class="number">4</td>\s*<td class="number">100 %', page)
         assert row
+        for _ in range(25):
+            client.decide("cards", "a old")
         part = http.get("/fairness/live", params={"policy": "cards"}).text
+        assert "Acceptance over time" in part
+        assert "<svg" in part
         assert "<html" not in part
         assert "…</td>" not in part
         assert "style=" not in page

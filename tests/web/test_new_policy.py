@@ -7,8 +7,6 @@ import http.client
 import io
 import os
 import re
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,77 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from litestar.testing import TestClient
 
 import lenience
 from lenience.belief import Belief
 from lenience.model.of_history import beliefs_of_history
-from lenience.objective.discounted import Discounted
-from lenience.service.http.app import create_app
-from lenience.service.problems import NotFound
-from lenience.service.specification import DelayedSpec, DiscountedSpec, PolicySpecification
-from lenience.web import past_file, uploads
-from lenience.web.backtest import backtest
-from lenience.web.past_file import Known
+from new_policies import CSV, HEADING, OBJECTIVE, Browser
 from serving import Served, serving, sqlite_file
-
-HEADING = "region,approved,repaid,decided\n"
-ROWS = [
-    *[("north", "yes", "1", f"2024-01-{day:02}") for day in range(1, 25)],
-    *[("north", "yes", "0", f"2024-02-{day:02}") for day in range(1, 4)],
-    *[("south", "yes", "10"[day % 2], f"2024-03-{day:02}") for day in range(1, 11)],
-    *[("south", "no", "", f"2024-04-{day:02}") for day in range(1, 6)],
-    ("east", "no", "", "2024-05-01"),
-    ("east", "no", "1", "2024-05-02"),  # bad: an outcome on a rejection
-    ("", "yes", "1", "2024-05-03"),  # bad: no segment
-]
-CSV = HEADING + "".join(",".join(row) + "\n" for row in ROWS)
-OBJECTIVE = {"known": "rate", "cost": "80", "future": "discount", "discount": "0.99", "name": "loans"}
-
-
-class Browser:
-    """Just enough of a browser: cookies, the token of the forms, hidden fields and the choices made."""
-
-    def __init__(self, url: str) -> None:
-        self.http = httpx.Client(base_url=url, timeout=30)
-        found = re.search(r'name="token" value="([^"]+)"', self.http.get("/new").text)
-        assert found
-        self.token = found[1]
-
-    def upload(self, content: bytes, name: str = "past.csv") -> httpx.Response:
-        return self.http.post("/new/file", data={"token": self.token}, files={"file": (name, content)})
-
-    def uploaded(self, content: bytes) -> dict[str, Any]:
-        """The answers after an upload: those of the form that the columns' step shows."""
-        sent = self.upload(content)
-        assert sent.status_code == 303, sent.text
-        return self.answers(self.http.get(sent.headers["location"]))
-
-    def post(self, path: str, **data: Any) -> httpx.Response:
-        return self.http.post(path, data={"token": self.token, **data})
-
-    @staticmethod
-    def answers(shown: httpx.Response) -> dict[str, Any]:
-        """What the page's form would send as it stands."""
-        assert shown.status_code == 200, shown.text
-        found: dict[str, Any] = {}
-
-        def add(name: str, value: str) -> None:
-            found.setdefault(name, []).append(html.unescape(value))
-
-        for tag in re.findall(r"<input[^>]*>", shown.text):
-            kind, name, value = (_attribute(tag, key) for key in ("type", "name", "value"))
-            if name and name != "token" and (kind not in ("checkbox", "radio") or "checked" in tag):
-                add(name, value)
-        for name, inside in re.findall(r'<select name="([^"]+)"(.*?)</select>', shown.text, re.S):
-            chosen = re.search(r"<option[^>]*\bselected\b[^>]*>", inside)
-            add(name, _attribute(chosen[0], "value") if chosen else "")
-        return found
-
-
-def _attribute(tag: str, name: str) -> str:
-    found = re.search(rf'\b{name}="([^"]*)"', tag)
-    return found[1] if found else ""
 
 
 @pytest.fixture(scope="module")
@@ -325,7 +258,7 @@ def test_the_days_until_an_outcome_is_certain_become_its_delay(browser: Browser,
     assert "each segment (3 in all) takes up to about 60 seconds to solve" in panel
     assert "given up after 60 days" in panel
     check = " ".join(browser.http.get("/new/check", params=late).text.split())
-    assert "<dt>Labels given up after</dt><dd>60 days" in check
+    assert "<dt>Outcomes given up after</dt><dd>60 days" in check
     assert "starts from all of the history" in check
     assert "60 seconds for each segment, of which there are 3" in check
     # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.
@@ -464,62 +397,3 @@ def test_without_history(browser: Browser, served: Served) -> None:
         ("old", 0.75, {"n": 10.0, "s": 7.0}),
         ("new", 0.25, {"n": 10.0, "s": 7.0}),
     ]
-
-
-@pytest.mark.filterwarnings("ignore::litestar.exceptions.LitestarDeprecationWarning")
-def test_without_the_extra_the_page_says_which_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past_file, "ready", lambda: False)
-    with TestClient(create_app(sqlite_file(tmp_path)), base_url="http://127.0.0.1") as client:
-        shown = client.get("/new").text
-    assert "lenience[history]" in html.unescape(shown)
-    assert "/new/segments" in shown
-    assert "/new/file" not in shown
-
-
-def test_uploads_are_private_and_go_after_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    token, path = uploads.new_place("json")
-    path.write_text("{}")
-    assert uploads.find(token) == path
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-    old = time.time() - 3700
-    os.utime(path, (old, old))
-    with pytest.raises(NotFound, match="kept for an hour"):
-        uploads.find(token)
-    uploads.new_place("json")
-    assert not path.exists()
-    path.parent.chmod(0o755)
-    with pytest.raises(ValueError, match="this user's alone"):
-        uploads.folder()
-
-
-def _known(outcomes: str, segment: str = "all") -> list[Known]:
-    return [Known(segment, mark == "1", None, place) for place, mark in enumerate(outcomes)]
-
-
-def test_the_replay_stops_where_the_optimal_policy_stops() -> None:
-    outcomes = "".join(np.random.default_rng(2).choice(["0", "1"], 400, p=[0.45, 0.55]))
-    specification = PolicySpecification("p", DiscountedSpec(0.7, 0.99))
-    found = backtest(specification, {"all": Belief(2, 1)}, _known(outcomes))
-    policy = Discounted(0.7, 0.99).solve(Belief(2, 1))
-    belief, accepted = Belief(2, 1), 0
-    while policy.accepts(belief):
-        belief = belief.observe([outcomes[accepted] == "1"])
-        accepted += 1
-    (row,) = found.segments
-    assert 0 < accepted < 400
-    assert (row.new.accepted, row.stopped_after) == (accepted, accepted)
-    assert row.new.successes == belief.s - 1
-    assert (row.past.accepted, row.past.successes) == (400, outcomes.count("1"))
-    assert found.new_value == pytest.approx(row.new.successes - 0.7 * accepted)
-    assert found.course[-1] == pytest.approx((400, found.past_value, found.new_value))
-
-
-def test_the_replay_waits_for_late_outcomes() -> None:
-    # Applicants come 50 a year and outcomes two years later, so before the hundredth nothing is known.
-    objective = DelayedSpec(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=2)
-    prior = Belief(2, 1)
-    found = backtest(PolicySpecification("p", objective), {"all": prior}, _known("1" * 90))
-    limit = lenience.Delayed(0.8, 50, 0.1, 2).enclose(prior)[1]
-    assert limit is not None
-    assert found.new.accepted == limit < 90

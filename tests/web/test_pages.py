@@ -19,7 +19,7 @@ from lenience.web.overview import attention, look
 from lenience.web.paths import belief_path
 from lenience.web.policy import compare
 from lenience.web.prospects import Prospects
-from lenience.web.standing import PolicyStanding, policy_standing
+from lenience.web.standing import PolicyStanding, read_standing
 from lenience.web.windows import Then, counts_at, span, stretches, width_for
 
 
@@ -29,7 +29,8 @@ def _service(engine: Engine) -> Service:
 
 
 def _standing(engine: Engine, policy: str = "cards", version: int | None = None) -> PolicyStanding:
-    return policy_standing(_service(engine), policy, version)
+    with engine.store.read() as connection:
+        return read_standing(_service(engine), connection, policy, version)
 
 
 def _live(engine: Engine, rounds: int = 40) -> list[str]:

@@ -220,6 +220,15 @@ def test_the_page_shows_both(http: httpx.Client) -> None:
     assert 'name="weeks" value="0"' in page
 
 
+def test_the_page_opens_with_the_busiest_policy_that_rules(http: httpx.Client, served: Served) -> None:
+    with served.client() as client:
+        client.decide("loans")
+    assert 'name="policy" value="loans"' in http.get("/what-if").text
+    nothing = http.get("/what-if", params={"policy": ""}).text
+    assert "as it is</th>" not in nothing
+    assert "what-if?policy=&amp;" in nothing  # and so does the link to these numbers
+
+
 def test_the_answer_follows_the_fields(http: httpx.Client) -> None:
     asked = {**Asked(applicants=50).fields, "break_even": "75"}
     answered = http.get("/what-if/answer", params=asked).text

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from lenience.cli.keys import opened
-from lenience.cli.options import console, json_option, print_json
+from lenience.cli.options import FILE, console, json_option, print_json
 from lenience.cli.serve import database_option, needed
 from lenience.errors import InputError
 from lenience.policy.words import counted
@@ -17,9 +17,7 @@ from lenience.policy.words import counted
 
 @click.command(short_help="Replay a service's log: is everything as it was decided?")
 @database_option
-@click.option(
-    "--expect", type=click.Path(dir_okay=False), help="The --json output of an earlier audit: must still hold."
-)
+@click.option("--expect", type=FILE, help="The --json output of an earlier audit: must still hold.")
 @json_option
 def audit(database: str, expect: str | None, as_json: bool) -> None:
     """Replay the log: the chain is whole, every belief is the one the events give, every decision the policy's own.

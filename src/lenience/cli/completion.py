@@ -1,4 +1,4 @@
-"""lenience completion: the shell code that completes commands and options."""
+"""lenience completion: the shell code that completes commands, options, their values and file names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ INSTRUCTION = "_LENIENCE_COMPLETE"  # what click's code sets when the shell asks
 @click.argument("shell", type=click.Choice(SHELLS))
 @json_option
 def completion(shell: str, as_json: bool) -> None:
-    """Print the code that lets a shell complete commands and options; bash needs version 4.4 or later.
+    """Print the code that lets a shell complete commands, options, values where there is a list of them (models,
+    policies, worlds, roles) and file names; bash needs version 4.4 or later.
 
     \b
     Example:

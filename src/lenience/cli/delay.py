@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from lenience.belief import Belief
-from lenience.cli.options import as_dict, console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import FILE, as_dict, console, cost_option, json_option, print_json, prior_option, table
 from lenience.cli.progress import each
 from lenience.errors import TooLargeError
 from lenience.objective.delayed import Delayed
@@ -44,8 +44,8 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # labels since the prior at which limits are p
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="The relative gap of values.")
 @click.option("--pending", type=int, default=0, show_default=True, help="How many are pending now.")
 @click.option("--applicants", type=int, help="How many of this many applicants to accept now, at the prior.")
-@click.option("--figure", help="Draw value against mean delay to this file (PNG, SVG or PDF).")
-@click.option("--limits-figure", help="Draw the map of exposure limits to this file (PNG, SVG or PDF).")
+@click.option("--figure", type=FILE, help="Draw value against mean delay to this file (PNG, SVG or PDF).")
+@click.option("--limits-figure", type=FILE, help="Draw the map of exposure limits to this file (PNG, SVG or PDF).")
 @json_option
 def delay(
     cost: float,

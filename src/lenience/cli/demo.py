@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lenience.cli.options import console, json_option, print_json
+from lenience.cli.options import FOLDER, console, json_option, print_json
 from lenience.cli.serve import listen, needed
 from lenience.errors import InputError
 
@@ -21,7 +21,7 @@ FILES = ("demo.db", "demo.db-wal", "demo.db-shm")
 
 
 @click.command(short_help="Open the dashboard on a lender's portfolio with simulated applicants.")
-@click.option("--folder", default="demo-output", show_default=True, help="Where the demonstration's database is kept.")
+@click.option("--folder", type=FOLDER, default="demo-output", show_default=True, help="Where its database is kept.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
 @click.option("--seconds", type=click.FloatRange(min=0), help="Stop after so long; by default it runs until stopped.")
 @json_option
@@ -49,7 +49,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     listening = listen("127.0.0.1", port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     if not as_json:
-        console().print("Playing three months of a lender's past into an empty log …")
+        console().print("Making a lender's last three months: applicants, decisions, and what became of the accepted …")
     portfolio = Portfolio()
     awaited = play_the_past(database, portfolio)
     configure_logs("WARNING")
@@ -63,8 +63,8 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
         print_json({"url": address, "database": database})
     else:
         console().print(
-            f"\nThe dashboard is at {address}\nApplicants come twice a second and their labels half a minute later. "
-            f"The log is {database}. Stop with Ctrl-C.",
+            f"\nOpen {address} in a browser: it is the dashboard of the service.\nApplicants come twice a second, and "
+            f"what became of the accepted is known half a minute later. All is kept in {database}. Stop with Ctrl-C.",
             soft_wrap=True,
         )
     stream.start()

@@ -84,7 +84,8 @@ def fit(as_json: bool, **options: Any) -> None:
         out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:
         out.print(
-            "Volume: the members still to come, each at its discount; below the volume to start, learning does not pay."
+            "Belief: the expected success rate, and how many observations it rests on. Volume: the members still to "
+            "come, each counted at its discount; below the volume to start, learning does not pay."
         )
         _print_outset(past)
 

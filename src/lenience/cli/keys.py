@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.options import console, json_option, known, print_json, table
 from lenience.cli.serve import database_option, needed
 from lenience.errors import InputError, real
 
@@ -36,7 +36,14 @@ def keys() -> None:
 @keys.command()
 @database_option
 @click.option("--label", required=True, help="What the key is for.")
-@click.option("--role", "roles", multiple=True, required=True, help="decide, outcome, read or admin; may be repeated.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    required=True,
+    shell_complete=known("lenience.service.keys", "ROLES"),
+    help="decide, outcome, read or admin; may be repeated.",
+)
 @click.option("--days", type=float, help="How long it is valid; without, until it is revoked.")
 @json_option
 def create(database: str, label: str, roles: tuple[str, ...], days: float | None, as_json: bool) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.cli.options import console, cost_option, json_option, print_json, table
+from lenience.cli.options import FILE, console, cost_option, json_option, print_json, table
 
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
-@click.argument("log")
+@click.argument("log", type=FILE)
 @cost_option
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."

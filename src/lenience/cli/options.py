@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -40,6 +41,10 @@ class PriorType(click.ParamType[Belief]):
             raise InputError(f"prior must be n,s (observations, successes), such as 2,1, not {value!r}") from None
         return Belief(n, s)
 
+
+# Shells complete these as file names; what is wrong with a file is said where it is read or written.
+FILE = click.Path(readable=False)
+FOLDER = click.Path(file_okay=False, readable=False)
 
 cost_option = click.option("--cost", type=float, required=True, help="The break-even success rate, between 0 and 1.")
 prior_option = click.option(
@@ -93,6 +98,16 @@ def discounted(
     if arrivals is None or discount_rate is None:
         raise InputError(f"give --discount, or --arrivals with --discount-rate{else_}")
     return Discounted.from_rates(cost, arrivals, discount_rate)
+
+
+def known(module: str, names: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """A shell completion from the names that a module has, or a function of it gives; loaded when asked for."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+        found = getattr(import_module(module), names)
+        return [name for name in (found() if callable(found) else found) if name.startswith(typed)]
+
+    return complete
 
 
 def as_dict(bounds: Bounds) -> dict[str, float | None]:

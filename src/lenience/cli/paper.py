@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.options import FILE, console, json_option, print_json, table
 from lenience.errors import InputError
 
 
 @click.command(short_help="Every claim of the paper, checked, in one HTML report.")
-@click.option("--output", "-o", default="paper.html", show_default=True, help="The report to write.")
+@click.option("--output", "-o", type=FILE, default="paper.html", show_default=True, help="The report to write.")
 @click.option("--seed", type=int, default=2020, show_default=True, help="The seed of the simulations.")
 @json_option
 def paper(output: str, seed: int, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import discounted, prior_option
+from lenience.cli.options import FILE, discounted, prior_option
 from lenience.errors import InputError, real, refusal
 from lenience.model.of_history import MODELS, beliefs_of_history
 
@@ -26,7 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def history_options(command: Command) -> Command:
     """The options that say where past decisions are and what their columns mean."""
     for option in (
-        click.option("--truths", help="A CSV file of the segment columns and p, where true success rates are known."),
+        click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
         click.option("--group", "group_columns", multiple=True, help="A segment column that is the group; repeatable."),
         click.option("--score", "score_columns", multiple=True, help="An ordered segment column, for --model curve."),
         click.option("--model", type=click.Choice(MODELS), default="independent", show_default=True,
@@ -47,7 +47,7 @@ def history_options(command: Command) -> Command:
         click.option("--outcome", "outcome_column", required=True, help="The column of the outcome; missing: pending."),
         click.option("--accepted", "accepted_column", required=True, help="The column that says who was accepted."),
         click.option("--segment", "segment_columns", multiple=True, required=True, help="A column; may be repeated."),
-        click.argument("source"),
+        click.argument("source", type=FILE),
     ):  # fmt: skip
         command = option(command)
     return command

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import prior_option
+from lenience.cli.options import FILE, prior_option
 from lenience.objective.discounted import Discounted
 
 FIGURES = ("values", "thresholds", "characteristics", "regret")
@@ -13,7 +13,7 @@ FIGURES = ("values", "thresholds", "characteristics", "regret")
 
 @click.command(short_help="Draw value functions, thresholds, operating characteristics or regret.")
 @click.argument("figure", type=click.Choice(FIGURES))
-@click.option("--output", "-o", required=True, help="The file to write; its ending says PNG, SVG or PDF.")
+@click.option("--output", "-o", type=FILE, required=True, help="The file to write; its ending says PNG, SVG or PDF.")
 @click.option("--cost", type=float, default=0.8, show_default=True, help="The break-even success rate.")
 @click.option("--discount", "discounts", type=float, multiple=True, help="Discounts γ; may be repeated.")
 @prior_option

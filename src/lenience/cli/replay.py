@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lenience.cli.options import (
+    FILE,
     console,
     json_option,
     objective,
@@ -15,7 +16,7 @@ from lenience.cli.options import (
 
 
 @click.command(short_help="Replay policies online on a file of individuals, seeing only the outcomes of the accepted.")
-@click.argument("data")
+@click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
 @click.option("--success", help="The outcome's value that means success, unless it is 1, true or yes.")
 @click.option("--features", help="Columns to use, separated by commas; by default all but the outcome.")
@@ -25,8 +26,8 @@ from lenience.cli.options import (
 @click.option("--individuals", type=int, help="Arrivals a run; by default as many as matter to the objective.")
 @click.option("--label-delay", type=float, help="Outcomes come late: by how many arrivals, on average.")
 @click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
-@click.option("--figure", help="Write a figure to this file (PNG, SVG or PDF).")
-@click.option("--report", help="Write a report to this HTML file, which needs nothing else.")
+@click.option("--figure", type=FILE, help="Write a figure to this file (PNG, SVG or PDF).")
+@click.option("--report", type=FILE, help="Write a report to this HTML file, which needs nothing else.")
 @json_option
 def replay(
     data: str,
@@ -61,7 +62,7 @@ def replay(
     from lenience.errors import InputError
     from lenience.study.replay import late
     from lenience.study.replay import replay as run
-    from lenience.study.replay_report import describe, rows_of, verdict, write_report
+    from lenience.study.replay_report import CAPTION, describe, rows_of, verdict, write_report
     from lenience.study.table import from_openml, read_table
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
@@ -129,6 +130,7 @@ def replay(
     for row in rows:
         grid.add_row(*row)
     out.print(grid)
+    out.print(CAPTION + "\n")
     out.print(verdict(answer))
     for path in written:
         out.print(f"Wrote {path}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from lenience.cli.options import json_option, print_json
+from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.errors import InputError, TooLargeError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--floor", type=float, help="A least acceptance probability; the page says what it costs by group.")
 @click.option("--floor-group", multiple=True, help="A group the floor is for; may be repeated (all groups).")
 @click.option("--cap", type=int, help="Acceptances after which a segment's exploration ends; the page says its cost.")
-@click.option("--output", "-o", default="report.html", show_default=True, help="The page to write.")
+@click.option("--output", "-o", type=FILE, default="report.html", show_default=True, help="The page to write.")
 @click.option("--title", default="Segments", show_default=True, help="The page's title.")
 @json_option
 def report(

@@ -16,13 +16,15 @@ from typing import Any
 
 import click
 
-from lenience.cli.options import json_option
+from lenience.cli.options import FILE, json_option
 from lenience.errors import InputError
 from lenience.policy.words import counted
 from lenience.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
 
 database_option = click.option(
     "--database",
+    type=FILE,
+    metavar="FILE|URL",
     default="lenience.db",
     show_default=True,
     envvar=DATABASE,

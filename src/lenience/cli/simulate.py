@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
 from lenience.cli.spec import parse_spec
 
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
@@ -18,13 +19,25 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
 @click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
 @click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
 @prior_option
-@click.option("--policy", "policies", multiple=True, help="name or name:parameter=value,…; may be repeated.")
-@click.option("--world", default="prior", show_default=True, help="name or name:parameter=value,…")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    shell_complete=known("lenience.policy.registry", "policy_names"),
+    help="name or name:parameter=value,…; may be repeated.",
+)
+@click.option(
+    "--world",
+    default="prior",
+    show_default=True,
+    shell_complete=known("lenience.simulate.named", "world_names"),
+    help="name or name:parameter=value,…",
+)
 @click.option("--replications", type=int, default=2000, show_default=True, help="How many replications.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
 @click.option("--workers", type=int, help="Processes; the result does not depend on them.")
-@click.option("--figure", help="Draw the comparison to this file (PNG, SVG or PDF).")
-@click.option("--save", "folder", help="Write the results as Parquet files to this folder.")
+@click.option("--figure", type=FILE, help="Draw the comparison to this file (PNG, SVG or PDF).")
+@click.option("--save", "folder", type=FOLDER, help="Write the results as Parquet files to this folder.")
 @json_option
 def simulate(
     cost: float,
@@ -74,7 +87,7 @@ def simulate(
         replications=replications,
         seed=seed,
         workers=workers,
-        progress=not as_json,
+        progress=not as_json and sys.stderr.isatty(),
     )
     files = [str(path) for path in found.save(folder)] if folder is not None else []
     if figure is not None:
@@ -94,6 +107,12 @@ def simulate(
         grid.add_column(lines[0][position], justify="left" if position == 0 else "right", no_wrap=position == 0)
     for line in lines[1:]:
         grid.add_row(*(line[position] for position in shown))
-    console().print(grid)
+    out = console()
+    out.print(grid)
+    out.print(
+        "Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less than "
+        "the policy that is optimal for the prior is to be expected on the same individuals; below 0 it is more. Shut "
+        "out: how often those worth accepting end up rejected for good."
+    )
     for path in files:
         click.echo(f"Wrote {path}")

@@ -21,10 +21,11 @@ from lenience.cli.options import (
     table,
     tolerance_option,
 )
-from lenience.cli.progress import solving
+from lenience.cli.progress import each, solving
 from lenience.errors import InputError, refusal
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.words import count, counted, describe_rule, describe_unit
 
 if TYPE_CHECKING:
     from lenience.policy.optimal import OptimalPolicy
@@ -110,8 +111,7 @@ def solve_segments(
     def foretold() -> str:
         return _foretold(whole, sum(cell.own.solve_seconds(cell.prior, rows, tolerance) for cell in cells.cells))
 
-    policies = solving("solving", lambda: cells.solve(rows=rows, tolerance=tolerance), foretold)
-    found = starts(cells)
+    policies, found = solving("solving", lambda: (cells.solve(rows=rows, tolerance=tolerance), starts(cells)), foretold)
     if as_json:
         listed = [
             {
@@ -129,19 +129,29 @@ def solve_segments(
         print_json({"objective": msgspec.to_builtins(whole), "value": as_dict(policies.value()), "segments": listed})
         return
     out = console()
-    out.print(f"[bold]{whole}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
-    out.print(f"Value of all segments: [bold]{policies.value()}[/bold]\n")
+    begin = [row.name for row in found if row.starts]
+    out.print(
+        f"Of {counted(len(found), 'segment')}, {len(begin):,} {'is' if len(begin) == 1 else 'are'} worth a first "
+        f"acceptance. Together they are expected to earn {count(policies.value().midpoint)}. As to what is counted, "
+        f"{describe_unit(whole.cost)}.\n"
+    )
     grid = table()
     grid.add_column("segment", overflow="fold")
     for heading in ("share", "own discount", "volume", "volume to start", "worth", "now"):
         grid.add_column(heading, justify="right")
     for row in found:
         cell = cells[row.name]
-        line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", f"{row.volume:,.4g}"]
-        line += ["far more" if row.needed == float("inf") else f"{row.needed:,.4g}"]
+        line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", count(row.volume)]
+        line += ["far more" if row.needed == float("inf") else count(row.needed)]
         line += [f"{policies.segment_value(row.name).midpoint:,.4g}", "accept" if row.starts else "never starts"]
         grid.add_row(row.name, *line)
     out.print(grid)
+    out.print(
+        "Volume: the segment's members still to come, each counted at its discount; with no more than the volume to "
+        "start, learning does not pay. Worth: what the segment is expected to earn.\n"
+    )
+    out.print(f"[bold]{whole}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
+    out.print(f"Value of all segments: [bold]{policies.value()}[/bold]")
 
 
 def answer(policy: OptimalPolicy) -> dict[str, object]:
@@ -171,47 +181,56 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
         return {}
     from lenience.segments.starting import starting_volume
 
-    discount = policy.objective.discount
     needed = starting_volume(policy.prior, policy.objective.cost).midpoint
-    return {"volume": discount / (1.0 - discount), "volume_to_start": needed if needed < float("inf") else None}
+    return {"volume": policy.objective.volume, "volume_to_start": needed if needed < float("inf") else None}
 
 
 def print_policy(policy: OptimalPolicy) -> None:
-    """The policy as a table of thresholds, with its value and what is proved."""
+    """What to do and what it earns, in words; then the thresholds, and the exact figures with what is proved."""
     from lenience.policy.optimal import LONG
 
-    out = console()
     prior, cost = policy.prior, policy.objective.cost
-    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
-    out.print(policy.explain(prior))
-    out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]")
-    volumes = _volumes(policy)
-    if volumes:
-        needed = volumes["volume_to_start"]
-        enough = "no volume makes" if needed is None else f"{needed:,.4g} make"
-        out.print(
-            f"Discounted volume still to come: {volumes['volume']:,.4g}; {enough} a start from this prior worthwhile."
-        )
-    out.print()
-    grid = table()
+    shown = _some(policy.rows)
     # A threshold to four digits takes a dozen solves; where each is long the table, which is there, must do.
     long = policy.objective.solve_seconds(prior, 1, policy.certificate.tolerance) > LONG
-    for heading in ("n", "accept from s", "which is p̂", "threshold cₙ", *([] if long else ["leniency c − cₙ"])):
+    asked = {}
+    if not long:  # the first row's threshold is the one that the explanation has found
+        asked = {k: policy.threshold(prior.n + k, 5e-5 if k else 1e-6).midpoint for k in each("thresholds", shown)}
+    out = console()
+    out.print(policy.explain(prior))
+    if asked and policy.accepts(prior):
+        out.print(describe_rule(cost, [(prior.n + k, asked[k]) for k in (0, 8, 98) if k in asked]))
+    out.print(_earnings(policy) + "\n")
+    grid = table()
+    for heading in ("n", "successes needed", "which is p̂", "rate asked cₙ", *([] if long else ["leniency c − cₙ"])):
         grid.add_column(heading, justify="right")
-    for k in _some(policy.rows):
+    for k in shown:
         n = prior.n + k
         least = policy.least_accepted(n)
-        line = [f"{n:g}", "none" if least is None else f"{least:g}", "" if least is None else f"{least / n:.4f}"]
+        line = ["none are enough", ""] if least is None else [f"{least:g}", f"{least / n:.4f}"]
         if long:
             known = policy.between(n)
             line.append(f"{known.lower:.4f} … {known.upper:.4f}")
         else:
-            threshold = policy.threshold(n, 5e-5)
-            line += [f"{threshold.midpoint:.4f}", f"{cost - threshold.midpoint:.4f}"]
-        grid.add_row(*line)
+            line += [f"{asked[k]:.4f}", f"{cost - asked[k]:.4f}"]
+        grid.add_row(f"{n:g}", *line)
     out.print(grid)
     if long:
-        out.print("Thresholds are those of the table, to within one observation: lenience threshold finds one closer.")
+        out.print("Rates asked are those of the table, to within one observation: lenience threshold finds one closer.")
+    out.print(
+        "n: observations, of which so many successes are needed to accept; both count the prior's virtual ones. One "
+        "accepts above the rate asked; leniency is how far it is below the break-even, the benefit of the doubt.\n"
+    )
+    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
+    out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]")
+    volumes = _volumes(policy)
+    if volumes:
+        needed = volumes["volume_to_start"]
+        enough = "no volume makes" if needed is None else f"{count(needed)} make"
+        out.print(
+            f"Still to come, each counted at its discount: {count(volumes['volume'] or 0.0)}; {enough} a start from "
+            "this prior worthwhile."
+        )
     out.print(policy.certificate.statement)
 
 
@@ -219,9 +238,28 @@ def _foretold(problem: Discounted | FiniteHorizon, seconds: float) -> str:
     return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > TOLD else ""
 
 
+def _earnings(policy: OptimalPolicy) -> str:
+    """What the policy earns and what learning costs it, in words."""
+    from lenience.simulate.block import geometric_sum
+    from lenience.solver.clairvoyant import gain_of_knowing
+
+    prior, objective = policy.prior, policy.objective
+    if isinstance(objective, FiniteHorizon):
+        weight = geometric_sum(objective.discount, objective.horizon)
+    else:
+        weight = 1.0 / (1.0 - objective.discount)
+    best = gain_of_knowing(prior.n, prior.s, objective.cost) * weight
+    value = policy.value(prior).midpoint
+    earned = f"This is expected to earn {count(value)} in all" if value else "This earns nothing, and loses nothing"
+    so = f"so learning costs {count(max(best - value, 0.0))}" if value else "which finding it out would eat up"
+    return (
+        f"{earned}. Someone who knew the success rate beforehand would expect {count(best)}, {so}. As to what is "
+        f"counted, {describe_unit(objective.cost)}."
+    )
+
+
 def _some(rows: int) -> list[int]:
-    """Rows 0, 1, 2, 3, then ever further apart, and the last."""
-    chosen = {0, 1, 2, 3, rows - 1}
-    for power in range(8):
-        chosen |= {step * 10**power - 2 for step in (1, 2, 5)}
-    return sorted(k for k in chosen if 0 <= k < rows)
+    """Row 0, the next ones, then ever further apart, and the last unless it is near the one before."""
+    chosen = sorted({0, 1, *(step * 10**power - 2 for power in range(8) for step in (1, 2, 5))})
+    shown = [k for k in chosen if 0 <= k < rows]
+    return shown if rows - 1 < 1.2 * (shown[-1] + 2) else [*shown, rows - 1]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.options import FILE, console, json_option, print_json, table
 
 SHOWN = ("discounted", "behind", "accepted", "shut_out")
 
 
 @click.command(short_help="Policies × worlds × parameters, from a TOML file.")
-@click.argument("file")
-@click.option("--output", "-o", help="Write the tidy results to this Parquet file.")
+@click.argument("file", type=FILE)
+@click.option("--output", "-o", type=FILE, help="Write the tidy results to this Parquet file.")
 @click.option("--workers", type=int, help="Processes; the result does not depend on them.")
 @json_option
 def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> None:
@@ -24,7 +26,7 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     from lenience.simulate.result import save_frame
     from lenience.study.sweep import run_sweep
 
-    frame = run_sweep(file, workers, progress=not as_json, backend="pyarrow")
+    frame = run_sweep(file, workers, progress=not as_json and sys.stderr.isatty(), backend="pyarrow")
     if output is not None:
         save_frame(frame, output)
     rows = frame.to_pylist()

@@ -16,6 +16,7 @@ from lenience.cli.options import (
 )
 from lenience.cli.progress import each
 from lenience.errors import InputError
+from lenience.policy.words import describe_rule
 
 
 @click.command(short_help="The success rate above which one accepts after n observations.")
@@ -62,11 +63,15 @@ def threshold(
         )
         return
     grid = table(f"c = {problem.cost:g}, γ = {problem.discount:g}")
-    for heading in ("n", "threshold cₙ", "leniency c − cₙ", "n (c − cₙ)"):
+    for heading in ("n", "rate asked cₙ", "leniency c − cₙ", "n (c − cₙ)"):
         grid.add_column(heading, justify="right")
     for n, bounds in found:
         leniency = problem.cost - bounds.midpoint
         grid.add_row(f"{n:g}", str(bounds), f"{leniency:.6f}", f"{n * leniency:.4f}")
     out = console()
+    out.print(describe_rule(problem.cost, [(n, bounds.midpoint) for n, bounds in sorted(found)]) + "\n")
     out.print(grid)
-    out.print(f"Leniency fades like {rate:.6g}/n.")
+    out.print(
+        "Leniency: how far below the break-even c one still accepts after n observations, the benefit of the doubt. It "
+        f"fades like {rate:.6g}/n."
+    )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, refusal, whole
+from lenience.errors import InputError, floats, listed, refusal, whole
 from lenience.objective.discounted import Discounted
 from lenience.segments.starting import starting_volume
 
@@ -40,7 +40,7 @@ class Binning(msgspec.Struct, frozen=True):
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        edges = tuple(float(edge) for edge in self.edges)
+        edges = tuple(floats("edges", listed("edges", self.edges, "a list of numbers")).tolist())
         if not np.all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
             raise refusal("edges", self.edges, "finite numbers in rising order")
         msgspec.structs.force_setattr(self, "edges", edges)

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, real
+from lenience.errors import InputError, floats, real
 from lenience.model.protocol import checked_counts
 from lenience.model.quadrature import quadrature
 from lenience.solver.compiled import compiled
@@ -54,7 +54,7 @@ class Curve:
         slope: float = SLOPE,
         group_variance: float = GROUP_VARIANCE,
     ) -> None:
-        features = np.asarray(scores, dtype=np.float64)
+        features = floats("scores", scores)
         features = features[:, None] if features.ndim == 1 else features
         if features.ndim != 2 or not features.size or not np.all(np.isfinite(features)):
             raise InputError("scores must be finite numbers, one a cell, or a table of cells by features")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, real, whole
+from lenience.errors import InputError, listed, real, whole
 from lenience.objective.base import check_cost, check_prior
 
 UNIFORM = Belief(2, 1)  # every success probability is as likely as any other
@@ -38,6 +38,9 @@ def skeptical(cost: float, n: float = 4.0, chance: float = 0.1) -> Belief:
     return Belief(size, 0.5 * (low + high))
 
 
+PRIORS = "a Belief, such as Belief(n=2, s=1), or one for each cell"
+
+
 class Independent:
     """Cells on their own, with one prior for all or one each.
 
@@ -47,7 +50,11 @@ class Independent:
 
     def __init__(self, cells: int, prior: Belief | Sequence[Belief] = UNIFORM) -> None:
         self._cells = whole("cells", cells, least=1)
-        given = [prior] * self._cells if isinstance(prior, Belief) else [check_prior(one) for one in prior]
+        given = (
+            [prior] * self._cells
+            if isinstance(prior, Belief)
+            else [check_prior(one) for one in listed("prior", prior, PRIORS)]
+        )
         if len(given) != self._cells:
             raise InputError(f"prior must be one Belief, or one for each of the {cells} cells, not {len(given)}")
         self.given = tuple(given)

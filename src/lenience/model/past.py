@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, real
+from lenience.errors import InputError, floats, real
 from lenience.model.independent import UNIFORM
 from lenience.model.protocol import checked_counts
 
@@ -52,7 +52,7 @@ class FromHistory:
         self.base = base
         self.weight = real("weight", weight, least=0, most=1)
         self.pooled = pooled
-        seen = None if arrivals is None else np.asarray(arrivals, dtype=np.float64)
+        seen = None if arrivals is None else floats("arrivals", arrivals)
         if seen is not None and (seen.shape != self.labels.shape or np.any(seen < self.labels)):
             raise InputError("arrivals must be a number for each cell, at least its labels")
         if pooled and self.weight * self.labels.sum() > MODEST:

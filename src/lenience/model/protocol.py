@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError
+from lenience.errors import InputError, floats, having
 
 
 class Shrinkage(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ def beliefs(model: Model, labels: ArrayLike, successes: ArrayLike) -> list[Belie
     >>> beliefs(Independent(2), labels=[10, 0], successes=[7, 0])
     [Belief(n=12.0, s=8.0), Belief(n=2.0, s=1.0)]
     """
-    n, s = checked_counts(model.cells, labels, successes)
+    n, s = checked_counts(having("model", model, "priors", "a model, such as Independent(2)").cells, labels, successes)
     n0, s0 = model.priors(n, s)
     return [Belief(float(a), float(min(b, a))) for a, b in zip(n0 + n, s0 + s, strict=True)]
 
@@ -73,7 +73,7 @@ def shrinkage(model: Model, labels: ArrayLike, successes: ArrayLike, names: list
     >>> row.own_rate, row.pull, row.belief.mean
     (0.6666666666666666, 0.1, 0.65)
     """
-    n, s = checked_counts(model.cells, labels, successes)
+    n, s = checked_counts(having("model", model, "priors", "a model, such as Independent(2)").cells, labels, successes)
     n0, s0 = model.priors(n, s)
     called = names or [str(i) for i in range(model.cells)]
     return [
@@ -92,7 +92,7 @@ def checked_counts(
     cells: int, labels: ArrayLike, successes: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The counts as arrays, one number a cell, successes no more than labels."""
-    n, s = np.asarray(labels, dtype=np.float64), np.asarray(successes, dtype=np.float64)
+    n, s = floats("labels", labels), floats("successes", successes)
     if n.shape != (cells,) or s.shape != (cells,):
         raise InputError(
             f"labels and successes must have one number for each of the {cells} cells, not {n.shape} and {s.shape}"

@@ -53,7 +53,7 @@ def value_against_delay(
     axes.set_xticks(delays, [duration(delay).replace(" ", "\n") for delay in delays])
     axes.minorticks_off()
     axes.set_xlabel("mean delay of a label")
-    axes.set_ylabel("value before the first arrival\n(units of one success)")
+    axes.set_ylabel("value before the first arrival\n(1 is a gain and a loss added up)")
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.errors import refusal
+from lenience.errors import having, listed, mapped, refusal
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, save
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ TITLES = {
     "learning_cost": "cost of learning (lowest point of the account)",
 }
 
+SIMULATION = "a Simulation, as of compare_policies"
+
 
 def plot_acceptance_by_arrival(
     curves: Mapping[str, ByArrival], simulation: Simulation | None = None, path: str | Path | None = None
@@ -45,6 +47,9 @@ def plot_acceptance_by_arrival(
 
     A simulation whose policies bear the same names is drawn over them, as points with 95 % intervals.
     """
+    mapped("curves", curves, "a mapping of names to what acceptance_by_arrival returned")
+    for curve in curves.values():
+        having("curves", curve, "acceptance", "what acceptance_by_arrival returned")
     figure, axes = _canvas("arrival i", "chance that arrival i is accepted")
     for i, (label, curve) in enumerate(curves.items()):
         arrivals = np.arange(1, curve.acceptance.size + 1)
@@ -61,7 +66,9 @@ def plot_comparison(
     simulation: Simulation, metrics: Sequence[str] = ("discounted", "behind"), path: str | Path | None = None
 ) -> Figure:
     """The policies side by side, one panel a metric, with 95 % intervals; the best on top by the first metric."""
-    chosen = [metric for metric in metrics if metric != "behind" or simulation.baseline is not None]
+    having("simulation", simulation, "checkpoints", SIMULATION)
+    wanted = listed("metrics", metrics, f"a list of names among {', '.join(TITLES)}")
+    chosen = [metric for metric in wanted if metric != "behind" or simulation.baseline is not None]
     for metric in chosen:
         if metric not in TITLES:
             raise refusal("metrics", metric, f"names among {', '.join(TITLES)}")
@@ -83,6 +90,7 @@ def plot_comparison(
 
 def plot_regret_over_time(simulation: Simulation, path: str | Path | None = None) -> Figure:
     """The undiscounted regret against one who knows p, from the first arrival on, with 95 % bands."""
+    having("simulation", simulation, "checkpoints", SIMULATION)
     figure, axes = _canvas("arrivals", "regret against knowing p, undiscounted")
     at = simulation.checkpoints
     for i, name in enumerate(simulation.policies):
@@ -97,6 +105,8 @@ def plot_regret_over_time(simulation: Simulation, path: str | Path | None = None
 
 def plot_drift(rows: Sequence[Drift], path: str | Path | None = None) -> Figure:
     """What a policy that forgets earns beyond the optimum without drift, by memory, one line a hazard."""
+    for row in listed("rows", rows, "what drift_study returned"):
+        having("rows", row, "hazard", "what drift_study returned")
     figure, axes = _canvas(
         "memory: arrivals after which a past observation counts e times less", "gain over not forgetting"
     )

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError
+from lenience.errors import InputError, having, whole
+from lenience.objective.base import check_prior
 from lenience.policy.protocol import Accepts, acceptance_at, looks_at_pending
 from lenience.policy.registry import policy_from_json
 
@@ -29,8 +30,9 @@ def check_policy(policy: Accepts, prior: Belief | None = None, rows: int = 40) -
     >>> check_policy(Greedy(cost=0.8))
     ['probabilities', 'shapes', 'no state', 'JSON', 'repr', 'monotone', 'two values', 'stopping']
     """
-    start = prior or getattr(policy, "prior", None) or Belief(2, 1)
-    n, s = _lattice(start, rows)
+    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    start = check_prior(prior or getattr(policy, "prior", None) or Belief(2, 1))
+    n, s = _lattice(start, whole("rows", rows, least=1))
     done: list[str] = []
     for name, check in CHECKS.items():
         if check(policy, n, s):

@@ -26,6 +26,7 @@ from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.errors import InputError, whole
 from lenience.objective.delayed import Delayed
+from lenience.policy.arrays import decode_array, encode_array
 from lenience.policy.exposure_certificate import ExposureCertificate
 from lenience.policy.pending import UNLIMITED
 from lenience.policy.words import observed, percent
@@ -180,13 +181,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
 
     def to_json(self) -> str:
         """The policy as JSON text; :meth:`from_json` reads it without solving anything."""
-        return msgspec.json.encode(self, enc_hook=_encode).decode()
+        return msgspec.json.encode(self, enc_hook=encode_array).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ExposurePolicy:
         """The policy that :meth:`to_json` wrote."""
         try:
-            return msgspec.json.decode(text, type=cls, dec_hook=_decode)
+            return msgspec.json.decode(text, type=cls, dec_hook=decode_array)
         except msgspec.MsgspecError as error:
             raise InputError(f"this is not the JSON of an exposure policy: {error}") from error
 
@@ -219,13 +220,3 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
 @lru_cache(maxsize=4096)
 def _enclose(objective: Delayed, belief: Belief, pending: int, tolerance: float) -> tuple[Bounds, int | None]:
     return objective.enclose(belief, pending, tolerance)
-
-
-def _encode(value: object) -> object:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    raise NotImplementedError(type(value))
-
-
-def _decode(kind: type, value: Any) -> object:
-    return np.asarray(value, dtype=np.int64)

@@ -20,6 +20,7 @@ from lenience.errors import InputError, real, refusal
 from lenience.objective.base import check_prior, check_tolerance
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.arrays import decode_array, encode_array
 from lenience.policy.words import describe_stopping
 
 if TYPE_CHECKING:
@@ -182,13 +183,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
     def to_json(self) -> str:
         """The policy as JSON text; :meth:`from_json` reads it without solving anything."""
-        return msgspec.json.encode(self, enc_hook=_encode).decode()
+        return msgspec.json.encode(self, enc_hook=encode_array).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> OptimalPolicy:
         """The policy that :meth:`to_json` wrote."""
         try:
-            policy = msgspec.json.decode(text, type=cls, dec_hook=_decode)
+            policy = msgspec.json.decode(text, type=cls, dec_hook=decode_array)
         except (msgspec.MsgspecError, ValueError) as error:
             raise InputError(f"this is not the JSON of an optimal policy: {error}") from error
         if policy.accept_from.shape != (policy.rows,):
@@ -250,13 +251,3 @@ def _grown(objective: Discounted | FiniteHorizon, prior: Belief, rows: int, tole
     if isinstance(objective, FiniteHorizon):
         rows = min(rows, objective.horizon)
     return objective.solve(prior, rows=rows, tolerance=tolerance).accept_from
-
-
-def _encode(value: object) -> object:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    raise NotImplementedError(type(value))
-
-
-def _decode(kind: type, value: Any) -> object:
-    return np.asarray(value, dtype=np.int64)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import InputError
+from lenience.errors import InputError, refusal
 from lenience.policy.protocol import Policy
 
 # Each policy's tag, module and class; a new policy is added here.
@@ -93,6 +93,8 @@ def policy_from_json(text: str | bytes) -> Policy:
     >>> policy_from_json(Greedy(cost=0.8).to_json())
     Greedy(cost=0.8)
     """
+    if not isinstance(text, str | bytes):
+        raise refusal("text", text, "the JSON of a policy, as text")
     try:
         found = msgspec.json.decode(text)
     except msgspec.MsgspecError as error:
@@ -150,7 +152,7 @@ def label_of_fields(value: msgspec.Struct) -> str:
 
 
 def _maker(name: str) -> Callable[..., Policy]:
-    tag = name.replace("-", "_") if isinstance(name, str) else name
+    tag = name.replace("-", "_") if isinstance(name, str) else ""
     special: Mapping[object, Callable[..., Policy]] = {
         "always_accept": _always_accept,
         "exposure": _exposure,

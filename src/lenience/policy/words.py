@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lenience.belief import Belief
 
 
@@ -73,25 +75,54 @@ def observed(belief: Belief, rate: str | None = None) -> str:
     return f"{amount(belief.s)} of {amount(belief.n)} succeeded ({rate or percent(belief.mean)})"
 
 
+def describe_rule(cost: float, asked: Sequence[tuple[float, float]]) -> str:
+    """What is asked for acceptance, from a few belief sizes n with their thresholds.
+
+    >>> print(describe_rule(0.8, [(2, 0.349), (10, 0.654)]))
+    Accept while the share of successes is above the rate asked: 34.9 % after 2 observations, 65.4 % after 10. It rises
+    to the break-even of 80 %, for the more is known the less is left to learn; once the share has fallen to it, stop
+    for good.
+    """
+    even, *rates = percents(cost, *(rate for _, rate in asked))
+    steps = [f"{rate} after {amount(n)}" for rate, (n, _) in zip(rates, asked, strict=True)]
+    steps[0] += f" {plural(asked[0][0], 'observation')}"
+    return (
+        f"Accept while the share of successes is above the rate asked: {', '.join(steps)}. It rises to the break-even "
+        f"of {even}, for the more is known the less is left to learn; once the share has fallen to it, stop for good."
+    )
+
+
+def describe_unit(cost: float) -> str:
+    """What values are counted in.
+
+    >>> print(describe_unit(0.8))
+    a success earns 0.2 and a failure loses 0.8: the unit is a success's gain and a failure's loss added up
+    """
+    return (
+        f"a success earns {amount(1 - cost)} and a failure loses {amount(cost)}: the unit is a success's gain and a "
+        "failure's loss added up"
+    )
+
+
 def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float | None) -> str:
     """Why a belief is accepted, or stopped at for good; the threshold may be one that is not known."""
     mean, even, *known = percents(belief.mean, cost, *([] if threshold is None else [threshold]))
     seen = observed(belief, mean)
     size = f"{amount(belief.n)} observation{'' if belief.n == 1 else 's'}"
     if accepted and belief.mean > cost:
-        return f"Accept: {seen}, above the {even} break-even. Accepting is worth {continuation:.3g} in all."
+        return f"Accept: {seen}, above the {even} break-even. Accepting is worth {count(continuation)} in all."
     if accepted:
         short = "not above" if mean == even else "short of"
         enough = f"above the {known[0]} that is enough" if known else "enough"
         return (
             f"Accept: {seen}, {short} the {even} break-even, but {enough} after {size}: what an acceptance teaches is "
-            f"worth more than its expected loss of {cost - belief.mean:.2g}. Accepting is worth {continuation:.3g} in "
-            "all."
+            f"worth more than its expected loss of {cost - belief.mean:.2g}. Accepting is worth {count(continuation)} "
+            "in all."
         )
     asked = f"not above the {known[0]} that is asked" if known else "less than is asked"
     return (
         f"Reject: {seen}, {asked} after {size} (break-even {even}): even counting what could be learnt, accepting is "
-        f"expected to lose {-continuation:.3g}. The rejection is final, "
+        f"expected to lose {count(-continuation)}. The rejection is final, "
         "for nothing more is learnt without acceptances."
     )
 

@@ -13,7 +13,7 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, real, whole
+from lenience.errors import InputError, mapped, real, whole
 
 
 class ArrivalCounts(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class ArrivalCounts(msgspec.Struct, frozen=True):
     pseudo: float = 0.5
 
     def __post_init__(self) -> None:
-        if not self.counts:
+        if not mapped("counts", self.counts, "a mapping of segments to counts"):
             raise InputError("counts must name at least one segment")
         for name, count in self.counts.items():
             whole(f"count of {name}", count)

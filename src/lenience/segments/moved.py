@@ -35,6 +35,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
+from lenience.errors import refusal
+from lenience.objective.base import check_prior
 from lenience.objective.discounted import Discounted
 from lenience.solver.clairvoyant import gain_of_knowing
 
@@ -51,6 +53,11 @@ def loss_of_keeping(solved: Discounted, solved_belief: Belief, right: Discounted
     >>> round(loss_of_keeping(Discounted(0.8, 0.99), Belief(2, 1), Discounted(0.8, 0.9901), Belief(2, 1)), 4)
     0.0202
     """
+    for field, objective in (("solved", solved), ("right", right)):
+        if not isinstance(objective, Discounted):
+            raise refusal(field, objective, "a Discounted objective")
+    check_prior(solved_belief, "solved_belief")
+    check_prior(right_belief, "right_belief")
     keep = losses_of_keeping(
         [solved.discount],
         [solved_belief.n],

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import InputError, real, refusal
+from lenience.errors import InputError, listed, mapped, real, refusal
 from lenience.objective.base import check_prior
 from lenience.objective.discounted import Discounted
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lenience.segments.solved import SegmentPolicies
 
 Entry = TypeVar("Entry")
+RATES = "a mapping of names to arrivals"
 
 
 class DividedObjective(Protocol):
@@ -105,7 +106,10 @@ class Segments:
     """
 
     def __init__(self, cells: Iterable[Segment]) -> None:
-        self.cells: tuple[Segment, ...] = tuple(cells)
+        self.cells: tuple[Segment, ...] = tuple(listed("cells", cells, "a list of Segment"))
+        for cell in self.cells:
+            if not isinstance(cell, Segment):
+                raise refusal("cells", cell, "a list of Segment")
         if not self.cells:
             raise InputError("segments must be at least one, not none")
         self._index = {cell.name: i for i, cell in enumerate(self.cells)}
@@ -134,7 +138,7 @@ class Segments:
                 _own(prior, name, "prior"),
                 (groups or {}).get(name, ""),
             )
-            for name, share in shares.items()
+            for name, share in mapped("shares", shares, "a mapping of names to shares").items()
         )
 
     @classmethod
@@ -153,7 +157,10 @@ class Segments:
         >>> abs(cells["b"].own.discount - own.discount) < 1e-15
         True
         """
-        rates = {name: real(f"arrivals of {name}", rate, above=0) for name, rate in arrivals.items()}
+        rates = {
+            name: real(f"arrivals of {name}", rate, above=0)
+            for name, rate in mapped("arrivals", arrivals, RATES).items()
+        }
         total = sum(rates.values())
         money = real("discount_rate", discount_rate, above=0)
         objectives = {name: Discounted(_own(cost, name, "cost"), discount=total / (total + money)) for name in rates}

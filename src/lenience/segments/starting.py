@@ -1,4 +1,4 @@
-"""Segments that never start: too rare, for their prior, to be worth a first acceptance.
+"""Segments that never start: too rare, for their prior, to be worth a first acceptance, or known to lose.
 
 At the prior one accepts exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises, so there is one discounted volume
 γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts and below which it is shut out before its first member,
@@ -17,11 +17,11 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import real
+from lenience.errors import having, listed, real
 from lenience.objective.base import check_cost, check_prior
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
-from lenience.policy.words import count
+from lenience.policy.words import count, percents
 from lenience.segments.segment import Segment, Segments
 
 MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
@@ -29,7 +29,18 @@ MOST_SHOWN = (
     1e3  # for a segment no more are looked for than these, or ten times its own: each doubling takes twice as long
 )
 PRECISION = 1e-6  # relative, of the volume
+SEGMENTS = "Segments, such as Segments.of(shares, objective, prior)"
+LITTLE_HOPE = 0.05  # that the success rate is above the cost: with less a segment is known to lose, however many come
 SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments take long
+
+
+def known_to_lose(belief: Belief, cost: float) -> bool:
+    """Whether a belief leaves little hope that the success rate is above the cost (less than 5 %).
+
+    >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)
+    (True, False)
+    """
+    return belief.exceeds(cost) < LITTLE_HOPE
 
 
 def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, most: float = MOST_VOLUME) -> Bounds:
@@ -99,6 +110,11 @@ class Start(msgspec.Struct, frozen=True):
     starts: bool
 
     @property
+    def loses(self) -> bool:
+        """Whether it never starts because it is known to lose, and not because too few are to come."""
+        return not self.starts and known_to_lose(self.prior, self.cost)
+
+    @property
     def reason(self) -> str:
         """Why, in words."""
         if self.starts and self.needed == 0.0:
@@ -106,6 +122,9 @@ class Start(msgspec.Struct, frozen=True):
         if self.starts:
             enough = f"{count(self.needed)} are enough to make learning pay"
             return f"starts: {count(self.volume)} discounted members to come, and {enough}"
+        if self.loses:
+            expected, even = percents(self.prior.mean, self.cost)
+            return f"never starts: {expected} expected, and almost surely less than the cost of {even}"
         never = "only far more" if math.isinf(self.needed) else f"only {count(self.needed)}"
         return f"never starts: {count(self.volume)} discounted members to come, and {never} would make learning pay"
 
@@ -137,7 +156,8 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     few never starts: 3.96 discounted members to come, and only 32.1 would make learning pay
     """
     rows = []
-    for cell in segments:
+    for cell in listed("segments", segments, SEGMENTS):
+        having("segments", cell, "objective", SEGMENTS)
         cost, volume = cell.objective.cost, cell.volume
         needed = starting_volume(cell.prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
@@ -170,6 +190,7 @@ def shut_out_at_outset(
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
     [('A', 1, 0), ('B', 1, 1)]
     """
+    having("segments", segments, "groups", SEGMENTS)
     result = []
     for group in segments.groups:
         mine = [(cell, _begins(cell)) for cell in segments if cell.group == group]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from lenience.policy.words import plural
 from lenience.segments.alike import told_alike
+from lenience.segments.starting import known_to_lose
 from lenience.service.specification import PolicySpecification
-from lenience.service.tables import SolvedTable, known_to_lose
+from lenience.service.tables import SolvedTable
 
 
 def cautions(specification: PolicySpecification, tables: Mapping[str, SolvedTable]) -> list[str]:

@@ -40,7 +40,6 @@ ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are lo
 VALUE_SECONDS = 3.0  # that a value may take which is asked for, by the solver's estimate
 VALUE_TOLERANCE = 1e-4  # of such a value of late labels
 LOOSEST = 1e-2  # tolerance (of the value at the prior) that late labels are solved to where time is short
-LITTLE_HOPE = 0.05
 CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
 
 
@@ -266,15 +265,6 @@ class ExposureTable:
 
 
 SolvedTable: TypeAlias = StoppingTable | ExposureTable
-
-
-def known_to_lose(belief: Belief, cost: float) -> bool:
-    """Whether a belief leaves little hope that the success rate is above the cost (less than 5 %).
-
-    >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)
-    (True, False)
-    """
-    return belief.exceeds(cost) < LITTLE_HOPE
 
 
 def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, real, refusal, whole
+from lenience.errors import InputError, listed, real, refusal, whole
 from lenience.objective.base import check_prior
 from lenience.simulate.chance import uniform
 from lenience.simulate.stream import Stream, draw
@@ -72,8 +72,8 @@ class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="
     at: Sequence[int]
 
     def __post_init__(self) -> None:
-        rates = tuple(real("rates", rate, least=0, most=1) for rate in self.rates)
-        at = tuple(whole("at", arrival, least=1) for arrival in self.at)
+        rates = tuple(real("rates", rate, least=0, most=1) for rate in listed("rates", self.rates, "a list of rates"))
+        at = tuple(whole("at", arrival, least=1) for arrival in listed("at", self.at, "a list of arrivals"))
         if len(rates) != len(at) + 1:
             raise InputError(f"rates must be one more than the changes: {len(at) + 1}, not {len(rates)}")
         if any(later <= earlier for earlier, later in pairwise(at)):

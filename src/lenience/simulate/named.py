@@ -48,7 +48,7 @@ def world_named(name: str, **parameters: Any) -> World:
     """
     from lenience.policy.registry import named_belief
 
-    tag = name.replace("-", "_") if isinstance(name, str) else name
+    tag = name.replace("-", "_") if isinstance(name, str) else ""
     if tag != "replay" and tag not in WORLDS:
         raise InputError(f"world must be one of {', '.join(world_names())}, not {name!r}")
     given = dict(parameters)

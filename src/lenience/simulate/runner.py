@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, TooLargeError, real, refusal, whole
+from lenience.errors import InputError, TooLargeError, having, listed, real, refusal, whole
 from lenience.objective.base import check_cost, check_prior
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
@@ -32,6 +32,7 @@ BLOCK = 1024  # replications a task
 MOST_BYTES = 256e6  # of late labels held by a task
 MOST_DECISIONS = 1e13  # about ten hours on one core
 OPTIMUM = "optimum"
+POLICIES = "a policy with an acceptance(n, s), such as Greedy(cost=0.8), or several"
 
 Choice = Accepts | Sequence[Accepts]
 
@@ -133,6 +134,8 @@ def plan(
     factor = real("discount", discount, least=0, most=1)
     total = whole("replications", replications, least=1)
     chance = whole("seed", seed)
+    if not isinstance(optimum, bool):
+        raise refusal("optimum", optimum, "true or false")
     start = check_prior(prior if prior is not None else _prior_of(world))
     chosen = _named(policies, world)
     along = optimum and OPTIMUM not in chosen
@@ -158,6 +161,8 @@ def plan(
 
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[Block]:
     """The blocks of the tasks, in their order."""
+    if workers is not None and (not isinstance(workers, int) or workers == 0):
+        raise refusal("workers", workers, "a whole number that is not 0, or nothing")
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
@@ -170,9 +175,10 @@ def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Ite
     if not progress:
         yield from found
         return
+    from rich.console import Console
     from rich.progress import track
 
-    yield from track(found, description="Simulating", total=len(tasks))
+    yield from track(found, "Simulating", len(tasks), console=Console(stderr=True))
 
 
 def run_task(task: Task) -> Block:
@@ -236,18 +242,20 @@ def _named(
     if hasattr(given, "acceptance"):
         given = [given]
     if not isinstance(given, Mapping):
-        listed = list(given)
-        given = {}
-        for policy in listed:
-            name = label_of(policy) if hasattr(policy, "acceptance") else repr(policy)
+        unnamed, given = listed("policies", given, POLICIES), {}
+        for policy in unnamed:
+            name = repr(policy) if isinstance(policy, type | Sequence) else label_of(policy)
             if name in given:
                 raise InputError(f"two policies are called {name!r}: give names with a mapping")
             given[name] = policy
     chosen: dict[str, tuple[Accepts, ...]] = {}
     for name, choice in given.items():
-        several = (choice,) if hasattr(choice, "acceptance") else tuple(choice)
-        if not several or not all(hasattr(policy, "acceptance") for policy in several):
-            raise refusal("policies", choice, "policies, each with an acceptance(n, s)")
+        field = f"policies[{name!r}]"
+        several = (choice,) if hasattr(choice, "acceptance") else tuple(listed(field, choice, POLICIES))
+        if not several:
+            raise refusal(field, choice, POLICIES)
+        for policy in several:
+            having(field, policy, "acceptance", POLICIES)
         chosen[name] = several
     segments = world.open(replication_keys(0, 0, 1), 1).segments
     for name, several in chosen.items():
@@ -257,5 +265,6 @@ def _named(
 
 
 def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> NDArray[np.int64]:
-    found = sorted({whole("checkpoints", each, least=1, most=horizon) for each in checkpoints} | {horizon})
+    wanted = listed("checkpoints", checkpoints, "a list of arrivals")
+    found = sorted({whole("checkpoints", each, least=1, most=horizon) for each in wanted} | {horizon})
     return np.asarray(found, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, real, refusal
+from lenience.errors import InputError, listed, real, refusal
 from lenience.objective.base import check_prior
 from lenience.simulate.chance import uniform
 from lenience.simulate.stream import FixedStream, Stream, draw
@@ -72,14 +72,16 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
     prior: Belief | None = None
 
     def __post_init__(self) -> None:
-        shares = [real("shares", share, above=0) for share in self.shares]
+        shares = [real("shares", share, above=0) for share in listed("shares", self.shares, "a list of shares")]
         if not shares:
             raise refusal("shares", self.shares, "at least one number above 0")
         msgspec.structs.force_setattr(self, "shares", tuple(share / sum(shares) for share in shares))
         if (self.rates is None) == (self.prior is None):
             raise InputError("segments must be given either rates or a prior, and not both")
         if self.rates is not None:
-            rates = tuple(real("rates", rate, least=0, most=1) for rate in self.rates)
+            rates = tuple(
+                real("rates", rate, least=0, most=1) for rate in listed("rates", self.rates, "a list of rates")
+            )
             if len(rates) != len(shares):
                 raise InputError(f"rates must be as many as shares: {len(shares)}, not {len(rates)}")
             msgspec.structs.force_setattr(self, "rates", rates)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.errors import TooLargeError, refusal, whole
+from lenience.errors import TooLargeError, listed, refusal, whole
 from lenience.objective.discounted import Discounted
 from lenience.solver.clairvoyant import gain_of_knowing
 from lenience.solver.compiled import compiled
@@ -55,7 +55,7 @@ def paper_values(cost: float, discount: float, rows: Iterable[int], N: int = 100
             f"N = {last:,} means {last**2 / 2:.2g} states in full rows; at most {MOST_ROWS:,} rows are allowed "
             "(Discounted.solve computes only the band that matters and goes much further)"
         )
-    wanted = sorted(set(rows))
+    wanted = sorted(set(listed("rows", rows, "a list of whole numbers")))
     for n in wanted:
         if n != whole("rows", n, least=1) or n > last + 1:
             raise refusal("rows", n, f"whole numbers from 1 to N + 1 = {last + 1}")

@@ -30,9 +30,11 @@ def enclose_threshold(
 
     def continuation(rate: float) -> Bounds:
         belief = Belief(n, min(rate * n, n))
-        # Away from the root a coarse value tells its side, in a third of the time where the discount is near 1.
+        # Away from the root a coarse value tells its side, in a third of the time where the discount is near 1; and
+        # it may turn out to be fine enough even at the root, for a solve often does better than it was asked to.
         rough = objective.enclose(belief, max(math.sqrt(tolerance), tolerance / 4))[1]
-        return rough if abs(rough.midpoint) > rough.width else objective.enclose(belief, tolerance / 4)[1]
+        told = abs(rough.midpoint) > rough.width or rough.width <= tolerance
+        return rough if told else objective.enclose(belief, tolerance / 4)[1]
 
     start = cost / (1.0 + 1.0 / (n * cost)) if guess is None else guess
     return enclose_root(continuation, 0.0, cost, start, tolerance, spread)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import real, refusal, whole
+from lenience.errors import listed, real, refusal, whole
 from lenience.objective.average import AverageReward
 from lenience.objective.base import check_prior
 from lenience.objective.horizon import FiniteHorizon
@@ -60,13 +60,15 @@ def regret_table(
     """
     check_prior(prior)
     known = AverageReward(cost).value(prior).midpoint
-    names = list(schedules)
+    names = listed("schedules", schedules, f"names among {', '.join(SCHEDULES)}")
     for name in names:
         if name not in SCHEDULES:
             raise refusal("schedules", name, f"names among {', '.join(SCHEDULES)}")
     rows: list[Regret] = []
     share = real("constant", constant, least=0, most=1)
-    lengths = [whole("horizons", horizon, least=1, most=MOST_INDIVIDUALS) for horizon in horizons]
+    lengths = [
+        whole("horizons", horizon, least=1, most=MOST_INDIVIDUALS) for horizon in listed("horizons", horizons, "a list")
+    ]
     for horizon in lengths:
         problem = FiniteHorizon(cost, horizon)
         best = problem.enclose(prior, 1e-9)[0].midpoint

@@ -9,7 +9,7 @@ import numpy as np
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, real, refusal, whole
+from lenience.errors import InputError, having, real, refusal, whole
 from lenience.objective.base import check_prior
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
@@ -62,6 +62,7 @@ def characteristics(
     """
     from lenience.solver.forward import Later, later_acceptances, later_stops, walk
 
+    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     goal = _own(policy, "objective", objective)
     start = check_prior(_own(policy, "prior", belief), "belief")
     if not isinstance(goal, Discounted | FiniteHorizon):

@@ -16,7 +16,7 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import real
+from lenience.errors import having, listed, real
 from lenience.objective.base import check_prior, check_tolerance
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
@@ -68,6 +68,8 @@ def evaluate_pending(
     """
     from lenience.solver.delayed_evaluation import MOST_UPDATES, evaluate_delayed
 
+    having("policy", policy, "steady_limit", "a policy that knows what may be pending, such as Capped")
+    having("objective", objective, "problem", "a Delayed objective")
     check_prior(prior)
     return evaluate_delayed(
         policy, objective.problem(prior), check_tolerance(tolerance), MOST_UPDATES if most is None else most
@@ -105,9 +107,10 @@ def value_by_delay(
     [('exposure limit', 0.622), ('blind to pending', 0.422), ('greedy', 0.0), ('cap 2', 0.568),
      ('wait for every label', -0.073)]
     """
-    several = list(caps)
+    check_prior(prior)
+    several = listed("caps", caps, "a list of whole numbers")
     rows = []
-    for delay in delays:
+    for delay in listed("delays", delays, "a list of delays"):
         objective = Delayed(cost, arrivals, discount_rate, delay)
         best = objective.enclose(prior, tolerance=tolerance)[0]
         rows.append(DelayValue(OPTIMAL, objective.label_delay, best))
@@ -130,12 +133,14 @@ def values_by_law(
     All policies meet the same individuals. Where some labels never come they are written off at the age that the
     exposure policy states. ``rates`` are success probabilities to hold fixed; None draws them from the prior.
     """
+    having("objective", objective, "problem", "a Delayed objective")
+    check_prior(prior)
     best = objective.solve(prior)
     policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **rivals(objective, prior, caps)}
     found = []
-    for law in laws:
+    for law in listed("laws", laws, "a list of delay laws"):
         age = best.write_off_after if law.never else None
-        for rate in rates:
+        for rate in listed("rates", rates, "a list of success rates"):
             at = None if rate is None else real("rates", rate, least=0, most=1)
             values = simulate_delays(policies, objective, prior, law, replications, seed, at, age)
             found.append(LawValues(str(law), at, age, values))

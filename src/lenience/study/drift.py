@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import real
+from lenience.errors import listed, real
 from lenience.policy.forgetting import Forgetting
 from lenience.simulate.drifting import Redrawn
 from lenience.simulate.result import Estimate, Simulation
@@ -48,8 +48,10 @@ def drift_study(
     >>> [(row.hazard, row.memory, row.gained.upper < 0, row.gained.lower > 0) for row in rows if row.memory < 1]
     [(0.0, 0.97, True, False), (0.02, 0.97, False, True)]
     """
-    chosen = [real("memories", memory, above=0, below=1) for memory in memories]
-    rates = [real("hazards", hazard, least=0, most=1) for hazard in hazards]
+    chosen = [
+        real("memories", memory, above=0, below=1) for memory in listed("memories", memories, "a list of numbers")
+    ]
+    rates = [real("hazards", hazard, least=0, most=1) for hazard in listed("hazards", hazards, "a list of numbers")]
     policies = {f"memory {memory:g}": Forgetting(cost, discount, memory, prior) for memory in chosen}
     plans = [
         plan(policies, Redrawn(prior, hazard), cost, horizon, prior, discount, replications, seed) for hazard in rates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import refusal
+from lenience.errors import having, refusal
 from lenience.objective.base import check_prior, check_tolerance
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
@@ -23,6 +23,7 @@ def evaluate(policy: Policy, objective: Discounted | FiniteHorizon, belief: Beli
     """
     from lenience.solver.evaluation import evaluate_discounted, evaluate_horizon
 
+    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     check_prior(belief, "belief")
     tolerance = check_tolerance(tolerance)
     if isinstance(objective, Discounted):

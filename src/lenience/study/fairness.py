@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, real, refusal, whole
+from lenience.errors import InputError, having, listed, mapped, real, refusal, whole
 from lenience.objective.discounted import Discounted
 from lenience.policy.protocol import Policy
 from lenience.segments.segment import Segment
@@ -88,6 +88,9 @@ class GroupFate(msgspec.Struct, frozen=True):
     never_start: int
 
 
+FATES = "what segment_fates returned"
+
+
 def segment_fates(
     policies: SegmentPolicies, truths: Mapping[str, float] | None = None, rows: int = ROWS
 ) -> list[SegmentFate]:
@@ -101,6 +104,9 @@ def segment_fates(
     many True 0.754 0.73 0.27
     few False 0.0 0.0 1.0
     """
+    having("policies", policies, "segments", "solved segments, as of Segments.solve()")
+    if truths is not None:
+        mapped("truths", truths, "a mapping of true success rates by segment")
     result = []
     for cell in policies.segments:
         p = None
@@ -149,6 +155,8 @@ def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     [('A', 0.27), ('B', 1.0)]
     """
     result = []
+    for fate in listed("fates", fates, FATES):
+        having("fates", fate, "shut_out", FATES)
     for group in dict.fromkeys(fate.group for fate in fates):
         mine = [fate for fate in fates if fate.group == group]
         share = np.array([fate.share for fate in mine])

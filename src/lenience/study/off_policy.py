@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, real, whole
+from lenience.errors import InputError, floats, real, whole
 from lenience.objective.base import check_cost
 
 Z = 1.959963984540054
@@ -116,7 +116,7 @@ def off_policy(
     inverse = weights * np.where(a, reward, 0.0)
     robust = None
     if X is not None:
-        model = _crossfit(np.asarray(X, dtype=np.float64), a, y, whole("folds", folds, least=2)) - c
+        model = _crossfit(floats("X", X), a, y, whole("folds", folds, least=2)) - c
         robust = pi * model + weights * np.where(a, reward - model, 0.0)
     best = inverse if robust is None else robust
     return OffPolicy(
@@ -167,8 +167,8 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
 def _checked(
     proposed: ArrayLike, accepted: ArrayLike, propensity: ArrayLike, outcomes: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
-    pi, e = np.asarray(proposed, dtype=np.float64), np.asarray(propensity, dtype=np.float64)
-    taken, y = np.asarray(accepted, dtype=np.float64), np.asarray(outcomes, dtype=np.float64)
+    pi, e = floats("proposed", proposed), floats("propensity", propensity)
+    taken, y = floats("accepted", accepted), floats("outcomes", outcomes)
     if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == taken.shape == y.shape:
         raise InputError("proposed, accepted, propensity and outcomes must be one number for each logged individual")
     for name, values in (("proposed", pi), ("propensity", e)):

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, refusal, whole
+from lenience.errors import InputError, floats, mapped, refusal, whole
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.features import checked_outcomes
 from lenience.objective.delayed import Delayed
@@ -57,6 +57,7 @@ from lenience.solver.threshold_table import threshold_table
 
 Z = 1.959963984540054  # of a 95 % interval
 OURS = "lenience"
+POLICIES = "a mapping of names to policies with features"
 Objective = Discounted | FiniteHorizon | Delayed
 
 
@@ -159,7 +160,7 @@ def replay(
     rows, labels, names = _checked(X, y, groups)
     count = _arrivals(objective, arrivals)
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
-    several = dict(default_policies(objective) if policies is None else policies)
+    several = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
     if not several:
         raise InputError("policies must name at least one policy")
     weights = _weights(objective, count)
@@ -320,7 +321,7 @@ def _knowing(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float
 def _checked(
     X: ArrayLike, y: ArrayLike, groups: Sequence[Any] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64))
+    rows = np.ascontiguousarray(floats("X", X))
     if rows.ndim != 2 or not rows.size:
         raise InputError(f"X must be a table of rows by features, not of shape {rows.shape}")
     names = np.array([] if groups is None else [str(group) for group in groups], dtype=object)

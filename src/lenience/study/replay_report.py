@@ -25,6 +25,13 @@ figure { margin: 1rem 0; background: #fff; border: 1px solid var(--line); border
 svg { width: 100%; height: auto; }
 """
 
+CAPTION = (
+    "Reward is discounted, total is not; a success earns 1 − c and a failure loses c. Lead: how much more the first "
+    "policy earned than this one, on the same arrivals and luck. Regret: how much less this one earned (discounted) "
+    "than the default model would have if it had been told the outcomes of all rows beforehand; below 0 it is "
+    "more."
+)
+
 
 def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
     """The headings and the rows of the table; the first policy is the one the others are compared with."""
@@ -88,9 +95,7 @@ def write_report(found: Replayed, path: str | Path, title: str) -> Path:
 <p>{html.escape(describe(found))}</p><p><b>{html.escape(verdict(found))}</b></p>
 <figure>{picture}</figure>
 <div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
-<p class="soft">Reward is discounted. "Lead" is the paired difference of the first policy over this one, over runs with
-the same arrivals and luck. Regret is against the same model that knows the outcomes of all rows. Written by lenience
-{__version__}.</p>
+<p class="soft">{html.escape(CAPTION)} Written by lenience {__version__}.</p>
 </main></body></html>
 """,
         encoding="utf-8",

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from lenience.belief import Belief
+from lenience.errors import having
 from lenience.history import History
 from lenience.model.protocol import Shrinkage
-from lenience.policy.words import count
+from lenience.policy.words import count, counted, describe_unit, plural
 from lenience.segments.segment import Segments
 from lenience.segments.solved import SegmentPolicies
 from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
@@ -48,8 +49,9 @@ def segments_report(
     ``constraints`` what each would cost, or why that is not known; ``warning`` what the reader must know first;
     ``facts`` what the page was made from, by name.
     """
+    having("policies", policies, "segments", "solved segments, as of Segments.solve()")
     rows = starts(policies.segments)
-    parts = [_cards(policies, rows)]
+    parts = [_summary(policies, rows), _cards(policies, rows)]
     if facts:
         said = "; ".join(f"{escape(name)} <b>{escape(fact)}</b>" for name, fact in facts.items())
         parts.append(f'<p class="note">Made from: {said}.</p>')
@@ -87,6 +89,22 @@ def write_report(path: str | Path, policies: SegmentPolicies, **options: Any) ->
     return target
 
 
+def _summary(policies: SegmentPolicies, rows: list[Start]) -> str:
+    """What to do and what is counted, in words."""
+    begin = sum(row.starts for row in rows)
+    costs = {row.cost for row in rows}
+    if len(costs) == 1:
+        unit = describe_unit(costs.pop())
+    else:
+        unit = "a success earns 1 − c and a failure loses c, c being the segment's break-even"
+    return (
+        f"<p>Accept in {begin:,} of {counted(len(rows), 'segment')}, and in each go on while its success rate is above "
+        "what is asked of it, which is less than the break-even while little is known and rises to it. Together they "
+        f"are expected to earn {policies.value().midpoint:,.2f} from now on. As to what is counted, {unit}; times that "
+        "sum in money, a value is money. What comes later counts less, by the discount.</p>"
+    )
+
+
 def _cards(policies: SegmentPolicies, rows: list[Start]) -> str:
     segments = policies.segments
     begin = sum(row.starts for row in rows)
@@ -94,10 +112,13 @@ def _cards(policies: SegmentPolicies, rows: list[Start]) -> str:
     total = math.fsum(cell.share for cell in segments)
     cards = [
         (f"{len(segments):,}", "segments"),
-        (f"{begin:,}", "are accepted at the outset"),
+        (f"{begin:,}", "are accepted now"),
         (f"{share / total:.0%}", "of arrivals belong to them"),
-        (f"{policies.value().midpoint:,.2f}", "value before anyone arrives, in units of reward"),
-        (f"{policies.tables:,}", "policies solved, each decision proved optimal to its certificate"),
+        (
+            f"{policies.value().midpoint:,.2f}",
+            "expected to be earned from now on, in units of a gain and a loss together",
+        ),
+        (f"{policies.tables:,}", "different policies solved, each with its certificate"),
     ]
     inner = "".join(f'<div class="card"><b>{a}</b><span>{escape(b)}</span></div>' for a, b in cards)
     return f'<div class="cards">{inner}</div>'
@@ -107,11 +128,20 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     text = "<h2>Segments that never start</h2>"
     if not shut:
         return text + "<p>None: every segment is worth a first acceptance.</p>"
-    text += (
-        f"<p>{len(shut):,} of {len(segments):,} segments are too rare, for what is believed of them, to be worth an "
-        "acceptance. They are shut out from here on, deserving or not; beliefs that borrow strength, coarser segments "
-        "or a floor on exploration would let them in.</p>"
-    )
+    losing = sum(row.loses for row in shut)
+    if losing:
+        text += (
+            f"<p>{losing:,} of {counted(len(segments), 'segment')} {plural(losing, 'is', 'are')} almost surely a loss: "
+            "by what is believed the success rate is below the break-even, with a hope of less than 5 % that it is "
+            "not.</p>"
+        )
+    rare = len(shut) - losing
+    if rare:
+        text += (
+            f"<p>{rare:,} of {counted(len(segments), 'segment')} {plural(rare, 'is', 'are')} too rare, for what is "
+            "believed, to be worth an acceptance, and shut out from here on, deserving or not; beliefs that borrow "
+            "strength, coarser segments or a floor on exploration would let them in.</p>"
+        )
     header = ["group", "segments", "never start"]
     if truths is not None:
         header += ["deserving", "of them never start", "of their arrivals"]
@@ -143,7 +173,9 @@ def _figure(policies: SegmentPolicies, rows: list[Start]) -> str:
         lines.append(
             f'<line class="cost" x1="{x(cost):.1f}" x2="{x(cost):.1f}" y1="{top - 8:g}" y2="{height - 24:g}"/>'
         )
-        lines.append(f'<text class="soft" x="{x(cost):.1f}" y="{top - 12:g}" text-anchor="middle">cost {cost:g}</text>')
+        lines.append(
+            f'<text class="soft" x="{x(cost):.1f}" y="{top - 12:g}" text-anchor="middle">break-even {cost:.4g}</text>'
+        )
     for i, row in enumerate(drawn):
         y = top + step * (i + 0.5)
         interval = row.prior.interval(0.9)
@@ -162,7 +194,7 @@ def _figure(policies: SegmentPolicies, rows: list[Start]) -> str:
     return (
         "<h2>What is believed, and what is asked</h2>"
         "<p>Points: the expected success rate, with the interval that holds it nine times in ten. Ticks: the rate "
-        f"above which one accepts now, below the cost by the benefit of the doubt. Red: rejected.{more}</p>"
+        f"above which one accepts now, below the break-even by the benefit of the doubt. Red: rejected.{more}</p>"
         f'<div class="scroll" style="padding:.6rem">{"".join(lines)}</div>'
     )
 
@@ -193,7 +225,8 @@ def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
     more = f"<p class='soft'>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
     return (
         "<h2>All segments</h2><p>Volume: the members still to come, each counted at its discount; below the volume to "
-        f"start, learning would not pay.</p>{html_table(header, body)}{more}"
+        "start, learning would not pay. Believed: the expected success rate, and how many observations it rests on. "
+        f"Worth: what is expected to be earned from now on.</p>{html_table(header, body)}{more}"
     )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.belief import Belief
-from lenience.errors import TooLargeError, real, whole
+from lenience.errors import TooLargeError, having, real, whole
 from lenience.objective.base import check_prior
 from lenience.policy.protocol import Policy
 from lenience.solver.compiled import compiled
@@ -65,6 +65,7 @@ def acceptance_by_arrival(
     >>> acceptance_by_arrival(policy, arrivals=200, p=0.9)
     ByArrival(p=0.9, arrivals=200, first=1, last=0.7344)
     """
+    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     start = check_prior(belief if belief is not None else getattr(policy, "prior", None), "belief")
     count = whole("arrivals", arrivals, least=1)
     truth = None if p is None else real("p", p, least=0, most=1)

@@ -21,12 +21,13 @@ from lenience.web.figures.series import Series, dumbbells, lines
 from lenience.web.page import page, part
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
-from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, read_standing
+from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, ranked_policies, read_standing
 from lenience.web.windows import Stretch, first_id, span, stretches, width_for
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
 DRAWN = 8  # groups that a picture can hold
+FEWEST_DRAWN = 30  # decisions below which a picture would show chance alone
 FIFTHS = 0.8
 
 
@@ -131,7 +132,7 @@ async def show(request: Req, policy: Chosen = "") -> Response[bytes]:
 
     def ask() -> dict[str, Any]:
         names = policy_names(service)
-        found = look(service, policy or first_choice(service, names)) if names or policy else None
+        found = look(service, policy or first_choice(service)) if names or policy else None
         return {"policies": names, **_shown(found), "ahead": None}
 
     return page(request, "fairness.html", **await service.ask(ask))
@@ -150,13 +151,11 @@ async def live(request: Req, policy: Chosen) -> Response[bytes]:
     return part(request, "fairness.html", **await service.ask(ask))
 
 
-def first_choice(service: Service, names: list[str]) -> str:
-    """The first policy that rules and has groups; else the first that rules, or the first."""
-    with service.store.read() as connection:
-        records = [service.registry.load(connection, name) for name in names]
-    ruling = [one for one in records if one.active is not None]
-    grouped = [one.name for one in ruling if one.active and one.active.specification.groups]
-    return [*grouped, *(one.name for one in ruling), *names][0]
+def first_choice(service: Service) -> str:
+    """The busiest policy that rules and has groups; else the busiest that rules, or any."""
+    ranked = ranked_policies(service)
+    grouped = [one for one in ranked if one.active and one.active.specification.groups]
+    return [*grouped, *ranked][0].name
 
 
 def look(service: Service, name: str) -> Fairness:
@@ -245,8 +244,8 @@ def _series(group: Group, found: list[Stretch], width: int) -> Series:
 
 
 def _shown(found: Fairness | None) -> dict[str, Any]:
-    if found is None or not found.arrivals:
-        return {"found": found, "pictures": [], "dumbbells": []}
+    if found is None or found.arrivals < FEWEST_DRAWN:
+        return {"found": found, "pictures": [], "dumbbells": [], "fewest": FEWEST_DRAWN}
     drawn = [group for group in found.groups if any(group.name == one.name for one in found.series)]
     rows = [
         (group.name, (group.early.rate, group.early.interval), (group.late.rate, group.late.interval))

@@ -19,6 +19,7 @@ from lenience.web.backtest import backtest
 from lenience.web.figures.course import course_picture
 from lenience.web.figures.intervals import shrinkage_bar
 from lenience.web.guesses import guess_columns, guess_meaning
+from lenience.web.page import UNIT
 from lenience.web.plan import (
     DAYS,
     read_cost,
@@ -182,7 +183,7 @@ def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
         "more": len(rows) - SHOWN,
         "scale": scale,
         "digits": 0 if money else 1,
-        "unit": "in the money of your gain and loss" if money else "in units of one acceptance",
+        "unit": "in the money of your gain and loss" if money else UNIT,
         "pictures": [course_picture(found.course, scale), course_picture(found.course, scale, narrow=True)],
         "rejected": sum(row.arrivals - row.accepted for row in history.segments),
         "waiting": sum(row.pending for row in history.segments),

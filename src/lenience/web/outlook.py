@@ -23,6 +23,7 @@ from lenience.objective.horizon import FiniteHorizon
 from lenience.segments.starting import starting_volume
 from lenience.service.specification import DelayedSpec, Problem, SegmentProblem
 from lenience.service.tables import Effort, ExposureTable, SolvedTable, load, solve
+from lenience.simulate.block import geometric_sum
 from lenience.solver.boundary_walk import fate
 from lenience.solver.clairvoyant import gain_of_knowing
 from lenience.web.asked import Asked
@@ -123,7 +124,7 @@ def foresee(problem: Problem, prior: Belief, table: SolvedTable) -> Outlook:
         volume = problem.arrivals / problem.discount_rate
         worth = table.value(0, 0, 0)[0] or Bounds(0.0, volume * gain)
     elif isinstance(problem, FiniteHorizon):
-        volume, needed = _counted(problem), None
+        volume, needed = geometric_sum(problem.discount, problem.horizon), None
         worth = table.value(0, 0, 0)[0] or Bounds(0.0, volume * gain)
     else:
         volume = problem.volume
@@ -147,12 +148,6 @@ def _followed(table: SolvedTable) -> NDArray[np.int64]:
     return np.concatenate((least, np.maximum(rest, least[-1])))
 
 
-def _counted(problem: FiniteHorizon) -> float:
-    """How many applicants of a horizon count, each at its discount."""
-    g, h = problem.discount, problem.horizon
-    return float(h) if g == 1 else (1 - g**h) / (1 - g)
-
-
 def summary(found: Outlook) -> str:
     """The outlook in a sentence."""
     if not found.starts:
@@ -164,7 +159,7 @@ def summary(found: Outlook) -> str:
         )
     bound = "at most " if found.at_most else ""
     return (
-        f"Worth {found.value.midpoint:,.3g} acceptances in all, after {found.learning:,.3g} for learning "
+        f"Worth {found.value.midpoint:,.3g} in all, after {found.learning:,.3g} for learning "
         f"({100 * found.learning_share:.0f} % of what one who knew would earn); a good population is shut out with a "
         f"probability of {bound}{100 * found.shut_out:.1f} %."
     )

@@ -9,11 +9,11 @@ from litestar import Request, Response, get, post
 from markupsafe import Markup
 from sqlalchemy import func, select
 
+from lenience.segments.starting import known_to_lose
 from lenience.service import schema
 from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
-from lenience.service.tables import known_to_lose
 from lenience.web.audits import Audits
 from lenience.web.figures.volumes import bars
 from lenience.web.page import ago, count, moved, page, part
@@ -192,7 +192,7 @@ def _overdue(policy: PolicyStanding, oldest: dict[int, int]) -> str:
     waited = (now() - min(times)) / 1e6
     if waited < days * 86_400 * 2 / 3:
         return ""
-    return f"{policy.name}: a label has been awaited for {ago(waited)}; it is given up after {count(days)} days."
+    return f"{policy.name}: an outcome has been awaited for {ago(waited)}; it is given up after {count(days)} days."
 
 
 def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:

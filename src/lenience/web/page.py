@@ -21,6 +21,7 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+UNIT = "where 1 is a gain and a loss added up"  # of values: a success earns 1 − c of it, a failure loses c
 SCRIPTS = ("htmx-2.0.11.min.js", "dashboard.js")
 STYLES = ("pico-2.1.1.min.css", "dashboard.css")
 
@@ -84,6 +85,7 @@ def environment() -> Environment:
         scripts=[address(name) for name in SCRIPTS],
         styles=[address(name) for name in STYLES],
         icon=address("icon.svg"),
+        unit=UNIT,
     )
     return made
 

@@ -250,7 +250,9 @@ def read_specification(answers: Answers, segments: Segments) -> PolicySpecificat
         raise Refused(step, "name", "Give the policy a name")
     floor = percent(step, "floor", "The exploration floor", answers.floor or "0", least=0, below=100)
     cap = optional(step, "cap", "The exposure cap", answers.cap, least=1, most=1e9)
-    expiry = optional(step, "expiry", "The days after which a label is given up", answers.expiry, above=0, most=36500)
+    expiry = optional(
+        step, "expiry", "The days after which an outcome is given up", answers.expiry, above=0, most=36500
+    )
     if cap is not None and cap != int(cap):
         raise Refused(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
     constraints: dict[str, Any] = {"exploration_floor": floor}

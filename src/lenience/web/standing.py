@@ -10,7 +10,7 @@ import math
 from functools import cached_property
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
@@ -169,14 +169,19 @@ def policy_names(service: Service) -> list[str]:
         return list(connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars())
 
 
-def policy_standing(service: Service, name: str, number: int | None = None) -> PolicyStanding:
-    """A policy under the version asked for, the active one, or the newest."""
+def ranked_policies(service: Service) -> list[PolicyRecord]:
+    """All policies, those that rule first, and of them those with the most decisions."""
     with service.store.read() as connection:
-        return read_standing(service, connection, name, number)
+        table = schema.chain
+        sums = select(table.c.policy_id, func.sum(table.c.arrivals)).group_by(table.c.policy_id)
+        came = {identity: int(arrivals) for identity, arrivals in connection.execute(sums)}
+        names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars()
+        records = [service.registry.load(connection, name) for name in names]
+    return sorted(records, key=lambda one: (one.active is None, -came.get(one.id, 0)))
 
 
 def read_standing(service: Service, connection: Connection, name: str, number: int | None = None) -> PolicyStanding:
-    """The same, in a transaction that is open already."""
+    """A policy under the version asked for, the active one, or the newest."""
     record = service.registry.load(connection, name)
     shown = number or (record.active.number if record.active else max(record.states))
     if shown not in record.states:

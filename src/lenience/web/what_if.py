@@ -19,7 +19,7 @@ from lenience.web.figures.what_if import pictures
 from lenience.web.outlook import PATIENT, QUICK, Answer, Outlook, answer, foresee, summary
 from lenience.web.page import moved, page, part
 from lenience.web.session import checked_form, visitor_of
-from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, read_standing
+from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, ranked_policies, read_standing
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
@@ -47,7 +47,9 @@ async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Resp
     given = dict(request.query_params)
 
     def ask() -> dict[str, Any]:
-        against = compared(service, policy, segment)
+        # An empty choice is one too: from nothing. Without any, the policy that decides most is looked at.
+        ruling = [] if "policy" in given else [one.name for one in ranked_policies(service) if one.active]
+        against = compared(service, ruling[0] if ruling else policy, segment)
         asked = read_asked(given, against.preset.asked if against else None)
         return {**answered(asked, against, answer(asked)), "policies": policy_names(service), "sliders": SLIDERS}
 
@@ -113,7 +115,7 @@ _kept: dict[str, Outlook] = {}  # by the digest of the solved table
 def answered(asked: Asked, against: Against | None, found: Answer) -> dict[str, Any]:
     """What the answer shows."""
     words = summary(found.outlook)
-    chosen = against.chosen if against else {}
+    chosen = against.chosen if against else {"policy": ""}
     return {
         "asked": asked,
         "against": against,

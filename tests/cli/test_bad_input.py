@@ -1,0 +1,73 @@
+"""Bad input is one line on stderr and exit code 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+Run = Any
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("solve", "--cost", "1.2", "--discount", "0.9"), "cost must be a number strictly between 0 and 1, not 1.2"),
+        (("solve", "--cost", "0.8", "--discount", "1"), "discount must be a number from 0 to below 1, not 1.0"),
+        (("solve", "--cost", "0.8", "--discount", "nan"), "discount must be a number from 0 to below 1, not nan"),
+        (("solve", "--cost", "0.8", "--discount", "0.9", "--prior", "2,3"), "s must be a number from 0 to n = 2"),
+        (("solve", "--cost", "0.8", "--discount", "0.9", "--prior", "0,0"), "n must be a number above 0"),
+        (("solve", "--cost", "0.8", "--discount", "0.9", "--prior", "2"), "prior must be n,s"),
+        (("solve", "--cost", "0.8"), "give --discount"),
+        (("solve", "--cost", "0.8", "--discount", "0.9", "--arrivals", "5"), "not both"),
+        (("solve", "--cost", "0.8", "--horizon", "0"), "horizon must be a whole number of at least 1, not 0"),
+        (("solve", "--cost", "0.8", "--discount", "0.99999999999"), "minutes"),
+        (("solve", "--cost", "much", "--discount", "0.9"), "'much' is not a valid float"),
+        (("solve", "--discount", "0.9"), "Missing option '--cost'"),
+        (("solve", "--cost", "0.8", "--colour", "red"), "No such option"),
+        (("gittins", "--discount", "0.9", "--table", "1"), "table must be a whole number from 2 to 1000, not 1"),
+        (("threshold", "--cost", "0.8", "--discount", "0.9", "-n", "0"), "n must be a number above 0, not 0"),
+        (("characteristics", "--cost", "0.8", "--discount", "0.9", "--p", "2"), "p must be a number from 0 to 1"),
+        (("plot", "values", "--output", "figure.gif"), "output must be a file name ending in .png, .svg, .pdf"),
+        (("plot", "values", "--output", "/nowhere/figure.png"), "output must be in a folder that exists"),
+        (
+            ("delay", "--cost", "0.8", "--arrivals", "50", "--discount-rate", "0.1", "--label-delay", "0"),
+            "label_delay must be a number above 0, not 0",
+        ),
+        (
+            ("delay", "--cost", "0.8", "--arrivals", "90000", "--discount-rate", "0.1", "--label-delay", "1"),
+            "arrivals a year to a tolerance of 0.0001 would take about",
+        ),
+        (
+            ("solve", "--cost", "0.8", "--horizon", "9", "--look-ahead", "3"),
+            "--look-ahead goes with an infinite horizon",
+        ),
+        (("solve", "--cost", "0.8", "--discount", "0.9", "--prior", "1e301,9e300"), "n must be a number from 1e-100"),
+        (
+            ("threshold", "--cost", "0.8", "--discount", "0.9", "--tolerance", "nan"),
+            "tolerance must be a number above 0",
+        ),
+        (("plot", "values", "--output", "x.png", "--most", "5"), "--most goes with thresholds and regret"),
+        (("plot", "regret", "--output", "x.png", "--most", "5"), "most must be a number from 30 to 30000"),
+        (("plot", "characteristics", "--output", "x.png", "--discount", ".9", "--discount", ".5"), "one --discount"),
+        (("regret", "--cost", "0.6", "--horizon", "1000000"), "horizons must be a whole number from 1 to 80000"),
+        (
+            ("characteristics", "--cost", "0.8", "--horizon", "300000"),
+            "horizon must be a whole number from 1 to 100000",
+        ),
+        (("gittins", "--discount", "0.999999", "--table", "60"), "would take hours"),
+        (("demo", "--folder", "/proc/nope"), "/proc/nope"),
+        (("simulate", "--cost", "0.8", "--policy", "best"), "policy must be one of always-accept"),
+        (("simulate", "--cost", "0.8", "--world", "utopia"), "world must be one of bernoulli"),
+        (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "policy must be name or name:parameter=value"),
+        (("sweep", "nowhere.toml"), "nowhere.toml"),
+        (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html or .md"),
+        (("sovle",), "no command 'sovle'; there are audit, characteristics, completion"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, words: tuple[str, ...], message: str) -> None:
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1

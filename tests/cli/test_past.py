@@ -1,0 +1,111 @@
+"""The commands that start from past decisions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Any
+
+
+LOANS = """region,approved,repaid
+north,1,yes
+north,1,no
+north,1,yes
+south,1,
+south,0,
+island,0,yes
+"""
+
+
+def test_fit_and_report(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text(LOANS)
+    columns = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
+    code, out, _ = run("fit", str(loans), *columns, "--cost", "0.5", "--discount", "0.9", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    found = {row["segment"]: row for row in answer["segments"]}
+    assert found["north"]["belief"] == {"n": 5.0, "s": 3.0}
+    assert found["north"]["accept"] is True
+    assert found["south"]["pending"] == 1
+    assert sum(answer["bad"].values()) == 1
+    code, out, _ = run("fit", str(loans), *columns, "--model", "shared")
+    assert code == 0
+    assert "1 row not used: an outcome on a rejection." in out
+    code, _, err = run("fit", str(loans), *columns, "--strict")
+    assert code == 2
+    assert "outcome on a rejection" in err
+    page = tmp_path / "report.html"
+    code, out, _ = run("report", str(loans), *columns, "--cost", "0.5", "--discount", "0.9", "--output", str(page))
+    assert code == 0
+    assert "north" in page.read_text()
+    assert run("report", str(loans), *columns)[0] == 2
+    for name in ("nothing.csv", "no*.parquet"):
+        code, _, err = run("fit", name, *columns)
+        assert (code, err) == (2, f"lenience: source '{name}' is not a file that exists\n")
+    code, _, err = run("fit", str(loans), *columns, "--cost", "0.5")
+    assert (code, err) == (2, "lenience: give --discount, or --arrivals with --discount-rate\n")
+
+
+SCORED = "race,band,approved,repaid\n" + "".join(
+    f"{race},{band},{int(band >= least)},{'' if band < least else int(i < good)}\n"
+    for race, least, many in (("x", 30, 40), ("y", 60, 4))
+    for band in (10, 30, 60, 90)
+    for i, good in ((i, many * band / 100) for i in range(many))
+)
+
+
+def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loans, truths, page = tmp_path / "loans.csv", tmp_path / "truths.csv", tmp_path / "report.html"
+    loans.write_text(SCORED)
+    truths.write_text("race,band,p\n" + "".join(f"{r},{b},{b / 100}\n" for r in "xy" for b in (10, 30, 60, 90)))
+    given = ["--segment", "race", "--segment", "band", "--accepted", "approved", "--outcome", "repaid"]
+    given += ["--group", "race", "--cost", "0.55", "--discount", "0.98"]
+    code, out, _ = run("fit", str(loans), *given, "--score", "band", "--model", "curve", "--json")
+    assert code == 0
+    fitted = json.loads(out)
+    means = {row["segment"]: row["belief"]["s"] / row["belief"]["n"] for row in fitted["segments"]}
+    assert means["y / 10"] < means["y / 30"] < 0.5  # never accepted: the curve says what to expect
+    assert fitted["warning"].startswith("the past accepted nobody in 3 of 8 segments")
+    assert {row["group"] for row in fitted["segments"]} == {"x", "y"}
+    outset = {(row["model"], row["group"]): row for row in fitted["shut_out_at_outset"]}
+    assert {model for model, _ in outset} == {"independent", "jeffreys", "shared", "curve"}
+    assert outset["independent", "x"]["segments"] == 4
+    code, out, _ = run("fit", str(loans), *given, "--model", "pooled-history")
+    assert code == 0
+    assert "pooled over 8 cells" in " ".join(out.split())
+    assert "4 segments never start; of the 2 that deserve acceptance, " in out
+    asked = ["--truths", str(truths), "--floor", "0.1", "--floor-group", "y", "--cap", "3", "--output", str(page)]
+    code, out, _ = run("report", str(loans), *given, "--model", "history", *asked, "--json")
+    assert code == 0
+    found = json.loads(out)
+    groups = {row["group"]: row for row in found["groups"]}
+    assert groups["x"]["deserving"] == groups["y"]["deserving"] == 2
+    # Band 30 of x is known to be bad and is rejected; that of y was never tried and has the benefit of the doubt.
+    assert groups["x"]["false_rejection"] > groups["y"]["false_rejection"] > 0
+    assert all(cost >= 0 for cost in found["constraints"].values())
+    text = page.read_text()
+    for words in ("How groups fare", "Whom each model shuts out", "accept at least 10%", "explore at most 3"):
+        assert words in text
+    assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>0.55</b>; discount <b>0.98</b>" in text
+    monkeypatch.setattr("lenience.solver.evaluation.MOST_STATES", 10)
+    large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
+    code, out, _ = run("report", str(loans), *given[:-2], *large)
+    assert code == 0
+    assert "accept at least 10% was not computed: evaluating" in out
+    text = page.read_text()
+    assert text.count("Its cost was not computed: evaluating") == 2
+    assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
+    truths.write_text("race,band,p\nx,10,0.5\n")
+    for extra in (
+        ["--group", "region"],
+        ["--model", "curve"],
+        ["--truths", str(truths)],
+        ["--score", "race", "--model", "curve"],
+    ):
+        code, _, err = run("report", str(loans), *given, *extra, "--output", str(page))
+        assert (code, err.count("\n")) == (2, 1), extra

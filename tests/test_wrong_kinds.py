@@ -1,0 +1,49 @@
+"""What is of the wrong kind is refused with the field, the value and what is allowed, not with a bare TypeError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lenience
+
+ln: Any = lenience  # what the types refuse is what is tried here
+PROBLEM, PRIOR, WORLD = ln.Discounted(0.8, 0.9), ln.Belief(2, 1), ln.Bernoulli(0.9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: ln.compare_policies({"g": 3}, WORLD, cost=0.8, horizon=5),
+            r"policies\['g'\] must be a policy .*, not 3",
+        ),
+        (lambda: ln.compare_policies(3, WORLD, cost=0.8, horizon=5), "policies must be a policy .*, not 3"),
+        (lambda: ln.compare_policies([ln.Greedy], WORLD, cost=0.8, horizon=5), "must be a policy .*, not <class"),
+        (lambda: ln.check_policy(3), "policy must be a policy, .* not 3"),
+        (lambda: ln.evaluate("greedy", PROBLEM, PRIOR), "policy must be a policy, .* not 'greedy'"),
+        (lambda: ln.characteristics(3, 0.9), "policy must be a policy, .* not 3"),
+        (lambda: ln.acceptance_by_arrival(3, 5), "policy must be a policy, .* not 3"),
+        (lambda: ln.evaluate_pending(3, PROBLEM, PRIOR), "policy must be a policy that knows .* not 3"),
+        (lambda: ln.Segments([3]), "cells must be a list of Segment, not 3"),
+        (lambda: ln.Segments.of(3, PROBLEM, PRIOR), "shares must be a mapping .*, not 3"),
+        (lambda: ln.starts(["north"]), "segments must be Segments, .* not 'north'"),
+        (lambda: ln.segment_fates(3), "policies must be solved segments, .* not 3"),
+        (lambda: ln.segments_report(3), "policies must be solved segments, .* not 3"),
+        (lambda: ln.replay([[1.0], [2.0]], [0, 1], PROBLEM, {3}), r"policies must be a mapping .*, not \{3\}"),
+        (lambda: ln.run_sweep(3), "sweep must be a Sweep or the path of a file, not 3"),
+        (lambda: ln.beliefs(3, [1], [1]), "model must be a model, .* not 3"),
+        (lambda: ln.Curve({"a": 1}), "scores must be numbers, not {'a': 1}"),
+        (lambda: ln.Mixture(3), "shares must be a list of shares, not 3"),
+        (lambda: ln.ArrivalCounts([3]), r"counts must be a mapping .*, not \[3\]"),
+        (lambda: ln.policy_from_json(3), "text must be the JSON of a policy, as text, not 3"),
+        (lambda: ln.policy_named({}), "policy must be one of .*, not {}"),
+        (lambda: ln.loss_of_keeping(3, PRIOR, PROBLEM, PRIOR), "solved must be a Discounted objective, not 3"),
+        (lambda: ln.drift_study(0.5, 0.9, PRIOR, hazards=3), "hazards must be a list of numbers, not 3"),
+    ],
+)
+def test_wrong_kinds_are_refused_by_name(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ln.InputError, match=message):
+        call()

@@ -30,15 +30,9 @@ class Metrics:
         )
         self._decisions = Counter("lenience_decisions", "Decisions made", ["policy"], registry=self.registry)
         self._outcomes = Counter("lenience_outcomes", "Outcomes recorded", registry=self.registry)
-        self._transactions = Gauge(
-            "lenience_transactions", "Transactions written", registry=self.registry, multiprocess_mode="livesum"
-        )
-        self._commands = Gauge(
-            "lenience_commands", "Commands written by them", registry=self.registry, multiprocess_mode="livesum"
-        )
-        self._waiting = Gauge(
-            "lenience_waiting", "Commands in the queue", registry=self.registry, multiprocess_mode="livesum"
-        )
+        self._transactions = self._gauge("lenience_transactions", "Transactions written")
+        self._commands = self._gauge("lenience_commands", "Commands written by them")
+        self._waiting = self._gauge("lenience_waiting", "Commands in the queue")
         self._policies: dict[str, Counter] = {}
         self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 

@@ -36,7 +36,7 @@ def test_what_is_left_falls_from_all_to_nothing() -> None:
 
 
 def test_the_problem_with_free_labels_by_recursion() -> None:
-    cost, discount, share, free, depth = 0.7, 0.9, 0.3, 0.2, 12
+    cost, discount, share, free, depth = 0.7, 0.9, 0.3, 0.2, 5
 
     def value(n: float, s: float, more: int) -> float:
         if not more:

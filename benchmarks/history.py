@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-ROWS = 20_000_000
+ROWS = 60_000_000
 SEGMENTS = 500
 CHUNK = 2_000_000
 TURNS = 7

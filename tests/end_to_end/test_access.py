@@ -15,17 +15,19 @@ import pytest
 from lenience import Client, InputError, ServiceError
 from serving import SPEC, audited, serving, sqlite_file
 
+Run = Any
+
 
 def lenience(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "lenience", *words], capture_output=True, text=True, timeout=60)
 
 
-def make_key(database: str, *roles: str, days: str | None = None) -> dict[str, Any]:
+def make_key(run: Run, database: str, *roles: str, days: str | None = None) -> dict[str, Any]:
     chosen = [word for role in roles for word in ("--role", role)]
     more = [] if days is None else ["--days", days]
-    made = lenience("keys", "create", "--database", database, "--label", " ".join(roles), *chosen, *more, "--json")
-    assert made.returncode == 0, made.stderr
-    key: dict[str, Any] = json.loads(made.stdout)
+    code, out, err = run("keys", "create", "--database", database, "--label", " ".join(roles), *chosen, *more, "--json")
+    assert code == 0, err
+    key: dict[str, Any] = json.loads(out)
     return key
 
 
@@ -42,13 +44,13 @@ def soon_refused(client: Client) -> None:
     assert status == 401
 
 
-def test_keys_and_roles(database: str) -> None:
+def test_keys_and_roles(run: Run, database: str) -> None:
     with serving(database) as served:
         with served.client() as anyone:
             anyone.create_policy(SPEC)
             anyone.activate("cards")
             # The first key closes the door; a running service notices by itself.
-            made = {role: make_key(database, role) for role in ("admin", "decide", "outcome", "read")}
+            made = {role: make_key(run, database, role) for role in ("admin", "decide", "outcome", "read")}
             soon_refused(anyone)
         clients = {role: served.client(key["key"]) for role, key in made.items()}
         decision = clients["decide"].decide("cards", "young")["id"]
@@ -75,12 +77,12 @@ def test_keys_and_roles(database: str) -> None:
         assert httpx.get(f"{served.url}/metrics").status_code == 401
         assert httpx.get(f"{served.url}/health").status_code == 200
         assert httpx.get(f"{served.url}/ready").status_code == 200
-        revoked = lenience("keys", "revoke", "--database", database, made["read"]["id"], "--json")
-        assert json.loads(revoked.stdout) == {"revoked": made["read"]["id"]}
+        _, out, _ = run("keys", "revoke", "--database", database, made["read"]["id"], "--json")
+        assert json.loads(out) == {"revoked": made["read"]["id"]}
         soon_refused(clients["read"])
         for client in clients.values():
             client.close()
-    listed = json.loads(lenience("keys", "list", "--database", database, "--json").stdout)["keys"]
+    listed = json.loads(run("keys", "list", "--database", database, "--json")[1])["keys"]
     assert {key["id"]: key["valid"] for key in listed}[made["read"]["id"]] is False
     secrets = [key["key"].split("_", 2)[2] for key in made.values()]
     assert not any(secret in json.dumps(listed) for secret in secrets)
@@ -90,21 +92,21 @@ def test_keys_and_roles(database: str) -> None:
     assert audited(database)["findings"] == []
 
 
-def test_expired_keys_do_not_work(tmp_path: Path) -> None:
+def test_expired_keys_do_not_work(run: Run, tmp_path: Path) -> None:
     database = sqlite_file(tmp_path)
-    key = make_key(database, "read", days="0.00002")  # under two seconds
+    key = make_key(run, database, "read", days="0.00002")  # under two seconds
     time.sleep(2)
     with serving(database) as served, served.client(key["key"]) as client, pytest.raises(ServiceError, match="expired"):
         client.policies()
 
 
-def test_other_addresses_need_keys(tmp_path: Path) -> None:
+def test_other_addresses_need_keys(run: Run, tmp_path: Path) -> None:
     database = sqlite_file(tmp_path)
     refused = lenience("serve", "--host", "0.0.0.0", "--port", "0", "--database", database)
     assert refused.returncode == 2
     assert "until an API key exists: make one with lenience keys create" in refused.stderr
     assert len(refused.stderr.strip().splitlines()) == 1
-    key = make_key(database, "admin")
+    key = make_key(run, database, "admin")
     with (
         serving(database, "--host", "0.0.0.0") as served,
         Client(f"http://127.0.0.1:{served.port}", key=key["key"], retries=0) as client,
@@ -130,11 +132,11 @@ def test_other_addresses_need_keys(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    found = lenience(*[str(tmp_path / "new.db") if word == "FILE" else word for word in words])
-    assert (found.returncode, found.stdout) == (2, "")
-    assert message in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    code, out, err = run(*[str(tmp_path / "new.db") if word == "FILE" else word for word in words])
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
 
 
 def test_a_port_in_use_is_said(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
     assert f"cannot listen on 127.0.0.1 port {served.port}" in found.stderr
 
 
-def test_audit_in_words_and_its_exit_code(tmp_path: Path) -> None:
+def test_audit_in_words_and_its_exit_code(run: Run, tmp_path: Path) -> None:
     import sqlite3
 
     database = sqlite_file(tmp_path)
@@ -153,17 +155,17 @@ def test_audit_in_words_and_its_exit_code(tmp_path: Path) -> None:
         client.activate("cards")
         client.decide("cards", "young")
     kept = tmp_path / "audit.json"
-    kept.write_text(lenience("audit", "--database", database, "--json").stdout)
-    whole = lenience("audit", "--database", database, "--expect", str(kept))
-    assert whole.returncode == 0
-    assert whole.stdout.startswith("All holds: 4 events in 4 chains, 1 decision replayed.")
+    kept.write_text(run("audit", "--database", database, "--json")[1])
+    code, out, _ = run("audit", "--database", database, "--expect", str(kept))
+    assert code == 0
+    assert out.startswith("All holds: 4 events in 4 chains, 1 decision replayed.")
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE decision SET status = 'success'")
     connection.close()
-    broken = lenience("audit", "--database", database)
-    assert broken.returncode == 1
-    assert "its row says" in broken.stdout
-    assert "1 finding:" in broken.stdout
+    code, out, _ = run("audit", "--database", database)
+    assert code == 1
+    assert "its row says" in out
+    assert "1 finding:" in out
 
 
 def test_retries_are_safe_because_of_the_keys() -> None:

@@ -38,6 +38,8 @@ def main(folder: Path) -> None:
             with service.client() as client:
                 one = next(iter(client.decisions(policy="starter-loans", decision="reject")))
             pages = {**PAGES, "decision": f"/decisions/{one['id']}"}
+            with visiting(browser, service.url, TALL) as visit:
+                visit.open("/").wait_for_timeout(8000)  # what is still to come is computed when it is first asked for
             for dark in (False, True):
                 with visiting(browser, service.url, TALL, dark) as visit:
                     for name, path in pages.items():

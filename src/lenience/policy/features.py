@@ -36,6 +36,7 @@ from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.exposure import ExposurePolicy
 from lenience.policy.people_like import lenient, own_discount, q_and_h, shares
 from lenience.policy.selective import Decision, SelectivePolicy
+from lenience.policy.words import percents
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
 
@@ -89,30 +90,31 @@ class FeaturePolicy(SelectivePolicy):
         found = []
         for i in range(len(rows)):
             d = self._decide(rows[i : i + 1], np.ones(1))[0]
-            seen = f"expected success {d.mean:.1%}, known as if from {d.n:.3g} observations"
             cost = self.objective.cost
+            mean, even, enough = percents(d.mean, cost, cost if d.threshold is None else d.threshold)
+            seen = f"expected success {mean}, known as if from {d.n:.3g} observations"
             held = d.threshold is not None and d.threshold < d.mean <= cost and d.propensity < 1.0
             if d.mean > cost:
-                found.append(f"Accept: {seen}, above the {cost:.1%} break-even.")
+                found.append(f"Accept: {seen}, above the {even} break-even.")
             elif held and d.pending:
                 found.append(
-                    f"Reject for now: {seen}, short of the {cost:.1%} break-even, with {d.pending:.1f} acceptances of "
+                    f"Reject for now: {seen}, short of the {even} break-even, with {d.pending:.1f} acceptances of "
                     "people like this one pending: wait for their outcomes."
                 )
             elif held:
                 found.append(
-                    f"Reject: {seen}, so far short of the {cost:.1%} break-even that a label that comes late would not "
+                    f"Reject: {seen}, so far short of the {even} break-even that a label that comes late would not "
                     "be worth its risk."
                 )
             elif d.threshold is not None and d.mean > d.threshold and d.propensity == 1.0:
                 found.append(
-                    f"Accept: {seen}, short of the {cost:.1%} break-even but above {d.threshold:.1%}: what the label "
+                    f"Accept: {seen}, short of the {even} break-even but above {enough}: what the label "
                     "teaches about people like this one is worth the risk."
                 )
             else:
                 found.append(
-                    f"Reject: {seen}, not above the {d.threshold:.1%} at which a label would be worth its risk "
-                    f"(break-even {cost:.1%})."
+                    f"Reject: {seen}, not above the {enough} at which a label would be worth its risk "
+                    f"(break-even {even})."
                 )
         return found
 

@@ -118,7 +118,8 @@ class Start(msgspec.Struct, frozen=True):
     def reason(self) -> str:
         """Why, in words."""
         if self.starts and self.needed == 0.0:
-            return f"starts: {self.prior.mean:.0%} expected is above the cost of {self.cost:.0%}"
+            expected, even = percents(self.prior.mean, self.cost)
+            return f"starts: {expected} expected is above the cost of {even}"
         if self.starts:
             enough = f"{count(self.needed)} are enough to make learning pay"
             return f"starts: {count(self.volume)} discounted members to come, and {enough}"

@@ -52,7 +52,7 @@ def http(served: Served) -> Iterator[httpx.Client]:
 def test_the_whole_road(client: Client) -> None:
     decision = client.decide("cards", segment="old", reference="application 17")
     assert decision["decision"] == "accept"
-    assert decision["reason"].startswith("Accept: 1 of 2 succeeded (50 %)")
+    assert decision["reason"].startswith("Accept: 50 % are expected to succeed, by what was believed beforehand")
     assert (decision["belief"], decision["pending"], decision["probability"]) == ({"n": 2, "s": 1}, 0, 1)
     assert decision["policy_version"] == 1
     answer = client.outcome(decision["id"], "success")

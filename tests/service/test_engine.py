@@ -55,7 +55,10 @@ def test_a_rejection_gives_its_principal_reasons(engine: Engine) -> None:
     engine.outcome(first["id"], "failure")
     rejected = engine.decide()
     assert rejected["decision"] == "reject"
-    assert rejected["reason"].startswith("Reject: 1 of 3 succeeded (33.3 %), not above the")
+    # What was observed is told apart from what was believed before anything was.
+    seen = "0 of 1 succeeded, which with what was believed beforehand, worth 2 outcomes, makes 33.3 % expected"
+    assert rejected["reason"].startswith(f"Reject: {seen}, not above the")
+    assert rejected["principal_reasons"][0]["text"].startswith(f"Of applicants in the same segment {seen}; ")
     codes = [reason["code"] for reason in rejected["principal_reasons"]]
     assert codes == ["record_of_similar_applicants", "limited_experience_with_segment"]
     view = engine.queries.decision(rejected["id"])

@@ -52,6 +52,24 @@ def test_thresholds_are_those_of_the_solver(outcomes: int) -> None:
     assert STOPPING.threshold(0, outcomes) == pytest.approx(POLICY.threshold(2 + outcomes, 1e-7).midpoint, abs=2e-4)
 
 
+@pytest.mark.parametrize(("volume", "near"), [(539.0, 5e-4), (2000.0, 5e-4), (8000.0, 5e-3)])
+def test_thresholds_of_larger_volumes_and_surer_priors_are_those_of_the_solver(volume: float, near: float) -> None:
+    problem, prior = Discounted(0.8, volume / (1 + volume)), Belief(20, 15)
+    table = table_of(problem, prior)
+    for outcomes in (0, 12):
+        known = problem.solve(prior).threshold(20 + outcomes, 1e-4).midpoint
+        assert table.threshold(0, outcomes) == pytest.approx(known, abs=near)
+
+
+def test_the_threshold_of_late_labels_does_not_follow_the_belief_down() -> None:
+    sure = table_of(DelayedSpec(0.8, 50, 0.1, 1), Belief(67, 54))
+    shown = [sure.threshold(0, failures) for failures in range(8)]
+    assert shown == sorted(shown)
+    reached = [54 / (67 + failures) for failures in range(8)]
+    for failures, (rate, asked) in enumerate(zip(reached, shown, strict=True)):
+        assert (sure.limit(0, failures) != 0) == (rate > asked)
+
+
 def test_beyond_the_table_proved_decisions_need_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     far = 2 * ROWS
     lenient = round(0.8 * (2 + far)) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lenience.policy.words import counted, percent, plural
+from lenience.policy.words import count, counted, percent, plural
 from lenience.service.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LIMIT, OVER, Counts, SegmentRule, Verdict
 
 
@@ -30,9 +30,8 @@ def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, l
 
 def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
     """Why it was decided so, in one sentence or two."""
-    prior, cost = rule.table.prior, rule.table.cost
-    n, s = prior.n + counts.successes + counts.failures, prior.s + counts.successes
-    seen = f"{s:.4g} of {n:.4g} succeeded ({percent(s / n)})"
+    cost = rule.table.cost
+    seen, n = _seen(rule, counts), rule.table.prior.n + counts.successes + counts.failures
     kind = verdict.rule
     if kind == ABOVE:
         return f"Accept: {seen}, above the {percent(cost)} break-even.{_out(counts, verdict)}"
@@ -77,20 +76,20 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     if verdict.decision == "accept":
         return []
     prior, cost = rule.table.prior, rule.table.cost
-    n, s = prior.n + counts.successes + counts.failures, prior.s + counts.successes
+    seen = f"Of applicants in the same segment {_seen(rule, counts)}"
     kind = verdict.rule
     if kind == OVER:
         return [PrincipalReason("no_more_acceptances", "The number of acceptances that was planned has been reached.")]
     short = PrincipalReason(
         "record_of_similar_applicants",
-        f"Of applicants in the same segment {percent(s / n)} succeeded; {percent(verdict.threshold)} is asked.",
+        f"{seen}; {percent(verdict.threshold)} is asked.",
     )
     if kind == CAP:
         full = f"{_out_of_segment(counts)} no outcome yet, the most that is allowed."
         return [PrincipalReason("exposure_cap_reached", full)]
     if kind == LIMIT:
         out = f"{_out_of_segment(counts)} no outcome yet; at most {verdict.limit:,} may."
-        below = f"Of applicants in the same segment {percent(s / n)} succeeded; the break-even is {percent(cost)}."
+        below = f"{seen}; the break-even is {percent(cost)}."
         return [
             PrincipalReason("exposure_limit_reached", out),
             PrincipalReason("record_of_similar_applicants", below),
@@ -137,6 +136,25 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     if kind == FLOOR:
         changes.append("Another draw of the exploration floor: reject.")
     return changes
+
+
+def _seen(rule: SegmentRule, counts: Counts) -> str:
+    """What is known of a segment: outcomes that came, apart from what was believed before any did."""
+    prior, known = rule.table.prior, counts.successes + counts.failures
+    expected = percent((prior.s + counts.successes) / (prior.n + known))
+    before = f"what was believed beforehand, worth {counted_roughly(prior.n)}"
+    if not known:
+        return f"{expected} are expected to succeed, by {before}"
+    return f"{counts.successes:,} of {known:,} succeeded, which with {before}, makes {expected} expected"
+
+
+def counted_roughly(outcomes: float) -> str:
+    """How many outcomes, of what need not be whole.
+
+    >>> counted_roughly(1), counted_roughly(0.5), counted_roughly(1188)
+    ('1 outcome', '0.5 outcomes', '1,188 outcomes')
+    """
+    return f"{count(outcomes)} {plural(outcomes, 'outcome')}"
 
 
 def _out(counts: Counts, verdict: Verdict) -> str:

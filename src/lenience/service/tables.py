@@ -11,11 +11,10 @@ rejected, both proved (thresholds rise to the cost); in the sliver between the s
 
 from __future__ import annotations
 
-import math
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -23,10 +22,11 @@ import msgspec
 from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.certificate import Certificate
-from lenience.errors import InputError, TooLargeError
+from lenience.errors import TooLargeError
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.service import limits
+from lenience.service.curve import fitted_curve, leniency_of, on_curve
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are lo
 VALUE_SECONDS = 3.0  # that a value may take which is asked for, by the solver's estimate
 VALUE_TOLERANCE = 1e-4  # of such a value of late labels
 LOOSEST = 1e-2  # tolerance (of the value at the prior) that late labels are solved to where time is short
-CURVE_VOLUME = 500.0  # discounted individuals up to which the curve of thresholds is computed, not estimated
 
 
 class Effort(NamedTuple):
@@ -50,7 +49,7 @@ class Effort(NamedTuple):
     tolerance: float = 1e-9  # of values
     late_tolerance: float = 1e-6  # of the value of late labels, relative
     seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
-    limit: bool = True  # whether to find the limit of leniency, from which thresholds without a curve are shown
+    limit: bool = True  # whether to find the curve and the limit of leniency, from which thresholds are shown
     late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
 
 
@@ -65,14 +64,17 @@ class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"
     certificate: Certificate
     first: int
     rises: str  # base64 of one bit a row: whether one more success is asked than in the row before
-    curve: list[float]  # n (c − c_n) as a Chebyshev series in log n from the prior's n to the last row's; may be empty
+    curve: list[float]  # n (c − c_n) as a Chebyshev series in log n from the prior's n on; may be empty
     leniency: float  # B(c, γ), the limit of n (c − c_n)
+    curve_to: float = 0.0  # up to which n; 0 in older tables, up to the last row's
 
 
 class ExposureBody(msgspec.Struct, frozen=True, tag="exposure", tag_field="kind"):
-    """An exposure policy as it is stored: its own JSON."""
+    """An exposure policy as it is stored: its own JSON, and the curve of thresholds if outcomes came at once."""
 
     policy: msgspec.Raw
+    curve: list[float] = []
+    curve_to: float = 0.0
 
 
 Body: TypeAlias = StoppingBody | ExposureBody
@@ -155,13 +157,11 @@ class StoppingTable:
     def _curve(self, n: float) -> float:
         body = self.body
         if body.curve:
-            low, high = math.log(self.prior.n), math.log(self.prior.n + self.rows)
-            x = 2 * (math.log(n) - low) / (high - low) - 1
-            return self.cost - _clenshaw(body.curve, x) / n
+            return on_curve(self.cost, body.curve, self.prior.n, body.curve_to or self.prior.n + self.rows, n)
         if isinstance(body.objective, FiniteHorizon):
             # Not computed: half-way between the rates that are rejected and accepted.
             return min(self.cost, max(self.prior.s + self._least[round(n - self.prior.n)] - 0.5, 0.0) / n)
-        if isinstance(body.objective, Discounted):
+        if isinstance(body.objective, Discounted):  # of older tables, and without a discount: about
             return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
         return self.cost
 
@@ -193,6 +193,7 @@ class ExposureTable:
     def __init__(self, body: ExposureBody) -> None:
         from lenience.policy.exposure import ExposurePolicy
 
+        self.body = body
         self.policy = ExposurePolicy.from_json(bytes(body.policy))
         self.prior, self.cost = self.policy.prior, self.policy.objective.cost
         self.rows = self.policy.rows
@@ -222,7 +223,30 @@ class ExposureTable:
     def threshold(self, successes: int, failures: int) -> float:
         """Between the rates on the lattice at which none and at which one may be pending: known to one observation."""
         k = min(successes + failures, self.rows - 1)
+        if self.body.curve:
+            return float(self._thresholds[k])
+        # Of older tables; it goes up and down by one observation, and is told as it was.
         return float(min(self.cost, max(self.prior.s + self._first[k] - 0.5, 0.0) / (self.prior.n + k)))
+
+    @cached_property
+    def _thresholds(self) -> NDArray[np.float64]:
+        """Rising with n, as thresholds do: above every rate stopped at with fewer observations, below every rate
+        accepted with more. Where every rate that can be reached is accepted, the threshold if outcomes came at once:
+        the true one is no lower."""
+        import numpy as np
+
+        first = np.asarray(self._first[: self.rows])
+        n = self.prior.n + np.arange(first.size)
+        stopped = np.where(first > 0, np.maximum(self.prior.s + first - 1, 0.0) / n, [self.at_once(size) for size in n])
+        low = np.maximum.accumulate(np.minimum(stopped, self.cost))
+        high = np.minimum.accumulate(np.minimum((self.prior.s + first) / n, self.cost)[::-1])[::-1]
+        own = np.minimum(np.maximum(self.prior.s + first - 0.5, 0.0) / n, self.cost)
+        return np.where(first == 0, stopped, np.where(low < high, (low + high) / 2, own))
+
+    def at_once(self, n: float) -> float:
+        """About the threshold if outcomes came at once, which is no higher; 0 where it is not known."""
+        curve = self.body.curve
+        return max(on_curve(self.cost, curve, self.prior.n, self.body.curve_to, n), 0.0) if curve else 0.0
 
     @property
     def volume(self) -> float:
@@ -279,14 +303,18 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     import numpy as np
 
     least = steady(policy.accept_from)
+    curve, reach, leniency = list[float](), 0.0, 0.0
+    if isinstance(problem, Discounted) and effort.limit:
+        (curve, reach), leniency = fitted_curve(problem, segment.prior.n), leniency_of(problem)
     body = StoppingBody(
         objective=problem,
         prior=segment.prior,
         certificate=policy.certificate,
         first=int(least[0]),
         rises=b64encode(np.packbits(np.diff(least).astype(np.uint8)).tobytes()).decode(),
-        curve=_curve(problem, segment.prior.n, policy.rows) if isinstance(problem, Discounted) else [],
-        leniency=_leniency(problem) if isinstance(problem, Discounted) and effort.limit else 0.0,
+        curve=curve,
+        leniency=leniency,
+        curve_to=reach,
     )
     return msgspec.json.encode(body).decode()
 
@@ -327,7 +355,9 @@ def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
 
     objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
     policy = _in_time(objective, prior, effort)
-    return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()))).decode()
+    at_once = Discounted(objective.cost, objective.discount)
+    curve, reach = fitted_curve(at_once, prior.n) if effort.limit else ([], 0.0)
+    return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()), curve, reach)).decode()
 
 
 def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolicy:
@@ -340,38 +370,3 @@ def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolic
             tolerance *= 10
             if tolerance > LOOSEST:
                 raise
-
-
-@lru_cache(maxsize=256)
-def _leniency(problem: Discounted) -> float:
-    from lenience.leniency import leniency_rate
-
-    try:
-        return leniency_rate(problem.cost, problem.discount)
-    except InputError:  # too near 1 to be summed: the threshold is then known to one observation
-        return 0.0
-
-
-def _curve(problem: Discounted, n: float, rows: int) -> list[float]:
-    """n (c − c_n) at 16 nodes, as a series: for showing a threshold; decisions use the table."""
-    if problem.discount == 0 or 1 / (1 - problem.discount) > CURVE_VOLUME:
-        return []
-    import numpy as np
-
-    from lenience.solver.threshold import threshold_curve
-
-    low, high = math.log(n), math.log(n + rows)
-    nodes = np.cos((2 * np.arange(16) + 1) * math.pi / 32)[::-1]
-    sizes = np.exp(low + (nodes + 1) / 2 * (high - low))
-    # The curve's ends are those of the sizes it is asked for; ask for both ends too.
-    curve = threshold_curve(problem, np.concatenate(([math.exp(low)], sizes, [math.exp(high)])))[1:-1]
-    series = np.polynomial.chebyshev.chebfit(nodes, sizes * (problem.cost - curve), 15)
-    return [float(term) for term in series]
-
-
-def _clenshaw(series: list[float], x: float) -> float:
-    """Σ a_i T_i(x)."""
-    b1 = b2 = 0.0
-    for term in reversed(series[1:]):
-        b1, b2 = 2 * x * b1 - b2 + term, b1
-    return x * b1 - b2 + series[0]

@@ -46,19 +46,27 @@ def threshold_curve(objective: StoppingObjective, n: NDArray[np.float64]) -> NDA
     A curve through the least accepted s/n of a lattice would be a sawtooth. This one is smooth; it is not proved, but
     its leniency is right to about one part in a hundred or better.
     """
-    cost = objective.cost
-    low, high = math.log(float(n.min())), math.log(float(n.max()))
-    if high - low < 1e-9:
+    low, high = float(n.min()), float(n.max())
+    if math.log(high / low) < 1e-9:
         return np.full(n.shape, enclose_threshold(objective, float(n.flat[0]), 1e-6).midpoint)
-    nodes = np.cos((2 * np.arange(NODES) + 1) * math.pi / (2 * NODES))[::-1]
+    series = leniency_series(objective, low, high)
+    places = np.log(n / low) / math.log(high / low) * 2 - 1
+    return np.asarray(objective.cost - np.polynomial.chebyshev.chebval(places, series) / n, dtype=np.float64)
+
+
+def leniency_series(
+    objective: StoppingObjective, low: float, high: float, nodes: int = NODES, tolerance: float = 1e-4
+) -> NDArray[np.float64]:
+    """n (c − c_n) as a Chebyshev series in log n from one belief size to another, exact at its nodes (to a tolerance of
+    c_n, closer where n is large)."""
+    cost = objective.cost
+    places = np.cos((2 * np.arange(nodes) + 1) * math.pi / (2 * nodes))[::-1]
     leniency: list[float] = []
-    for node in nodes:
-        size = math.exp(low + (node + 1) / 2 * (high - low))
+    for place in places:
+        size = low * math.exp((place + 1) / 2 * math.log(high / low))
         # n (c − c_n) changes slowly in log n: go on from where the last nodes point.
         ahead = 2 * leniency[-1] - leniency[-2] if len(leniency) > 1 else None
         guess = None if ahead is None else max(cost - ahead / size, 0.5 * cost)
-        tolerance = min(1e-4, 1e-2 * cost * (1 - cost) / (1 + size))
-        leniency.append(size * (cost - enclose_threshold(objective, size, tolerance, guess).midpoint))
-    series = np.polynomial.chebyshev.chebfit(nodes, leniency, NODES - 1)
-    curve = np.polynomial.chebyshev.chebval((np.log(n) - low) / (high - low) * 2 - 1, series)
-    return np.asarray(cost - curve / n, dtype=np.float64)
+        close = min(tolerance, 100 * tolerance * cost * (1 - cost) / (1 + size))
+        leniency.append(size * (cost - enclose_threshold(objective, size, close, guess).midpoint))
+    return np.asarray(np.polynomial.chebyshev.chebfit(places, leniency, nodes - 1), dtype=np.float64)

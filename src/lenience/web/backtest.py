@@ -169,7 +169,9 @@ def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:
     """The segment's rule for so many outcomes; nothing where it cannot be solved in time."""
     try:
         rows = outcomes + 1
-        text = solve(problem, Effort(rows, late_tolerance=LATE_TOLERANCE, late_rows=rows, seconds=SECONDS / 5))
+        text = solve(
+            problem, Effort(rows, late_tolerance=LATE_TOLERANCE, late_rows=rows, seconds=SECONDS / 5, limit=False)
+        )
     except InputError:
         return None
     table = load(text)

@@ -79,7 +79,9 @@ class Boundary:
         """
         size = np.array(self.sizes)
         least = np.array([self._least(table, limit, k) for k in self.outcomes])
-        low = np.maximum.accumulate(_below(table, least, size))
+        # Where every rate that can be reached allows as many, the border is above that of outcomes that come at once.
+        reached = np.where(least > 0, 0.0, [table.at_once(n) for n in self.sizes])
+        low = np.maximum.accumulate(np.maximum(_below(table, least, size), reached))
         high = np.minimum.accumulate(((table.prior.s + least) / size)[::-1])[::-1]
         middle = np.where(low <= high, (low + high) / 2, (table.prior.s + least - 0.5) / size)
         return [(n, min(float(rate), self.cost)) for n, rate in zip(self.sizes, middle, strict=True)]

@@ -184,12 +184,16 @@ def limit_words(canvas: Canvas, boundary: Boundary) -> None:
     """In each step of the leniency how many may be pending there, or more."""
     right = canvas.width - canvas.right - 4
     borders = [line for _, line in boundary.limits[1:]] + [boundary.even]
+    placed: list[Point] = []
     for (limit, line), above in zip(boundary.limits, borders, strict=False):
         # In the middle of the step, where it is highest.
         high = max(range(len(line)), key=lambda i: canvas.y(line[i][1]) - canvas.y(above[i][1]))
         bottom, top = canvas.y(line[high][1]), canvas.y(above[high][1])
-        if bottom - top > 12 and canvas.x(line[high][0]) < right - 20:
-            canvas.text(canvas.x(line[high][0]) + 3, (bottom + top) / 2 + 4, f"{limit:,}+", "note lenient")
+        x, y = canvas.x(line[high][0]) + 3, (bottom + top) / 2 + 4
+        free = all(abs(x - at) > 44 or abs(y - height) > 13 for at, height in placed)
+        if bottom - top > 12 and x < right - 17 and free:
+            canvas.text(x, y, f"{limit:,}+", "note lenient")
+            placed.append((x, y))
 
 
 def _way(segment: SegmentStanding, path: Sequence[Step]) -> list[Point]:

@@ -109,3 +109,13 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     ):
         code, _, err = run("report", str(loans), *given, *extra, "--output", str(page))
         assert (code, err.count("\n")) == (2, 1), extra
+
+
+def test_brackets_in_names_are_printed_as_they_are(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text(LOANS.replace("north", "[a]").replace("south", "[/a] :smile:"))
+    columns = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
+    code, out, _ = run("fit", str(loans), *columns)
+    assert code == 0
+    assert "[a] " in out
+    assert "[/a] :smile:" in out

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import Past, history_options, read_past
 
 MOST_SHOWN = 40
@@ -61,7 +61,7 @@ def fit(as_json: bool, **options: Any) -> None:
     out = console()
     out.print(past.history.describe())
     if past.fitted.warning:
-        out.print(f"[bold]Note:[/bold] {past.fitted.warning}.")
+        out.print(bold("Note:"), f" {past.fitted.warning}.", sep="")
     out.print()
     grid = table()
     grid.add_column("segment", overflow="fold", min_width=10)

@@ -6,6 +6,7 @@ import click
 
 from lenience.cli.options import (
     FILE,
+    bold,
     console,
     json_option,
     objective,
@@ -122,7 +123,7 @@ def replay(
         )
         return
     out = console()
-    out.print(f"[bold]{title}[/bold]\n{describe(answer)}\n")
+    out.print(bold(title), f"\n{describe(answer)}\n", sep="")
     headings, rows = rows_of(answer)
     grid = table()
     for position, heading in enumerate(headings):

@@ -123,6 +123,7 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
     code, out, _ = run(*words)
     assert code == 0
     assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
+    assert "Shut out: the share of all arrivals, in all replications, whose population is" in " ".join(out.split())
 
 
 def test_sweep(run: Run, tmp_path: Path) -> None:

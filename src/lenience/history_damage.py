@@ -10,6 +10,7 @@ from lenience.errors import InputError
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
+PACKED = (".gz", ".zst")  # endings of CSV files that the engine unpacks itself
 CHUNK = 1 << 20
 
 
@@ -59,18 +60,21 @@ def said_of(error: Exception, parquet: bool) -> str:
 
 
 def unreadable(path: str, error: Exception) -> InputError:
-    """The refusal of a file of past decisions that the engine could not read."""
-    file = Path(path)
-    said = f"it cannot be read as {'Parquet' if '.parquet' in path else 'CSV'}"
-    if file.is_file():
-        parquet = begins(file) == PARQUET
-        if ".parquet" in path and not parquet:
-            said = "the file is not Parquet, as its name says"
-        else:
-            try:
-                if not parquet:
-                    check_text(file)
-                said = said_of(error, parquet)
-            except InputError as found:
-                said = str(found)
+    """The refusal of past decisions that the engine could not read; of several files, or one far away, in its words."""
+    try:
+        said = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
+    except OSError as refused:
+        said = str(refused)
     return InputError(f"source {path!r} cannot be read: {said}")
+
+
+def _wrong_with(file: Path, error: Exception) -> str:
+    parquet = begins(file) == PARQUET
+    if not parquet and ".parquet" in str(file):
+        return "the file is not Parquet, as its name says"
+    try:
+        if not parquet and not file.name.endswith(PACKED):
+            check_text(file)
+    except InputError as found:
+        return str(found)
+    return said_of(error, parquet)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lenience.errors import InputError, refusal
-from lenience.history_damage import check_text, unreadable
+from lenience.history_damage import PACKED, check_text, unreadable
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -48,7 +48,7 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
                 path = os.path.join(path, "**/*.parquet")
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
-            if os.path.isfile(path) and not path.endswith((".gz", ".zst")):
+            if os.path.isfile(path) and not path.endswith(PACKED):
                 check_text(Path(path), whole=False)  # else the engine may make columns of what is no text
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend

@@ -170,6 +170,11 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
             "the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet",
         ),
         ("a.parquet", b"PAR1 and no more", "the file begins as Parquet and cannot be read as such: it may be cut off"),
+        (
+            "a.csv",  # with a line that has a value too many
+            LOANS.encode() + b"north,1,yes\n" * 30_000 + b"north,1,yes,no\n",
+            "the file cannot be read as CSV at line 30,008, which has more values than the heading's 3",
+        ),
         ("a.parquet", LOANS.encode(), "the file is not Parquet, as its name says"),
     ],
 )

@@ -122,6 +122,8 @@ class FeaturePolicy(SelectivePolicy):
     def _missing(self, X: Any) -> list[list[str]]:
         """Of each row, as it was given, the features that are missing: by name, or by position from 0 on."""
         cells = np.asarray(X, dtype=object)
+        if cells.ndim != 2:  # a sparse matrix, in which what is not there is 0
+            return [[]] * X.shape[0]
         names = getattr(self, "feature_names_in_", None)
         labels = [str(i) for i in range(cells.shape[1])] if names is None else [str(name) for name in names]
         return [[label for label, cell in zip(labels, row, strict=True) if _lost(cell)] for row in cells]

@@ -68,9 +68,10 @@ def fit(as_json: bool, **options: Any) -> None:
         out.print(bold("Note:"), f" {past.fitted.warning}.", sep="")
     out.print()
     grid = table()
-    grid.add_column("segment", overflow="fold", min_width=10)
-    headings = ["accepted / arrivals", "labels", "own rate", "belief"]
-    headings += ["volume", "to start", "now"] if starts else ["pending"]
+    grid.add_column("segment", overflow="fold", min_width=8)
+    grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, for the last column must have room
+    headings = ["labels", "own\nrate", "belief"]
+    headings += ["volume", "to\nstart", "now"] if starts else ["pending"]
     for heading in headings:
         grid.add_column(heading, justify="right", no_wrap=True)
     for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:

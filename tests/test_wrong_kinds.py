@@ -11,6 +11,7 @@ import lenience
 
 ln: Any = lenience  # what the types refuse is what is tried here
 PROBLEM, PRIOR, WORLD = ln.Discounted(0.8, 0.9), ln.Belief(2, 1), ln.Bernoulli(0.9)
+CLIENT = ln.Client("http://127.0.0.1:1", retries=0)  # nobody is there, and nobody is asked
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,11 @@ PROBLEM, PRIOR, WORLD = ln.Discounted(0.8, 0.9), ln.Belief(2, 1), ln.Bernoulli(0
         (lambda: ln.policy_named({}), "policy must be one of .*, not {}"),
         (lambda: ln.loss_of_keeping(3, PRIOR, PROBLEM, PRIOR), "solved must be a Discounted objective, not 3"),
         (lambda: ln.drift_study(0.5, 0.9, PRIOR, hazards=3), "hazards must be a list of numbers, not 3"),
+        (lambda: CLIENT.decide_batch("cards", ["young"]), r"individuals\[0\] must be a mapping .*, not 'young'"),
+        (lambda: CLIENT.decide_batch("cards", "young"), "individuals must be a list, .*, not 'young'"),
+        (lambda: CLIENT.decide("cards", features=[3]), r"features must be a mapping .*, not \[3\]"),
+        (lambda: CLIENT.outcomes([("x", "success")]), r"outcomes must be a mapping .*, not \[\('x', 'success'\)\]"),
+        (lambda: CLIENT.create_policy("cards"), "specification must be a mapping, .*, not 'cards'"),
     ],
 )
 def test_wrong_kinds_are_refused_by_name(call: Callable[[], object], message: str) -> None:

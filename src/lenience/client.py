@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from lenience.errors import InputError, real, refusal, whole
+from lenience.errors import InputError, listed, mapped, real, refusal, whole
 
 if TYPE_CHECKING:
     import httpx
 
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
+INDIVIDUAL = "a mapping with segment, reference or features, such as {'segment': 'young'}"
 AGAIN = (429, 502, 503, 504)
 CONNECT_SECONDS = 5.0  # the most that a connection may take to be made
 FIRST_RETRIES = 2  # of a service that has never answered: 0.3 s or so
@@ -67,7 +68,8 @@ class Client:
 
     def create_policy(self, specification: Mapping[str, Any], *, idempotency_key: str | None = None) -> Json:
         """Make a version of a policy, as a draft."""
-        return self._post("/v1/policies", dict(specification), idempotency_key)
+        body = dict(mapped("specification", specification, "a mapping, as the service's documentation describes"))
+        return self._post("/v1/policies", body, idempotency_key)
 
     def activate(self, policy: str, version: int | None = None) -> Json:
         """Let a version rule; by default the newest."""
@@ -107,7 +109,8 @@ class Client:
         self, policy: str, individuals: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> list[Json]:
         """Decide several in order, each as if alone; each is a mapping with segment, reference or features."""
-        body = {"decisions": [dict(one) for one in individuals]}
+        several = listed("individuals", individuals, f"a list, each of them {INDIVIDUAL}")
+        body = {"decisions": [dict(mapped(f"individuals[{i}]", one, INDIVIDUAL)) for i, one in enumerate(several)]}
         answer = self._post(f"/v1/policies/{_part('policy', policy)}/decisions/batch", body, idempotency_key)
         decisions: list[Json] = answer["decisions"]
         return decisions
@@ -118,7 +121,8 @@ class Client:
 
     def outcomes(self, outcomes: Mapping[str, Outcome], *, idempotency_key: str | None = None) -> Json:
         """Record several outcomes, by decision."""
-        items = [{"id": decision, "outcome": outcome} for decision, outcome in outcomes.items()]
+        several = mapped("outcomes", outcomes, "a mapping of decisions to 'success' or 'failure'")
+        items = [{"id": decision, "outcome": outcome} for decision, outcome in several.items()]
         return self._post("/v1/outcomes/batch", {"outcomes": items}, idempotency_key)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
@@ -260,5 +264,5 @@ def _individual(segment: str | None, reference: str | None, features: Mapping[st
     if reference is not None:
         body["reference"] = reference
     if features is not None:
-        body["features"] = dict(features)
+        body["features"] = dict(mapped("features", features, "a mapping of names to values"))
     return body

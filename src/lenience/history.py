@@ -21,15 +21,15 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lenience.belief import Belief
 from lenience.errors import InputError, listed, real, refusal
-from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_outcomes
-from lenience.history_source import open_source, quietly
+from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_dates, strange_outcomes
+from lenience.history_source import open_source, quietly, reading
 from lenience.objective.base import check_prior
 from lenience.segments.alike import AlikeSegmentsWarning, told_alike
 
@@ -72,7 +72,7 @@ class History(msgspec.Struct, frozen=True):
 
     ``bad`` says how many rows of each kind were not used; ``later`` how many lie after ``as_of`` and were left out
     for that. ``columns`` are those that make a segment, ``maturity`` the days that a label needs. ``strange`` are the
-    most frequent values that are no outcome, each with how often it is there.
+    most frequent values that are no outcome, each with how often it is there, ``strange_dates`` those that are no date.
     """
 
     segments: tuple[SegmentHistory, ...]
@@ -83,6 +83,7 @@ class History(msgspec.Struct, frozen=True):
     columns: tuple[str, ...] = ()
     maturity: float | None = None
     strange: tuple[tuple[str, int], ...] = ()
+    strange_dates: tuple[str, ...] = ()
 
     @property
     def bad_rows(self) -> int:
@@ -148,6 +149,9 @@ class History(msgspec.Struct, frozen=True):
         for kind, count in self.bad.items():
             if count:
                 which = f": {self._named(count)}" if kind == "outcome" and self.strange else ""
+                if kind == "time" and self.strange_dates:
+                    named = ", ".join(repr(value) for value in self.strange_dates)
+                    which = f" that can be read (write 2024-12-31, not {named})"
                 lines.append(f"{count:,} row{'' if count == 1 else 's'} not used: {BAD_ROWS[kind]}{which}.")
         if self.later:
             lines.append(
@@ -157,6 +161,29 @@ class History(msgspec.Struct, frozen=True):
         if same is not None:
             lines.append(same)
         return "\n".join(lines)
+
+    def selection(self) -> str:
+        """A warning where the past chose whom to accept; empty where it accepted everyone.
+
+        >>> past = {"region": ["north", "north"], "in": [1, 0], "good": [1, None]}
+        >>> print(fit_history(past, "region", "in", "good").selection())
+        The past chose whom to accept: 1 of 2 (50%). Within a segment the outcomes are a fair sample only if those \
+accepted differ from those rejected by nothing else that matters.
+        """
+        came, taken = sum(row.arrivals for row in self.segments), sum(row.accepted for row in self.segments)
+        if taken == came:
+            return ""
+        none = sum(row.labels == 0 for row in self.segments)
+        text = (
+            f"The past chose whom to accept: {taken:,} of {came:,} ({taken / came:.0%}). Within a segment the outcomes "
+            "are a fair sample only if those accepted differ from those rejected by nothing else that matters."
+        )
+        if none:
+            text += (
+                f" {none:,} of {len(self.segments):,} segments {'has' if none == 1 else 'have'} no outcome at all: "
+                "what to expect there a shared or a curve model says, their own record cannot."
+            )
+        return text
 
     def _named(self, count: int) -> str:
         """The values that are no outcome, and how often they are there."""
@@ -204,12 +231,10 @@ def fit_history(
     1 row not used: an outcome on a rejection.
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
-    with quietly():
+    with quietly(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection)
         try:
-            for name in [*columns, accepted, outcome, *([time] if time else [])]:
-                if name not in table.columns:
-                    raise refusal("column", name, f"one of {', '.join(table.columns)}")
+            _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
             clock = _clock(backend, table, time, as_of, _days("maturity", maturity), _days("half_life", half_life))
             rows = counts(backend, table, columns, accepted, outcome, clock, success, failure)
             history = _history(rows, columns, None if clock is None else clock.now)
@@ -217,6 +242,9 @@ def fit_history(
             if history.bad["outcome"] and history.rows <= NAMED_UP_TO:
                 strange = strange_outcomes(backend, table, columns, accepted, outcome, success, failure)
                 history = msgspec.structs.replace(history, strange=tuple(strange))
+            if time and clock and history.bad["time"] and history.rows <= NAMED_UP_TO:
+                dates = strange_dates(backend, table, time, clock)
+                history = msgspec.structs.replace(history, strange_dates=tuple(dates))
         finally:
             if isinstance(connection, str):
                 backend.disconnect()
@@ -227,6 +255,21 @@ def fit_history(
     if same is not None:
         warnings.warn(same, AlikeSegmentsWarning, stacklevel=2)
     return history
+
+
+def _check_columns(there: Sequence[str], segment: Sequence[str], single: Mapping[str, str | None]) -> None:
+    """Every column is there, and no other has its role: who was accepted says nothing of what became of them."""
+    roles: dict[str, str] = {}
+    for role, name in [*(("segment", name) for name in segment), *single.items()]:
+        if name is None:
+            continue
+        if name not in there:
+            raise refusal("column", name, f"one of {', '.join(there)}")
+        if roles.get(name) == role:
+            raise InputError(f"{role} must name different columns, and {name!r} is there twice")
+        if name in roles and role != "time":  # a segment may be a day that is also the date
+            raise InputError(f"{role} and {roles[name]} must be different columns, and both are {name!r}")
+        roles[name] = role
 
 
 def _clock(

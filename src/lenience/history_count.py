@@ -146,6 +146,19 @@ def strange_outcomes(
     return [(str(row["value"]), int(row["rows"])) for row in backend.to_pyarrow(found).to_pylist()]
 
 
+def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> list[str]:
+    """The texts that are there and are no date, the most frequent first."""
+    import ibis
+
+    if not table[time].type().is_string():
+        return []
+    judged = table.select(value=table[time].strip(), lost=clock.when.isnull())
+    judged = judged.filter(judged.lost & ~judged["value"].lower().isin(NOTHING))  # missing ones are not in it either
+    found = judged.group_by("value").agg(rows=judged.count())
+    found = found.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+    return [str(row["value"]) for row in backend.to_pyarrow(found).to_pylist()]
+
+
 def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
     """How many of a group's rows have a date, are late, are young; and the weight of the old ones."""
     if clock is None:

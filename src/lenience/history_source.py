@@ -8,9 +8,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from glob import glob
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lenience.errors import InputError, refusal
+from lenience.history_damage import PACKED, check_text, unreadable
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -46,11 +48,28 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
                 path = os.path.join(path, "**/*.parquet")
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
+            if os.path.isfile(path) and not path.endswith(PACKED):
+                check_text(Path(path), whole=False)  # else the engine may make columns of what is no text
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
-        except (duckdb.Error, IbisError, OSError) as error:
+        except OSError as error:
             raise InputError(f"source {path!r} cannot be read: {error}") from error
+        except (duckdb.Error, IbisError, InputError) as error:
+            raise unreadable(path, error) from None
     return ibis.memtable(_arrow(source)), backend
+
+
+@contextmanager
+def reading(source: object) -> Iterator[None]:
+    """While a file is read: what the engine says of one that is damaged further down, in a sentence."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if not isinstance(source, str | os.PathLike) or isinstance(error, duckdb.OutOfMemoryException):
+            raise
+        raise unreadable(os.fspath(source), error) from error
 
 
 @contextmanager

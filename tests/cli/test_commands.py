@@ -123,6 +123,7 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
     code, out, _ = run(*words)
     assert code == 0
     assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
+    assert "Shut out: the share of all arrivals, in all replications, whose population is" in " ".join(out.split())
 
 
 def test_sweep(run: Run, tmp_path: Path) -> None:
@@ -146,7 +147,10 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
 
 def test_paper_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # That the claims stand is tested with the study; here, what the command makes of them.
-    claims = [Claim("3.1", "Proposition 3", "holds", "seen", "more"), Claim("4", "another", "made precise", "measured")]
+    claims = [
+        Claim("3.1", "Proposition 3: E[V] [/a]", "holds", "seen", "more"),
+        Claim("4", "another", "made precise", "measured"),
+    ]
     monkeypatch.setattr("lenience.study.paper.check_paper", lambda seed: claims)
     report = tmp_path / "paper.html"
     code, out, _ = run("paper", "--output", str(report), "--json")
@@ -160,6 +164,7 @@ def test_paper_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     code, out, _ = run("paper", "--output", str(report))
     assert code == 1
     assert "2 of 3 claims stand" in out
+    assert "Proposition 3: E[V] [/a]" in out
 
 
 def test_solve_several_segments(run: Run) -> None:

@@ -49,6 +49,8 @@ def test_replay_json_with_figure_and_report(run: Run, loans: Path, tmp_path: Pat
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert answer["features"] == ["income", "job=cook"]
+    assert answer["columns"] == ["income", "job"]
+    assert answer["rows"] == answer["individuals"]
     assert answer["policies"][0]["policy"] == "lenience"
     assert set(answer["policies"][0]["by_group"]) == {"f", "m"}
     assert answer["policies"][0]["behind"] == 0
@@ -76,11 +78,21 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
 
 
 def test_replay_table(run: Run, loans: Path) -> None:
+    first, *lines = loans.read_text().splitlines()
+    cells = [f"customer {i},{line}" for i, line in enumerate(lines)]
+    cells.append(f"a rejected one,{lines[0].rpartition(',')[0]},")
+    assert first.endswith(",repaid")
+    loans.write_text("\n".join([f"name,{first}", *cells]) + "\n")
+    page = loans.with_suffix(".html")
     code, out, _ = run(
         "replay", str(loans), "--outcome", "repaid", "--success", "1", "--cost", "0.6", "--horizon", "30",
-        "--seeds", "2", "--warm", "5",
+        "--seeds", "2", "--warm", "5", "--report", str(page),
     )  # fmt: skip
     assert code == 0
+    told = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
+    for text in (" ".join(out.split()), page.read_text()):
+        assert told in text
+        assert "all different: name." in text
     assert "5 labels known at the start" in out
     assert "Thompson" in out
     assert "lenience is behind" in out

@@ -109,3 +109,95 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     ):
         code, _, err = run("report", str(loans), *given, *extra, "--output", str(page))
         assert (code, err.count("\n")) == (2, 1), extra
+
+
+def test_brackets_in_names_are_printed_as_they_are(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text(LOANS.replace("north", "[a]").replace("south", "[/a] :smile:"))
+    columns = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
+    code, out, _ = run("fit", str(loans), *columns)
+    assert code == 0
+    assert "[a] " in out
+    assert "[/a] :smile:" in out
+
+
+COLUMNS = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
+
+
+def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
+    loans, page = tmp_path / "loans.csv", tmp_path / "report.html"
+    loans.write_text(LOANS)
+    told = "Selective labels: The past chose whom to accept: 4 of 5 (80%)."
+    code, out, _ = run("fit", str(loans), *COLUMNS)
+    assert code == 0
+    assert told in out
+    assert "1 / 2" in out  # of the south's
+    code, out, _ = run("report", str(loans), *COLUMNS, "--cost", "0.5", "--discount", "0.9", "--output", str(page))
+    assert code == 0
+    assert told in out
+    assert "The past chose whom to accept: 4 of 5 (80%)." in page.read_text()
+    assert "<td>1 / 2</td>" in page.read_text()
+    loans.write_text("region,approved,repaid\nnorth,1,1\n")
+    assert "Selective labels" not in run("fit", str(loans), *COLUMNS)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--segment", "region", "--accepted", "approved", "--outcome", "approved"),
+            "outcome and accepted must be different columns, and both are 'approved'",
+        ),
+        ((*COLUMNS, "--segment", "region"), "segment must name different columns, and 'region' is there twice"),
+        ((*COLUMNS, "--segment", "repaid"), "outcome and segment must be different columns, and both are 'repaid'"),
+    ],
+)
+def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text(LOANS)
+    assert run("fit", str(loans), *options) == (2, "", f"lenience: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", b"", "the file is empty"),
+        ("a.csv", bytes(range(256)) * 9, "the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet"),
+        ("a.csv", b"a\x00b\n", "the file is no CSV: it holds bytes that no text has"),
+        (
+            "a.csv",  # damaged beyond what is looked at first
+            LOANS.encode() + b"north,1,yes\n" * 100_000 + b"n\xf6rd,1,yes\n",
+            "the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet",
+        ),
+        ("a.parquet", b"PAR1 and no more", "the file begins as Parquet and cannot be read as such: it may be cut off"),
+        (
+            "a.csv",  # with a line that has a value too many
+            LOANS.encode() + b"north,1,yes\n" * 30_000 + b"north,1,yes,no\n",
+            "the file cannot be read as CSV at line 30,008, which has more values than the heading's 3",
+        ),
+        ("a.parquet", LOANS.encode(), "the file is not Parquet, as its name says"),
+    ],
+)
+def test_damaged_files_are_told_in_a_sentence(run: Run, tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    loans = tmp_path / name
+    loans.write_bytes(content)
+    assert run("fit", str(loans), *COLUMNS) == (2, "", f"lenience: source '{loans}' cannot be read: {said}\n")
+
+
+def test_dates_that_cannot_be_read_are_named(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text("region,approved,repaid,day\nn,1,1,2024-01-31\nn,1,1,\nn,1,0,31.01.2024\nn,1,0,soon\nn,1,0,soon\n")
+    code, out, _ = run("fit", str(loans), *COLUMNS, "--time", "day")
+    assert code == 0
+    assert "4 rows not used: no date that can be read (write 2024-12-31, not 'soon', '31.01.2024')." in out
+
+
+def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text(LOANS)
+    floor = ("--cost", "0.5", "--discount", "0.9", "--floor", "0.05", "--floor-group", "nort")
+    code, _, err = run("report", str(loans), *COLUMNS, *floor)
+    assert code == 2
+    assert "give --group first" in err
+    said = " ".join(run("report", "--help")[1].split())
+    assert "The break-even success rate, between 0 and 1. [required]" in said

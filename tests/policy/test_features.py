@@ -218,13 +218,17 @@ def test_explanations() -> None:
     assert {text.split(":")[0] for text in words} == {"Accept", "Reject"}
     cold = FeaturePolicy(objective=GOAL).fit(X).explain(X[:1])[0]
     assert "worth the risk" in cold
+    holed = X[:1].copy()
+    holed[0, 1] = np.nan
+    assert "observations, without the missing feature 1, " in policy.explain(holed)[0]
+    assert "missing" not in words[0]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"objective": None}, "objective must be a Discounted, a FiniteHorizon or a Delayed"),
-        ({"objective": GOAL, "model": LogisticRegression()}, "model must be a model of lenience.model"),
+        ({"objective": GOAL, "model": LogisticRegression()}, r"wrap it: lenience\.Bootstrap\(LogisticRegression\(\)\)"),
         ({"objective": GOAL, "reference": 0}, "reference must be a whole number of at least 1"),
         ({"objective": GOAL, "explore": 2}, "explore must be a number from 0 to 1"),
         ({"objective": GOAL, "exposure": -1}, "exposure must be a number of at least 0"),

@@ -100,9 +100,9 @@ def test_more_refusals(tmp_path: Path) -> None:
         read_table(tmp_path / "none.csv", "y")
     many: dict[str, list[Any]] = {"name": [f"person {i}" for i in range(60)], "y": [0, 1] * 30}
     with pytest.raises(InputError, match="has 60 categories"):
-        from_columns(many, "y")
+        from_columns(many, "y", features=["name"])
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\xff\xfe\x00")
-    with pytest.raises(InputError, match="a text file of comma-separated values"):
+    with pytest.raises(InputError, match="the file is not a CSV in UTF-8: save it as “CSV UTF-8”"):
         read_table(tmp_path / "picture.csv", "y")
 
 
@@ -115,3 +115,24 @@ def test_numbers() -> None:
         numbers_of(columns, "b")
     with pytest.raises(InputError, match="column 'c' must be one of a, b"):
         numbers_of(columns, "c")
+
+
+def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
+    many = 60
+    columns: dict[str, list[Any]] = {
+        "id": [f"A-{i}" for i in range(many)],
+        "score": [i + 0.5 for i in range(many)],
+        "paid": ["", *("yes", "no") * 20, *[""] * 19],
+    }
+    table = from_columns(columns, "paid")
+    assert table.features == ("score",)
+    assert table.describe() == (
+        "Only the 40 of 60 rows whose outcome is known are used: where it is known only of those who were accepted in "
+        "the past, only they are. Features: score. Left out, for their values are texts that are all different: id."
+    )
+    with pytest.raises(InputError, match="column 'id' has 60 categories"):
+        from_columns(columns, "paid", features=["id"])  # asked for, so not passed over
+    columns["score"][3:5] = ["n/k", "12,5"]
+    said = "column 'score' must be numbers, and 2 of its 60 cells are none .such as 'n/k', '12,5'.: correct or empty"
+    with pytest.raises(InputError, match=said):
+        from_columns(columns, "paid")

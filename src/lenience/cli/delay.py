@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from lenience.belief import Belief
-from lenience.cli.options import FILE, as_dict, console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import FILE, as_dict, bold, console, cost_option, json_option, print_json, prior_option, table
 from lenience.cli.progress import each
 from lenience.errors import TooLargeError
 from lenience.objective.delayed import Delayed
@@ -143,11 +143,11 @@ def _print(
     delays: list[float],
 ) -> None:
     out = console()
-    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}\n")
+    out.print(bold(policy.objective), f", prior n = {prior.n:g}, s = {prior.s:g}\n", sep="")
     out.print(policy.explain(prior, pending))
     if accept_now is not None:
-        out.print(f"Of {applicants:,} applicants now, accept [bold]{accept_now:,}[/bold].")
-    out.print(f"Value before the next arrival: [bold]{policy.value(prior, pending)}[/bold]")
+        out.print(f"Of {applicants:,} applicants now, accept ", bold(f"{accept_now:,}"), ".", sep="")
+    out.print("Value before the next arrival: ", bold(policy.value(prior, pending)), sep="")
     out.print(f"Write a label off that has not come after {duration(policy.write_off_after)}.\n")
 
     grid = table("Value before the first arrival, by mean delay")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from lenience.cli.options import console, json_option, print_json, table
+from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import Past, history_options, read_past
 
 MOST_SHOWN = 40
@@ -15,6 +15,7 @@ MOST_SHOWN = 40
 
 @click.command(short_help="From past decisions to a belief for each segment.")
 @history_options
+@click.option("--cost", type=float, help="The break-even success rate; with it, segments are decided too.")
 @json_option
 def fit(as_json: bool, **options: Any) -> None:
     """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and make beliefs of them.
@@ -52,6 +53,7 @@ def fit(as_json: bool, **options: Any) -> None:
                 "later": past.history.later,
                 "description": past.history.describe(),
                 "model": past.fitted.model,
+                "selection": past.history.selection() or None,
                 "warning": past.fitted.warning,
                 "segments": rows,
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
@@ -60,18 +62,21 @@ def fit(as_json: bool, **options: Any) -> None:
         return
     out = console()
     out.print(past.history.describe())
+    if past.history.selection():
+        out.print(bold("Selective labels:"), f" {past.history.selection()}", sep="")
     if past.fitted.warning:
-        out.print(f"[bold]Note:[/bold] {past.fitted.warning}.")
+        out.print(bold("Note:"), f" {past.fitted.warning}.", sep="")
     out.print()
     grid = table()
-    grid.add_column("segment", overflow="fold", min_width=10)
-    headings = ["arrivals", "labels", "own rate", "belief"]
-    headings += ["volume", "to start", "now"] if starts else ["pending"]
+    grid.add_column("segment", overflow="fold", min_width=8)
+    grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, for the last column must have room
+    headings = ["labels", "own\nrate", "belief"]
+    headings += ["volume", "to\nstart", "now"] if starts else ["pending"]
     for heading in headings:
         grid.add_column(heading, justify="right", no_wrap=True)
     for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:
         belief = shrunk.belief
-        line = [row.segment, f"{row.arrivals:,}", f"{row.labels:,}"]
+        line = [row.segment, f"{row.accepted:,} / {row.arrivals:,}", f"{row.labels:,}"]
         line += ["" if row.rate is None else f"{row.rate:.1%}", f"{belief.mean:.1%} of {belief.n:,.0f}"]
         if row.segment in starts:
             start = starts[row.segment]

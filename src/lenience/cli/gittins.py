@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import as_dict, console, json_option, print_json, prior_option, tolerance_option
+from lenience.cli.options import as_dict, bold, console, json_option, print_json, prior_option, tolerance_option
 from lenience.cli.options import table as new_table
 from lenience.cli.progress import each
 from lenience.errors import whole
@@ -37,7 +37,7 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
         print_json({"discount": discount, "prior": {"n": prior.n, "s": prior.s}, "index": as_dict(index)})
         return
     out = console()
-    out.print(f"Gittins index of Beta({prior.alpha:g}, {prior.beta:g}) at γ = {discount:g}: [bold]{index}[/bold]")
+    out.print(f"Gittins index of Beta({prior.alpha:g}, {prior.beta:g}) at γ = {discount:g}: ", bold(index), sep="")
     out.print("Accept wherever the cost (the break-even success rate) is below it.")
 
 

@@ -20,6 +20,7 @@ from lenience.objective.horizon import FiniteHorizon
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -121,11 +122,21 @@ def print_json(answer: object) -> None:
 
 
 def console() -> Console:
-    """Where tables go: wide enough for them where no terminal says how wide it is."""
+    """Where tables go: wide enough for them where no terminal says how wide it is.
+
+    Brackets and colons are printed as they are, for names come from data; what is to stand out is :func:`bold`.
+    """
     from rich.console import Console
 
     piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
-    return Console(highlight=False, width=PIPED_WIDTH if piped else None)
+    return Console(highlight=False, markup=False, emoji=False, width=PIPED_WIDTH if piped else None)
+
+
+def bold(text: object) -> Text:
+    """Text that stands out."""
+    from rich.text import Text
+
+    return Text(str(text), style="bold")
 
 
 def table(title: str | None = None) -> Table:

@@ -24,7 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def history_options(command: Command) -> Command:
-    """The options that say where past decisions are and what their columns mean."""
+    """The options that say where past decisions are and what their columns mean; each command adds its --cost."""
     for option in (
         click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
         click.option("--group", "group_columns", multiple=True, help="A segment column that is the group; repeatable."),
@@ -35,7 +35,6 @@ def history_options(command: Command) -> Command:
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
         click.option("--arrivals", type=float, help="Individuals a year in all; with --discount-rate."),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
-        click.option("--cost", type=float, help="The break-even success rate; with it, segments are decided too."),
         click.option("--strict", is_flag=True, help="Refuse to go on if any row cannot be used."),
         click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated."),
         click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated."),

@@ -6,6 +6,7 @@ import click
 
 from lenience.cli.options import (
     FILE,
+    bold,
     console,
     json_option,
     objective,
@@ -19,7 +20,7 @@ from lenience.cli.options import (
 @click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
 @click.option("--success", help="The outcome's value that means success, unless it is 1, true or yes.")
-@click.option("--features", help="Columns to use, separated by commas; by default all but the outcome.")
+@click.option("--features", help="Columns to use, separated by commas; by default all but the outcome and identifiers.")
 @click.option("--group", help="A column of groups: acceptance is reported for each.")
 @objective_options
 @click.option("--seeds", type=int, default=30, show_default=True, help="Runs, each with arrivals drawn anew.")
@@ -91,12 +92,16 @@ def replay(
 
         written.append(str(save(replay_figure(answer, title), figure)))
     if report is not None:
-        written.append(str(write_report(answer, report, title)))
+        written.append(str(write_report(answer, report, title, found.describe())))
     if as_json:
         first = answer.outcomes[0]
         print_json(
             {
+                "rows": found.rows,
                 "individuals": len(found.y),
+                "description": found.describe(),
+                "columns": list(found.columns),
+                "identifiers": list(found.identifiers),
                 "features": list(found.features),
                 "success_rate": answer.success_rate,
                 "arrivals": answer.arrivals,
@@ -122,7 +127,7 @@ def replay(
         )
         return
     out = console()
-    out.print(f"[bold]{title}[/bold]\n{describe(answer)}\n")
+    out.print(bold(title), f"\n{describe(answer)}\n{found.describe()}\n", sep="")
     headings, rows = rows_of(answer)
     grid = table()
     for position, heading in enumerate(headings):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from lenience.cli.options import FILE, json_option, print_json
+from lenience.cli.options import FILE, cost_option, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.errors import InputError, TooLargeError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="One HTML page on the segments of past decisions.")
 @history_options
+@cost_option
 @click.option("--floor", type=float, help="A least acceptance probability; the page says what it costs by group.")
 @click.option("--floor-group", multiple=True, help="A group the floor is for; may be repeated (all groups).")
 @click.option("--cap", type=int, help="Acceptances after which a segment's exploration ends; the page says its cost.")
@@ -53,13 +54,13 @@ def report(
         raise InputError(f"output must be a file name ending in .html, not {output!r}")
     if not target.parent.is_dir():
         raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
-    if options["cost"] is None:
-        raise InputError("--cost must be given: the report decides each segment")
+    if floor_group and floor is None:
+        raise InputError("--floor-group goes with --floor")
+    if floor_group and not options["group_columns"]:
+        raise InputError("--floor-group names a group: give --group first, the segment column that holds the groups")
     past = read_past(**options)
     assert past.segments is not None
     policies = past.segments.solve()
-    if floor_group and floor is None:
-        raise InputError("--floor-group goes with --floor")
     constraints: dict[str, list[ConstraintCost] | str] = {}
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
@@ -94,11 +95,14 @@ def report(
                     for name, rows in constraints.items()
                 },
                 "not_computed": {name: why for name, why in constraints.items() if isinstance(why, str)},
+                "selection": past.history.selection() or None,
                 "warning": past.fitted.warning,
             }
         )
         return
     click.echo(past.history.describe())
+    if past.history.selection():
+        click.echo(f"Selective labels: {past.history.selection()}")
     if past.fitted.warning:
         click.echo(f"Note: {past.fitted.warning}.")
     for name, why in constraints.items():

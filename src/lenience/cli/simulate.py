@@ -112,7 +112,8 @@ def simulate(
     out.print(
         "Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less than "
         "the policy that is optimal for the prior is to be expected on the same individuals; below 0 it is more. Shut "
-        "out: how often those worth accepting end up rejected for good."
+        "out: the share of all arrivals, in all replications, whose population is worth accepting (p > c) and yet ends "
+        "up rejected for good; those not worth accepting count as not shut out."
     )
     for path in files:
         click.echo(f"Wrote {path}")

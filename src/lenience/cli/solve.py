@@ -10,6 +10,7 @@ import msgspec
 from lenience.belief import Belief
 from lenience.cli.options import (
     as_dict,
+    bold,
     console,
     discounted,
     json_option,
@@ -150,8 +151,8 @@ def solve_segments(
         "Volume: the segment's members still to come, each counted at its discount; with no more than the volume to "
         "start, learning does not pay. Worth: what the segment is expected to earn.\n"
     )
-    out.print(f"[bold]{whole}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
-    out.print(f"Value of all segments: [bold]{policies.value()}[/bold]")
+    out.print(bold(whole), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
+    out.print("Value of all segments: ", bold(policies.value()), sep="")
 
 
 def answer(policy: OptimalPolicy) -> dict[str, object]:
@@ -221,8 +222,8 @@ def print_policy(policy: OptimalPolicy) -> None:
         "n: observations, of which so many successes are needed to accept; both count the prior's virtual ones. One "
         "accepts above the rate asked; leniency is how far it is below the break-even, the benefit of the doubt.\n"
     )
-    out.print(f"[bold]{policy.objective}[/bold], prior n = {prior.n:g}, s = {prior.s:g}")
-    out.print(f"Value at the prior: [bold]{policy.value(prior)}[/bold]")
+    out.print(bold(policy.objective), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
+    out.print("Value at the prior: ", bold(policy.value(prior)), sep="")
     volumes = _volumes(policy)
     if volumes:
         needed = volumes["volume_to_start"]

@@ -36,7 +36,7 @@ from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.exposure import ExposurePolicy
 from lenience.policy.people_like import lenient, own_discount, q_and_h, shares
 from lenience.policy.selective import Decision, SelectivePolicy
-from lenience.policy.words import percents
+from lenience.policy.words import count, percents, plural
 from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
 
@@ -87,12 +87,13 @@ class FeaturePolicy(SelectivePolicy):
     def explain(self, X: Any) -> list[str]:
         """Each row's decision if it came now, alone, and its reason in words."""
         rows = self._rows(X)
+        missing = self._missing(X)
         found = []
         for i in range(len(rows)):
             d = self._decide(rows[i : i + 1], np.ones(1))[0]
             cost = self.objective.cost
             mean, even, enough = percents(d.mean, cost, cost if d.threshold is None else d.threshold)
-            seen = f"expected success {mean}, known as if from {d.n:.3g} observations"
+            seen = f"expected success {mean}, known as if from {count(d.n)} observations{_without(missing[i])}"
             held = d.threshold is not None and d.threshold < d.mean <= cost and d.propensity < 1.0
             if d.mean > cost:
                 found.append(f"Accept: {seen}, above the {even} break-even.")
@@ -117,6 +118,15 @@ class FeaturePolicy(SelectivePolicy):
                     f"(break-even {even})."
                 )
         return found
+
+    def _missing(self, X: Any) -> list[list[str]]:
+        """Of each row, as it was given, the features that are missing: by name, or by position from 0 on."""
+        cells = np.asarray(X, dtype=object)
+        if cells.ndim != 2:  # a sparse matrix, in which what is not there is 0
+            return [[]] * X.shape[0]
+        names = getattr(self, "feature_names_in_", None)
+        labels = [str(i) for i in range(cells.shape[1])] if names is None else [str(name) for name in names]
+        return [[label for label, cell in zip(labels, row, strict=True) if _lost(cell)] for row in cells]
 
     def _default_model(self) -> FeatureModel:
         return BayesianLogistic.for_cost(self.objective.cost)
@@ -245,6 +255,17 @@ class FeaturePolicy(SelectivePolicy):
         k = max(round(n - prior.n), 0)
         j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
         return float(solved.exposure(prior.n + k, prior.s + j))
+
+
+def _lost(cell: object) -> bool:
+    """Whether a cell holds nothing: None, NaN, and pandas' NA, which is not even unlike itself."""
+    return (
+        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
+    )
+
+
+def _without(missing: list[str]) -> str:
+    return f", without the missing {plural(len(missing), 'feature')} {', '.join(missing)}" if missing else ""
 
 
 @lru_cache(maxsize=64)

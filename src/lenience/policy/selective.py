@@ -258,7 +258,10 @@ def _parts(model: Any) -> tuple[Any, Any]:
     else:
         final, transformer = model, None
     if not isinstance(final, FeatureModel):
-        raise refusal("model", final, "a model of lenience.model, or a Pipeline that ends in one")
+        refused = refusal("model", final, "a model of lenience.model, or a Pipeline that ends in one")
+        if isinstance(final, type) or not (hasattr(final, "fit") and hasattr(final, "predict_proba")):
+            raise refused
+        raise InputError(f"{refused}; wrap it: lenience.Bootstrap({type(final).__name__}())")
     return transformer, clone(final)
 
 

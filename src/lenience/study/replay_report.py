@@ -70,8 +70,8 @@ def verdict(found: Replayed) -> str:
     return f"{first.policy} is behind no other policy beyond the interval."
 
 
-def write_report(found: Replayed, path: str | Path, title: str) -> Path:
-    """Write the report; returns its path."""
+def write_report(found: Replayed, path: str | Path, title: str, about: str = "") -> Path:
+    """Write the report, with what is to be said ``about`` the data; returns its path."""
     from lenience.plot.features import replay_figure
 
     target = Path(path)
@@ -92,7 +92,7 @@ def write_report(found: Replayed, path: str | Path, title: str) -> Path:
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{html.escape(title)}</h1>
-<p>{html.escape(describe(found))}</p><p><b>{html.escape(verdict(found))}</b></p>
+<p>{html.escape(describe(found))} {html.escape(about)}</p><p><b>{html.escape(verdict(found))}</b></p>
 <figure>{picture}</figure>
 <div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
 <p class="soft">{html.escape(CAPTION)} Written by lenience {__version__}.</p>

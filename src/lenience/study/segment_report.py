@@ -55,6 +55,8 @@ def segments_report(
     if facts:
         said = "; ".join(f"{escape(name)} <b>{escape(fact)}</b>" for name, fact in facts.items())
         parts.append(f'<p class="note">Made from: {said}.</p>')
+    if history is not None and history.selection():
+        parts.append(f'<p class="note"><b>Selective labels.</b> {escape(history.selection())}</p>')
     if warning:
         parts.append(f'<p class="note">Note: {escape(warning)}.</p>')
     shut = [row for row in rows if not row.starts]
@@ -66,7 +68,7 @@ def segments_report(
         parts.append(outset_section(outset, truths is not None))
     for name, costs in (constraints or {}).items():
         parts.append(constraint_section(name, costs, policies.value().midpoint))
-    parts.append(_segments(policies, rows))
+    parts.append(_segments(policies, rows, history))
     if shrinkage is not None:
         parts.append(_shrinkage(shrinkage))
     if history is not None:
@@ -204,8 +206,11 @@ def _threshold(policies: SegmentPolicies, name: str, belief: Belief) -> float:
     return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
 
 
-def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
+def _segments(policies: SegmentPolicies, rows: list[Start], history: History | None) -> str:
     header = ["segment", "group", "share", "volume", "volume to start", "believed", "worth", "now"]
+    past = {} if history is None else {row.segment: row for row in history.segments}
+    if past:
+        header.insert(2, "accepted / arrivals")
     body = []
     for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
         needed = "far more" if math.isinf(row.needed) else f"{row.needed:,.1f}"
@@ -222,6 +227,9 @@ def _segments(policies: SegmentPolicies, rows: list[Start]) -> str:
                 now,
             ]
         )
+        if past:
+            own = past.get(row.name)
+            body[-1].insert(2, "" if own is None else f"{own.accepted:,} / {own.arrivals:,}")
     more = f"<p class='soft'>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
     return (
         "<h2>All segments</h2><p>Volume: the members still to come, each counted at its discount; below the volume to "

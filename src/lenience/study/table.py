@@ -18,19 +18,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.errors import InputError, refusal
+from lenience.history_damage import check_text
 
 MISSING = ("", "na", "nan", "null", "?", "<na>")
 MOST_CATEGORIES = 50
+LEAST_IDENTIFIERS = 10  # texts that must all be different to be taken for identifiers
+NAMED = 12  # columns that are named
 
 
 class Table(msgspec.Struct, frozen=True, eq=False):
-    """Individuals: features as numbers with their names, outcomes, and each one's group where one was named."""
+    """Individuals: features as numbers with their names, outcomes, and each one's group where one was named.
+
+    ``rows`` is how many were read, those without an outcome included; ``columns`` are those that the features were made
+    of, and ``identifiers`` those left out because their values are texts that are all different.
+    """
 
     name: str
     X: np.ndarray[Any, np.dtype[np.float64]]
     y: np.ndarray[Any, np.dtype[np.float64]]
     features: tuple[str, ...]
     groups: tuple[str, ...] | None = None
+    rows: int | None = None
+    columns: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """Which rows and columns are used, and which are not."""
+        columns = self.columns or self.features
+        said = [f"Features: {_shortened(columns)}."]
+        if self.identifiers:
+            said.append(f"Left out, for their values are texts that are all different: {_shortened(self.identifiers)}.")
+        if self.rows is not None and self.rows > len(self.y):
+            said.insert(
+                0,
+                f"Only the {len(self.y):,} of {self.rows:,} rows whose outcome is known are used: where it is known "
+                "only of those who were accepted in the past, only they are.",
+            )
+        return " ".join(said)
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
@@ -46,9 +70,9 @@ def read_table(
 ) -> Table:
     """A table from a CSV file (with a header) or an ARFF file, OpenML's format.
 
-    ``features`` are the columns to use, by default all but the outcome (the group among them: whether to use it is the
-    user's to say); ``success`` is the outcome's value that means success, needed unless outcomes are 0 and 1, true and
-    false or yes and no.
+    ``features`` are the columns to use, by default all but the outcome and those of identifiers, texts that are all
+    different (the group is among them: whether to use it is the user's to say); ``success`` is the outcome's value that
+    means success, needed unless outcomes are 0 and 1, true and false or yes and no.
     """
     return from_columns(columns_of(path), outcome, features, group, success, Path(path).stem)
 
@@ -58,8 +82,14 @@ def columns_of(path: str | Path) -> dict[str, list[Any]]:
     file = Path(path)
     if not file.is_file():
         raise InputError(f"data must be a file that exists, not {str(path)!r}")
+    arff = file.suffix.lower() == ".arff"
     try:
-        return _arff(file) if file.suffix.lower() == ".arff" else _csv(file)
+        if not arff:
+            check_text(file, parquet=False)
+    except InputError as error:
+        raise InputError(f"data {str(path)!r} cannot be read: {error}") from None
+    try:
+        return _arff(file) if arff else _csv(file)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"data must be a text file of comma-separated values, and {str(path)!r} is not: {error}"
@@ -127,6 +157,8 @@ def from_columns(
         if column not in columns:
             raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
     chosen = [column for column in (features or columns) if column != outcome]
+    identifiers = () if features else tuple(column for column in chosen if _identifies(columns[column]))
+    chosen = [column for column in chosen if column not in identifiers]
     if not chosen:
         raise InputError("features must name at least one column other than the outcome")
     y = _outcomes(outcome, columns[outcome], success)
@@ -140,7 +172,8 @@ def from_columns(
     groups = (
         None if group is None else tuple(str(value) for value, keep in zip(columns[group], known, strict=True) if keep)
     )
-    return Table(name, np.ascontiguousarray(np.column_stack(parts)[known]), y[known], tuple(names), groups)
+    X = np.ascontiguousarray(np.column_stack(parts)[known])
+    return Table(name, X, y[known], tuple(names), groups, len(y), tuple(chosen), identifiers)
 
 
 def _csv(file: Path) -> dict[str, list[Any]]:
@@ -191,12 +224,35 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
     labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
     categories = sorted(set(labels))
     if len(categories) > MOST_CATEGORIES:
+        strange = [str(value) for value, number in zip(values, numbers, strict=True) if number is None]
+        present = len(values) - sum(gone)
+        if 2 * len(strange) < present:  # a column of numbers, not all of them clean
+            some = ", ".join(repr(text) for text in list(dict.fromkeys(strange))[:3])
+            raise InputError(
+                f"column {column!r} must be numbers, and {len(strange):,} of its {present:,} cells "
+                f"{'is' if len(strange) == 1 else 'are'} none (such as {some}): correct or empty them, or leave the "
+                "column out of the features"
+            )
         raise InputError(
             f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the "
             "features"
         )
     for category in categories[1:] if len(categories) == 2 else categories:
         yield f"{column}={category}", np.array([float(label == category) for label in labels])
+
+
+def _identifies(values: Sequence[Any]) -> bool:
+    """Whether the values are texts (not mostly numbers) that are all different, as names and numbers of files are."""
+    texts = [str(value).strip() for value in values if not _missing(value)]
+    if len(texts) < LEAST_IDENTIFIERS or len(set(texts)) < len(texts):
+        return False
+    return 2 * sum(_number(text) is None for text in texts) >= len(texts)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Names, not too many and none too long."""
+    shown = [name if len(name) <= 30 else name[:29] + "…" for name in names[:NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
 
 
 def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArray[np.float64]:

@@ -6,18 +6,16 @@ a value a person sees on the page is the value that is compared.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import re
 from pathlib import Path
 from typing import Any
 
 from lenience.errors import InputError
+from lenience.history_damage import PARQUET, begins, check_text, said_of
 from lenience.web.kept_table import connect, identifier, kept, literal, names
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
 SEPARATORS = (",", ";", "\t", "|")
-NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 HEADINGS = "repeated_headings"  # under which the file says how many rows were left out as such
 
 
@@ -25,11 +23,9 @@ def take_in(source: Path, target: Path) -> None:
     """Check an uploaded file and keep it as texts."""
     import duckdb
 
-    with source.open("rb") as file:
-        start = file.read(4)
-    parquet = start == b"PAR1"
+    parquet = begins(source) == PARQUET
     if not parquet:
-        _check_text(source, start)
+        check_text(source)
     with connect() as engine:
         try:
             table = _parquet(engine, source) if parquet else _csv(source)
@@ -41,7 +37,7 @@ def take_in(source: Path, target: Path) -> None:
             engine.execute(f"COPY ({wanted}) TO {literal(str(target))} ({how})")
             rows = engine.execute(f"SELECT count(*) FROM {kept(target)}").fetchone()[0]
         except duckdb.Error as error:
-            raise InputError(_said(str(error), parquet)) from None
+            raise InputError(said_of(error, parquet)) from None
     if rows == 0:
         raise InputError("the file has a heading and no rows below it")
     _check_size(rows, len(names(target)))
@@ -59,26 +55,6 @@ def _heading(engine: Any, query: str) -> str:
     """Whether a row is the heading once more, as where files were put one after the other."""
     there = [row[0] for row in engine.execute(f"DESCRIBE {query}").fetchall()]
     return " AND ".join(f"coalesce(trim({identifier(name)}) = {literal(name.strip())}, false)" for name in there)
-
-
-def _check_text(source: Path, start: bytes) -> None:
-    """A text in UTF-8, or a sentence that says what it is instead."""
-    for magic, what in NOT_TABLES.items():
-        if start.startswith(magic):
-            raise InputError(f"the file is {what}: save it as CSV (or Parquet) and upload that")
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    blank = True
-    with source.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            try:
-                text = decoder.decode(chunk)
-            except UnicodeDecodeError:
-                raise InputError("the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet") from None
-            if "\x00" in text:
-                raise InputError("the file is no CSV: it holds bytes that no text has")
-            blank = blank and not text.strip("\ufeff \t\r\n")
-    if blank:
-        raise InputError("the file is empty")
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -116,15 +92,3 @@ def _csv(source: Path) -> str:
     listed = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     how = f"delim = {literal(mark)}, quote = '\"', escape = '\"', header = true, auto_detect = false"
     return f"read_csv({literal(str(source))}, {how}, columns = {{{listed}}}, max_line_size = {1 << 24})"
-
-
-def _said(error: str, parquet: bool) -> str:
-    """What the engine says of a file it cannot read, in a sentence of ours."""
-    if parquet:
-        return "the file begins as Parquet and cannot be read as such: it may be cut off"
-    line = re.search(r"(?:CSV Error on Line|Line): ?(\d+)", error)
-    amount = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", error)
-    where = f" at line {int(line[1]):,}" if line else ""
-    more = amount is not None and int(amount[2]) > int(amount[1])
-    what = f", which has {'more' if more else 'fewer'} values than the heading's {amount[1]}" if amount else ""
-    return f"the file cannot be read as CSV{where}{what}"

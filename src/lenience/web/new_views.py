@@ -28,7 +28,6 @@ from lenience.web.plan import (
     read_segments,
     read_specification,
     read_unit,
-    selected,
     starting,
 )
 from lenience.web.policy import objective_words
@@ -89,7 +88,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         "lines": [*history.describe().split("\n")[1:], *_headings(path)],
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
-        "warning": selected(segments.past),
+        "warning": history.selection(),
         "rows": [(one, row, shrinkage_bar(row)) for one, row in rows[:SHOWN]],
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),

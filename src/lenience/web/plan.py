@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -329,22 +328,3 @@ def _starts_late(objective: Delayed, belief: Belief) -> bool | None:
         return objective.enclose(belief, tolerance=COARSE, seconds=1.0)[1] != 0
     except TooLargeError:
         return None
-
-
-def selected(past: Past) -> str:
-    """A warning where the past chose whom to accept; empty where it accepted everyone."""
-    rows: Sequence[Any] = past.history.segments
-    came, taken = sum(row.arrivals for row in rows), sum(row.accepted for row in rows)
-    if taken == came:
-        return ""
-    none = sum(row.labels == 0 for row in rows)
-    text = (
-        f"The past chose whom to accept: {taken:,} of {came:,} ({taken / came:.0%}). Within a segment the outcomes "
-        "are a fair sample only if those accepted differ from those rejected by nothing else that matters."
-    )
-    if none:
-        text += (
-            f" {none:,} of {len(rows):,} segments {'has' if none == 1 else 'have'} no outcome at all: what to "
-            "expect there a shared or a curve model says, their own record cannot."
-        )
-    return text

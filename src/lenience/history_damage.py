@@ -1,0 +1,80 @@
+"""What is wrong with a file that cannot be read, in a sentence: the engines that read it speak of themselves."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+
+from lenience.errors import InputError
+
+NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
+PARQUET = b"PAR1"
+PACKED = (".gz", ".zst")  # endings of CSV files that the engine unpacks itself
+CHUNK = 1 << 20
+
+
+def begins(source: Path) -> bytes:
+    """The first bytes of a file, by which its kind is known."""
+    with source.open("rb") as file:
+        return file.read(4)
+
+
+def check_text(source: Path, whole: bool = True, parquet: bool = True) -> None:
+    """A text in UTF-8, or a sentence that says what it is instead; without ``whole`` only its beginning is looked at.
+
+    ``parquet`` says that such a file would do too.
+    """
+    start, other = begins(source), " (or Parquet)" if parquet else ""
+    for magic, what in NOT_TABLES.items():
+        if start.startswith(magic):
+            raise InputError(f"the file is {what}: save it as CSV{other}")
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    blank = True
+    with source.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            try:
+                text = decoder.decode(chunk)
+            except UnicodeDecodeError:
+                other = ", or as Parquet" if parquet else ""
+                raise InputError(f"the file is not a CSV in UTF-8: save it as “CSV UTF-8”{other}") from None
+            if "\x00" in text:
+                raise InputError("the file is no CSV: it holds bytes that no text has")
+            blank = blank and not text.strip("\ufeff \t\r\n")
+            if not whole:
+                break
+    if blank:
+        raise InputError("the file is empty")
+
+
+def said_of(error: Exception, parquet: bool) -> str:
+    """What the engine says of a file it cannot read, in a sentence of ours."""
+    if parquet:
+        return "the file begins as Parquet and cannot be read as such: it may be cut off"
+    line = re.search(r"(?:CSV Error on Line|Line): ?(\d+)", str(error))
+    amount = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", str(error))
+    where = f" at line {int(line[1]):,}" if line else ""
+    more = amount is not None and int(amount[2]) > int(amount[1])
+    what = f", which has {'more' if more else 'fewer'} values than the heading's {amount[1]}" if amount else ""
+    return f"the file cannot be read as CSV{where}{what}"
+
+
+def unreadable(path: str, error: Exception) -> InputError:
+    """The refusal of past decisions that the engine could not read; of several files, or one far away, in its words."""
+    try:
+        said = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
+    except OSError as refused:
+        said = str(refused)
+    return InputError(f"source {path!r} cannot be read: {said}")
+
+
+def _wrong_with(file: Path, error: Exception) -> str:
+    parquet = begins(file) == PARQUET
+    if not parquet and ".parquet" in str(file):
+        return "the file is not Parquet, as its name says"
+    try:
+        if not parquet and not file.name.endswith(PACKED):
+            check_text(file)
+    except InputError as found:
+        return str(found)
+    return said_of(error, parquet)

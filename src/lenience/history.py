@@ -31,6 +31,7 @@ from lenience.errors import InputError, listed, real, refusal
 from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_dates, strange_outcomes
 from lenience.history_source import open_source, quietly, reading
 from lenience.objective.base import check_prior
+from lenience.policy.words import counted
 from lenience.segments.alike import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class SegmentHistory(msgspec.Struct, frozen=True):
         return self.successes / self.labels if self.labels else None
 
 
+EARLIEST = dt.datetime(1900, 1, 1)  # of dates given as text
 NAMED_UP_TO = 5_000_000  # rows of a source whose values that are no outcome are named
 
 
@@ -141,7 +143,7 @@ class History(msgspec.Struct, frozen=True):
         used = self.rows - self.bad_rows - self.later
         labels = sum(row.labels for row in self.segments)
         pending = sum(row.pending for row in self.segments)
-        found = f"{labels:,} labels and {pending:,} pending in {len(self.segments):,} segments"
+        found = f"{counted(labels, 'label')} and {pending:,} pending in {counted(len(self.segments), 'segment')}"
         lines = [f"{self.rows:,} rows read, {used:,} used: {found}."]
         if self.as_of is not None:
             young = f"; younger than {self.maturity:g} days is pending" if self.maturity else ""
@@ -306,6 +308,7 @@ def _days(field: str, value: float | dt.timedelta | None) -> float | None:
 
 def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
     """The time column as dates or timestamps; what is none becomes missing."""
+    import ibis
     import ibis.expr.operations as ops
 
     column = table[time]
@@ -316,7 +319,9 @@ def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
         return column.cast("timestamp")
     if kind.is_string() and backend.has_operation(ops.TryCast):
         # Trimmed first: DuckDB would otherwise have its CSV reader cast, which fails where a cast may not.
-        return column.strip().try_cast("timestamp")
+        moment = column.strip().try_cast("timestamp")
+        # 31/01/24 is read as a day in the year 31: such a date is one that cannot be read.
+        return ibis.ifelse(moment >= ibis.literal(EARLIEST), moment, ibis.null("timestamp"))
     raise InputError(f"time must be a column of dates or timestamps on this engine, and {time!r} is {kind}")
 
 

@@ -143,8 +143,11 @@ def loopback(host: str) -> bool:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, or an error that says why not."""
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Those it accepts inherit this: processes that share it do not know it for TCP, and an answer would wait 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listening.bind((host, port))
     except OSError as error:

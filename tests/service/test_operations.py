@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
+import httpx
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from engines import Engine
 from lenience.cli.serve import listen
+from lenience.service.http.app import create_app
+from lenience.service.ledger import Ledger
+from lenience.service.problems import Unavailable
+from serving import Postgres
+
+Run = Any
 
 
 def test_answers_do_not_wait_for_more_to_send() -> None:
@@ -15,3 +32,105 @@ def test_answers_do_not_wait_for_more_to_send() -> None:
             accepted, _ = listening.accept()
             with accepted:
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+def cut_off(database: str) -> None:
+    """End all other connections to a database, as its restart does."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid != pg_backend_pid()"
+        )
+
+
+def test_a_restart_of_the_database_costs_no_request(postgres: Postgres) -> None:
+    engine = Engine(postgres.emptied())
+    try:
+        engine.create()
+        engine.decide()
+        cut_off(engine.database)
+        assert engine.decide()["pending"] == 1
+        cut_off(engine.database)
+        engine.store.check_writable()
+        assert engine.audit().findings == []
+    finally:
+        engine.close()
+
+
+def test_what_may_have_been_committed_is_not_done_again(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(postgres.emptied())
+    flush = Ledger.flush
+
+    def cut_after(self: Ledger) -> None:
+        flush(self)
+        cut_off(engine.database)
+
+    try:
+        engine.create()
+        with monkeypatch.context() as patched:
+            patched.setattr(Ledger, "flush", cut_after)
+            with pytest.raises(Unavailable):
+                engine.decide()
+        assert engine.decide()["pending"] == 0
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def only_reading(postgres: Postgres) -> Iterator[str]:
+    """A database with the newest schema, as one who may not write sees it."""
+    database = postgres.emptied()
+    Engine(database).close()
+    with psycopg.connect(database, autocommit=True) as connection:
+        with suppress(psycopg.errors.DuplicateObject):
+            connection.execute("CREATE ROLE looker LOGIN")
+        connection.execute("GRANT USAGE ON SCHEMA public TO looker")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker")
+    yield database.replace("postgres:@", "looker:@")
+
+
+def test_who_may_not_write_is_told_so(run: Run, only_reading: str) -> None:
+    assert "looker" in only_reading
+    for words in (("keys", "create", "--label", "x", "--role", "read"), ("serve", "--port", "0")):
+        code, _, err = run(*words, "--database", only_reading)
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert "the user of the database may not write to it" in err
+
+
+def test_a_right_that_was_withdrawn_is_a_503(only_reading: str, caplog: pytest.LogCaptureFixture) -> None:
+    engine = Engine(only_reading)
+    try:
+        with caplog.at_level(logging.ERROR), pytest.raises(Unavailable, match="may not write to it") as told:
+            engine.create(activate=False)
+    finally:
+        engine.close()
+    assert "permission denied" not in told.value.detail
+    assert "permission denied" in caplog.records[-1].fields["cause"]  # type: ignore[attr-defined]
+
+
+def test_a_missing_table_is_named(run: Run, database: str) -> None:
+    engine = Engine(database)
+    with engine.store.write() as connection:
+        connection.execute(text("DROP TABLE decision"))
+    engine.close()
+    code, _, err = run("audit", "--database", database)
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert "it has no table 'decision'" in err
+
+
+def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: pytest.LogCaptureFixture) -> None:
+    app: Any = create_app(database)
+    store = app.app.state.service.store
+    with store.write() as connection:
+        for table in ("chain", "event"):
+            connection.execute(text(f"ALTER TABLE {table} RENAME TO {table}_elsewhere"))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            return await client.get("/ready")
+
+    with caplog.at_level(logging.ERROR):
+        answer = asyncio.run(ask())
+    asyncio.run(app.app.state.service.stop())
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
+    assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))

@@ -115,6 +115,7 @@ def prepare(host: str, database: str, workers: int) -> None:
         if store.sqlite and workers > 1:
             raise InputError("workers must be 1 with SQLite, which has one writer: for several use PostgreSQL")
         store.upgrade()
+        store.check_writable()
         if not loopback(host) and not list_keys(store):
             raise InputError(
                 f"host must be a loopback address such as 127.0.0.1, not {host!r}, until an API key exists: "

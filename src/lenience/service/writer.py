@@ -8,8 +8,8 @@ the disk while the other is answered and asks again.
 
 A command that refuses (an unknown decision, a
 contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
-in its way, it is done again; if the database is full or gone, all its commands are answered 503 and nothing is
-written; if one command fails in a way that nobody foresaw, the others are done without it.
+in its way, it is done again, and once if its connection was found dead before it was to be committed (PostgreSQL has
+been restarted); if the database is full or gone, all its commands are answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others are done without it.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class Writer:
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
+        self._committing = False  # from then on nobody knows whether a transaction that failed was written
         self._written: list[tuple[Waiting, Result]] = []  # on the disk, and not told yet
         self._thread.start()
 
@@ -159,7 +160,10 @@ class Writer:
                 return self._transaction(commands)
             except Unavailable as problem:
                 self.registry.forget()
-                log.error("database unavailable", extra={"fields": {"detail": problem.detail}})
+                if problem.lost and not self._committing and attempt == 0:
+                    continue
+                fields = {"detail": problem.detail, "cause": problem.cause}
+                log.error("database unavailable", extra={"fields": fields})
                 return [problem] * len(batch)
             except Exception as error:
                 if try_again(error) and attempt < MOST_TRIES - 1:
@@ -173,6 +177,7 @@ class Writer:
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
+        self._committing = False
         with self.store.write() as connection:
             ledger = Ledger(self.store, connection, self.registry, self._clock())
             wanted: set[int] = set()
@@ -205,6 +210,7 @@ class Writer:
                     kept[sender.key] = (sender.request, answer)
             ledger.flush()
             self._tell()
+            self._committing = True
         return [result if result is not None else AssertionError("no result") for result in results]
 
 

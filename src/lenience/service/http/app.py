@@ -16,11 +16,10 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, ControllerRouterHandler
-from sqlalchemy import select
 
 from lenience.__about__ import __version__
 from lenience.errors import InputError
-from lenience.service import limits, schema
+from lenience.service import limits
 from lenience.service.answers import Health
 from lenience.service.http import decisions, policies
 from lenience.service.http.auth import needs_role
@@ -50,14 +49,9 @@ async def health() -> Health:
 
 @get("/ready", responses=documented(), tags=["operations"], opt={"open": True})
 async def ready(request: Request[None, None, State]) -> Health:
-    """Whether the database answers."""
+    """Whether the database answers, and can be written to."""
     service: Service = request.app.state.service
-
-    def question() -> None:
-        with service.store.read() as connection:
-            connection.execute(select(schema.chain.c.id).where(schema.chain.c.id == schema.SYSTEM_CHAIN)).one()
-
-    await service.ask(question)
+    await service.ask(service.store.check_writable)
     return Health("ready", __version__)
 
 

@@ -123,6 +123,8 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             "there is no decision",
         ),
         ("/v1/decisions/none/erasure", {}, 404, "there is no decision 'none'"),
+        ("/v1/decisions/" + "0" * 36 + "/erasure", {"reason": "asked"}, 400, "reason is no field here"),
+        ("/v1/decisions/" + "0" * 36 + "/expiry", {"outcome": "failure"}, 400, "outcome is no field here"),
         (
             "/v1/policies/cards/decisions?dry=1",
             {"segment": "young"},

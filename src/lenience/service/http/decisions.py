@@ -25,7 +25,7 @@ from lenience.service.answers import (
 )
 from lenience.service.command import sender
 from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
-from lenience.service.http.bodies import sentence, several
+from lenience.service.http.bodies import nothing_said, sentence, several
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.outcomes import (
@@ -98,6 +98,7 @@ async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Give up an outcome that has not come."""
+    await nothing_said(request)
     return await _change(request, idempotency_key, identity, "expiry")
 
 
@@ -112,6 +113,7 @@ async def override(
 @changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
     """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
+    await nothing_said(request)
     return await _change(request, idempotency_key, identity, "erasure")
 
 

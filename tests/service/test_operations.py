@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,11 +16,13 @@ import pytest
 from sqlalchemy import text
 
 from engines import Engine
-from lenience.cli.serve import listen
+from lenience.cli.serve import listen, tell_that_it_starts
 from lenience.service.http.app import create_app
 from lenience.service.ledger import Ledger
+from lenience.service.migrate import revision_of
 from lenience.service.problems import Unavailable
-from serving import Postgres
+from lenience.service.store import Store
+from serving import Postgres, sqlite_file
 
 Run = Any
 
@@ -77,7 +80,7 @@ def test_what_may_have_been_committed_is_not_done_again(postgres: Postgres, monk
 
 
 @pytest.fixture
-def only_reading(postgres: Postgres) -> Iterator[str]:
+def only_reading(postgres: Postgres) -> str:
     """A database with the newest schema, as one who may not write sees it."""
     database = postgres.emptied()
     Engine(database).close()
@@ -86,7 +89,7 @@ def only_reading(postgres: Postgres) -> Iterator[str]:
             connection.execute("CREATE ROLE looker LOGIN")
         connection.execute("GRANT USAGE ON SCHEMA public TO looker")
         connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker")
-    yield database.replace("postgres:@", "looker:@")
+    return database.replace("postgres:@", "looker:@")
 
 
 def test_who_may_not_write_is_told_so(run: Run, only_reading: str) -> None:
@@ -116,6 +119,42 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
     code, _, err = run("audit", "--database", database)
     assert (code, len(err.strip().splitlines())) == (2, 1)
     assert "it has no table 'decision'" in err
+
+
+def test_making_a_key_does_not_migrate(run: Run, database: str) -> None:
+    store = Store(database)
+    store.upgrade("0002")
+    code, _, err = run("keys", "create", "--database", database, "--label", "x", "--role", "read")
+    assert code == 2
+    assert "has schema 0002, and this version of lenience needs" in err
+    with store.read() as connection:
+        assert revision_of(connection) == "0002"
+    store.close()
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    path = Path(sqlite_file(tmp_path))
+    engine = Engine(str(path))
+    modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.glob(f"{path.name}*") if one.suffix != ".lock"}
+    engine.close()
+    assert modes == dict.fromkeys([path.name, f"{path.name}-wal", f"{path.name}-shm"], 0o600)
+
+
+def test_a_secret_is_never_repeated(run: Run, tmp_path: Path) -> None:
+    database = sqlite_file(tmp_path)
+    made = json.loads(run("keys", "create", "--database", database, "--label", "x", "--role", "read", "--json")[1])
+    secret = made["key"].split("_", 2)[2]
+    told = [run("keys", "revoke", "--database", database, words) for words in (made["key"], secret, made["key"])]
+    assert [code for code, _, _ in told] == [0, 2, 2]
+    assert made["id"] in told[0][1]
+    assert not any(secret in out + err for _, out, err in told)
+
+
+def test_the_first_line_is_of_the_log(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+    with caplog.at_level(logging.INFO):
+        tell_that_it_starts(2)
+    assert caplog.messages == ["Starting 2 processes …"]
+    assert capsys.readouterr().err == ""
 
 
 def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import os
 import secrets
 import socket
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -68,8 +70,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     configure_logs()
     address = f"http://{shown}:{actual}"
     told = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
-    if not as_json:
-        click.echo(f"Starting {counted(workers, 'process', 'processes')} …", err=True)
+    tell_that_it_starts(workers)
     said = json.dumps({"url": address}) if as_json else told
     Thread(target=tell_when_ready, args=(listening.getsockname()[:2], said), daemon=True).start()
     application = "lenience.service.http.app:from_environment"
@@ -86,6 +87,15 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
             uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
     else:
         uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
+
+
+def tell_that_it_starts(workers: int) -> None:
+    """A word to people; where stderr is no terminal, a line of the log, which is JSON throughout."""
+    said = f"Starting {counted(workers, 'process', 'processes')} …"
+    if sys.stderr.isatty():
+        click.echo(said, err=True)
+    else:
+        logging.getLogger("lenience.service").info(said)
 
 
 def tell_when_ready(address: tuple[str, int], said: str) -> None:

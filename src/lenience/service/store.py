@@ -13,7 +13,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -60,13 +60,22 @@ class Store:
             raise
         self._inserts: dict[tuple[str, int], str] = {}
 
-    def upgrade(self, revision: str = "head") -> None:
-        """Bring the schema to the newest revision; processes that start together do it one after the other."""
+    def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> None:
+        """Bring the schema, or that of an empty database only, to the newest revision.
+
+        Processes that start together do it one after the other.
+        """
+        if self.sqlite:
+            with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+                # It will hold personal data; the files that SQLite makes beside it are given the same mode.
+                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self.write() as connection:
             if not self.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
-            refuse_newer(revision_of(connection), self.name)
-            migrate(connection, revision)
+            found = revision_of(connection)
+            refuse_newer(found, self.name)
+            if found is None or not only_empty:
+                migrate(connection, revision)
         self._remember_file()
 
     def check_schema(self) -> None:

@@ -6,10 +6,10 @@ so the loop answers them and reads new requests while the disk is waited for, no
 For the same reason a transaction there takes half of the commands that are under way, if they are many: one half is at
 the disk while the other is answered and asks again.
 
-A command that refuses (an unknown decision, a
-contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
-in its way, it is done again, and once if its connection was found dead before it was to be committed (PostgreSQL has
-been restarted); if the database is full or gone, all its commands are answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others are done without it.
+A command that refuses (an unknown decision, a contradiction) has changed nothing and does not hinder the others. If a
+transaction fails because another process got in its way, it is done again; and once if its connection was found dead
+before it was to be committed (PostgreSQL has been restarted). If the database is full or gone, all its commands are
+answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others are done without it.
 """
 
 from __future__ import annotations

@@ -337,7 +337,7 @@ def test_metrics_and_logs_hold_no_personal_data(served: Served, client: Client, 
     with pytest.raises(ServiceError, match="404"):
         client.decide("hopper", "young", reference="Grace Hopper")
     text = http.get("/metrics").text
-    assert 'lenience_decisions_total{policy="cards"}' in text
+    assert 'lenience_decisions_total{decision="accept",policy="cards"}' in text
     assert "lenience_request_seconds_bucket" in text
     lines = [json.loads(line) for line in served.logged().splitlines()]
     requests = [line for line in lines if line["message"] == "request"]

@@ -17,11 +17,15 @@ from sqlalchemy import text
 
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts
+from lenience.service.command import sender
 from lenience.service.http.app import create_app
+from lenience.service.http.metrics import Metrics
 from lenience.service.ledger import Ledger
 from lenience.service.migrate import revision_of
-from lenience.service.problems import Unavailable
+from lenience.service.outcomes import OutcomeItem, RecordOutcomes
+from lenience.service.problems import Conflict, Unavailable
 from lenience.service.store import Store
+from lenience.service.writer import Writer
 from serving import Postgres, sqlite_file
 
 Run = Any
@@ -173,3 +177,29 @@ def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: p
     asyncio.run(app.app.state.service.stop())
     assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
     assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
+
+
+def test_metrics_count_what_was_written(database: str) -> None:
+    metrics = Metrics()
+    engine = Engine(database)
+    engine.writer.close()
+    engine.writer = Writer(engine.store, engine.registry, written=metrics.written)
+    engine.create()
+    (accepted,) = {engine.decide(key="once")["id"] for _ in range(3)}
+    engine.decide()
+    for key in ("a", None, "a"):
+        engine.outcome(accepted, "success", key=key)
+    again = [OutcomeItem(accepted, "success")]
+    engine.call(RecordOutcomes(sender("tester", "file", "import", again), again))
+    with suppress(Conflict):
+        engine.outcome(accepted, "failure")
+    told = metrics.text(engine.writer).decode().splitlines()
+    engine.close()
+    counted = {line.split()[0]: float(line.split()[1]) for line in told if "_total" in line and line[0] != "#"}
+    assert counted == {
+        'lenience_decisions_total{decision="accept",policy="cards"}': 2,
+        'lenience_decisions_total{decision="reject",policy="cards"}': 0,
+        "lenience_outcomes_total": 1,
+        "lenience_transactions_total": 7,  # made, activated, two decisions, an outcome, and twice the same again
+        "lenience_commands_total": 7,
+    }

@@ -58,11 +58,13 @@ class Writer:
         store: Store,
         registry: Registry,
         after: Callable[[], None] | None = None,
+        written: Callable[[Sequence[Answer]], None] | None = None,
         clock: Callable[[], int] = now,
     ) -> None:
         self.store = store
         self.registry = registry
-        self.batches = self.commands = 0
+        self.batches = 0
+        self._count = written  # called with what a transaction did, once that is on the disk
         self._clock = clock  # a demonstration plays the past at another speed
         self._after = after  # called once after each batch: whoever waits is told in one go
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
@@ -116,7 +118,6 @@ class Writer:
             self._tell()
             self._written = list(zip(batch, results, strict=True))
             self.batches += 1
-            self.commands += len(batch)
             if not self.store.sqlite:  # the next transaction may wait for another process
                 self._tell()
         self._tell()
@@ -177,6 +178,7 @@ class Writer:
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
+        new: list[Answer] = []
         self._committing = False
         with self.store.write() as connection:
             ledger = Ledger(self.store, connection, self.registry, self._clock())
@@ -206,11 +208,14 @@ class Writer:
                     results[i] = problem
                     continue
                 results[i] = answer
+                new.append(answer)
                 if sender.key is not None:
                     kept[sender.key] = (sender.request, answer)
             ledger.flush()
             self._tell()
             self._committing = True
+        if self._count is not None:
+            self._count(new)
         return [result if result is not None else AssertionError("no result") for result in results]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from sqlalchemy import text
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts
 from lenience.service.command import sender
+from lenience.service.http import decisions, policies
 from lenience.service.http.app import create_app
 from lenience.service.http.metrics import Metrics
 from lenience.service.ledger import Ledger
@@ -202,4 +204,20 @@ def test_metrics_count_what_was_written(database: str) -> None:
         "lenience_outcomes_total": 1,
         "lenience_transactions_total": 7,  # made, activated, two decisions, an outcome, and twice the same again
         "lenience_commands_total": 7,
+    }
+
+
+def test_the_role_of_every_endpoint_is_documented() -> None:
+    lines = (Path(__file__).parents[2] / "docs" / "service.md").read_text().splitlines()
+    told = {}
+    for line in lines:
+        if line.startswith(("| `GET /v1", "| `POST /v1")):
+            addresses, role = line.split(" | ")[:2]
+            told |= {address: role.strip("`") for address in re.findall(r"`(\w+ /v1[^`]*)`", addresses)}
+    handlers: list[Any] = [*policies.HANDLERS, *decisions.HANDLERS]
+    assert told == {
+        f"{method} /v1{path.replace(':str', '')}": handler.opt["role"]
+        for handler in handlers
+        for method in handler.http_methods
+        for path in handler.paths
     }

@@ -209,7 +209,7 @@ def test_metrics_count_what_was_written(database: str) -> None:
 
 def test_the_role_of_every_endpoint_is_documented() -> None:
     lines = (Path(__file__).parents[2] / "docs" / "service.md").read_text().splitlines()
-    told = {}
+    told: dict[str, str] = {}
     for line in lines:
         if line.startswith(("| `GET /v1", "| `POST /v1")):
             addresses, role = line.split(" | ")[:2]

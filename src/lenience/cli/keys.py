@@ -123,8 +123,8 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
     needed()
     from lenience.service.keys import key_id, revoke_key
 
-    identity = key_id(identity)
     with opened(database, "change") as store:
+        identity = key_id(identity)
         revoke_key(store, identity, actor())
     if as_json:
         print_json({"revoked": identity})

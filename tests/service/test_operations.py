@@ -69,10 +69,13 @@ def test_a_restart_of_the_database_costs_no_request(postgres: Postgres) -> None:
 def test_what_may_have_been_committed_is_not_done_again(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(postgres.emptied())
     flush = Ledger.flush
+    flushed: list[Ledger] = []
 
     def cut_after(self: Ledger) -> None:
         flush(self)
-        cut_off(engine.database)
+        flushed.append(self)
+        if len(flushed) == 1:  # a second try would succeed
+            cut_off(engine.database)
 
     try:
         engine.create()

@@ -74,7 +74,7 @@ class Postgres:
     def kill(self) -> None:
         """Kill it as a power failure would."""
         process = self.server.get_postmaster_info().process
-        if process is None or not _runs(process):
+        if process is None or not runs(process):
             return
         children = process.children(recursive=True)
         process.kill()
@@ -82,7 +82,7 @@ class Postgres:
             with suppress(psutil.NoSuchProcess):  # it went with its parent
                 child.kill()
         for gone in (process, *children):
-            while _runs(gone):
+            while runs(gone):
                 time.sleep(0.01)
         # Where nobody buries the dead, a zombie is taken for a running server because of the files it left.
         for left in [*Path(self.folder).glob(".s.PGSQL.*"), Path(self.folder) / "postmaster.pid"]:
@@ -168,7 +168,8 @@ def audited(database: str) -> dict[str, Any]:
     return report
 
 
-def _runs(process: psutil.Process) -> bool:
+def runs(process: psutil.Process) -> bool:
+    """Whether a process is there, and is no zombie."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 
-from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
+from serving import LATE, SPEC, Postgres, Served, audited, runs, serving, sqlite_file
 
 CLIENTS = 200
 Call = tuple[str, Any, dict[str, str]]
@@ -145,5 +147,17 @@ def test_several_processes_on_one_port(postgres: Postgres) -> None:
         # Whichever process is asked, its metrics are those of all.
         for _ in range(4):
             told = httpx.get(f"{served.url}/metrics").text
-            assert f'lenience_decisions_total{{policy="capped"}} {CLIENTS}.0' in told
+            for decision, count in (("accept", 7), ("reject", CLIENTS - 7)):
+                assert f'lenience_decisions_total{{decision="{decision}",policy="capped"}} {count}.0' in told
+            assert "lenience_commands_total" in told
+        # Killed without warning, it leaves nobody behind who would go on serving.
+        workers = psutil.Process(served.process.pid).children(recursive=True)
+        served.kill()
+        for _ in range(200):
+            left = [worker for worker in workers if runs(worker)]
+            if not left:
+                break
+            time.sleep(0.1)
+        assert len(workers) >= 2
+        assert left == []
     assert audited(database)["findings"] == []

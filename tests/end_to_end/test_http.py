@@ -123,6 +123,8 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             "there is no decision",
         ),
         ("/v1/decisions/none/erasure", {}, 404, "there is no decision 'none'"),
+        ("/v1/decisions/" + "0" * 36 + "/erasure", {"reason": "asked"}, 400, "reason is no field here"),
+        ("/v1/decisions/" + "0" * 36 + "/expiry", {"outcome": "failure"}, 400, "outcome is no field here"),
         (
             "/v1/policies/cards/decisions?dry=1",
             {"segment": "young"},
@@ -335,7 +337,7 @@ def test_metrics_and_logs_hold_no_personal_data(served: Served, client: Client, 
     with pytest.raises(ServiceError, match="404"):
         client.decide("hopper", "young", reference="Grace Hopper")
     text = http.get("/metrics").text
-    assert 'lenience_decisions_total{policy="cards"}' in text
+    assert 'lenience_decisions_total{decision="accept",policy="cards"}' in text
     assert "lenience_request_seconds_bucket" in text
     lines = [json.loads(line) for line in served.logged().splitlines()]
     requests = [line for line in lines if line["message"] == "request"]

@@ -121,9 +121,10 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
       lenience keys revoke 3f9a1c0b2d4e
     """
     needed()
-    from lenience.service.keys import revoke_key
+    from lenience.service.keys import key_id, revoke_key
 
     with opened(database, "change") as store:
+        identity = key_id(identity)
         revoke_key(store, identity, actor())
     if as_json:
         print_json({"revoked": identity})
@@ -140,11 +141,10 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
     store = Store(database, reading=purpose == "read")
     try:
         if purpose == "make":
-            store.upgrade()
-        else:
-            if store.sqlite and not Path(str(store.url.database)).exists():
-                raise InputError(f"there is no database {database!r}")
-            store.check_schema()
+            store.upgrade(only_empty=True)
+        elif store.sqlite and not Path(str(store.url.database)).exists():
+            raise InputError(f"there is no database {database!r}")
+        store.check_schema()
         yield store
     except Problem as problem:
         raise InputError(problem.detail) from None

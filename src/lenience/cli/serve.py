@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import os
 import secrets
 import socket
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -68,8 +70,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     configure_logs()
     address = f"http://{shown}:{actual}"
     told = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
-    if not as_json:
-        click.echo(f"Starting {counted(workers, 'process', 'processes')} …", err=True)
+    tell_that_it_starts(workers)
     said = json.dumps({"url": address}) if as_json else told
     Thread(target=tell_when_ready, args=(listening.getsockname()[:2], said), daemon=True).start()
     application = "lenience.service.http.app:from_environment"
@@ -86,6 +87,15 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
             uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
     else:
         uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
+
+
+def tell_that_it_starts(workers: int) -> None:
+    """A word to people; where stderr is no terminal, a line of the log, which is JSON throughout."""
+    said = f"Starting {counted(workers, 'process', 'processes')} …"
+    if sys.stderr.isatty():
+        click.echo(said, err=True)
+    else:
+        logging.getLogger("lenience.service").info(said)
 
 
 def tell_when_ready(address: tuple[str, int], said: str) -> None:
@@ -115,6 +125,7 @@ def prepare(host: str, database: str, workers: int) -> None:
         if store.sqlite and workers > 1:
             raise InputError("workers must be 1 with SQLite, which has one writer: for several use PostgreSQL")
         store.upgrade()
+        store.check_writable()
         if not loopback(host) and not list_keys(store):
             raise InputError(
                 f"host must be a loopback address such as 127.0.0.1, not {host!r}, until an API key exists: "
@@ -143,8 +154,11 @@ def loopback(host: str) -> bool:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket, or an error that says why not."""
-    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Those it accepts inherit this: processes that share it do not know it for TCP, and an answer would wait 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listening.bind((host, port))
     except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Protocol
 
@@ -26,11 +26,22 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """What a command wrote that is counted: decisions of a policy, or outcomes."""
+
+    policy: str = ""
+    accepted: int = 0
+    rejected: int = 0
+    outcomes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer as it is sent and, under a key, kept."""
 
     status: int
     body: bytes
+    made: Made = field(default=Made(), compare=False)  # not kept: to repeat an answer makes nothing
 
 
 class Command(Protocol):

@@ -11,7 +11,7 @@ from msgspec import Meta
 from lenience.service import limits
 from lenience.service.answers import DecisionAnswer, DecisionsAnswer, decision_answer
 from lenience.service.chain import draw
-from lenience.service.command import Answer, Sender, encoder, keep, receipt
+from lenience.service.command import Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.events import Decided, Shadow
 from lenience.service.identity import new_id_and_salt
 from lenience.service.ledger import ChainState, Ledger, Personal
@@ -91,7 +91,9 @@ class Decide:
             event, answer, personal = self._decide(ledger, record, version, chain, request)
             answers.append(answer)
             if i == last:  # the event that carries the receipt of the whole answer
-                whole = Answer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)))
+                accepted = sum(one.decision == "accept" for one in answers)
+                made = Made(self.policy, accepted, len(answers) - accepted)
+                whole = Answer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made)
                 given = receipt(self.sender, whole)
                 if given.digest is not None:
                     event = msgspec.structs.replace(event, receipt=given.digest)

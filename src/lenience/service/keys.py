@@ -7,6 +7,7 @@ nothing to guess, and checking it takes a microsecond, not the tenth of a second
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import threading
 import time
@@ -85,6 +86,22 @@ def revoke_key(store: Store, identity: str, actor: str) -> None:
         ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
         connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
         ledger.flush()
+
+
+def key_id(given: str) -> str:
+    """The id of a key, given as such or as the whole key; what may be a secret is not repeated.
+
+    >>> key_id("3f9a1c0b2d4e"), key_id("lk_3f9a1c0b2d4e_secret")
+    ('3f9a1c0b2d4e', '3f9a1c0b2d4e')
+    >>> key_id("secret")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: the id of a key must be the 12 digits that lenience keys list shows
+    """
+    found = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
+    if found is None:
+        raise InputError("the id of a key must be the 12 digits that lenience keys list shows")
+    return found[1]
 
 
 def list_keys(store: Store) -> list[ApiKey]:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from lenience.service import limits, schema
 from lenience.service.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
-from lenience.service.command import NO_RECEIPT, Answer, Sender, encoder, keep, receipt
+from lenience.service.command import NO_RECEIPT, Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.events import Outcome, Repeated
 from lenience.service.ledger import ChainState, DecisionState, Ledger
 from lenience.service.plans import OverrideRequest as OverrideRequest
@@ -97,7 +97,8 @@ class Change:
             status=planned.status,
             decision=planned.choice,
         )
-        answer = Answer(200, encoder.encode(after))
+        made = Made(outcomes=int(planned.recorded and self.kind == "outcome"))
+        answer = Answer(200, encoder.encode(after), made)
         if not planned.recorded and self.sender.key is None:
             return answer
         carry_out(ledger, self.sender, [(chain, planned)], answer)
@@ -166,7 +167,7 @@ class RecordOutcomes:
                 plans.append((ledger.chains[found[item.id]], plan))
             else:
                 repeated += 1
-        answer = Answer(200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)))
+        answer = Answer(200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)), Made(outcomes=len(plans)))
         if not plans and self.sender.key is not None:
             known = next(item.id for item in self.items if item.id in found)
             nothing = plan_nothing(ledger.decisions[known], "repeat", recorded=False)

@@ -57,10 +57,18 @@ class Damaged(Problem):
 
 
 class Unavailable(Problem):
-    """The database cannot be written or reached now; nothing was recorded, and the request may be tried again."""
+    """The database cannot be written or reached now; nothing was recorded, and the request may be tried again.
+
+    It is ``lost`` if a connection that had worked was found dead: a new one may do. The ``cause`` is for the log.
+    """
 
     status = 503
     title = "Unavailable"
+
+    def __init__(self, detail: str, *, lost: bool = False, cause: str | None = None) -> None:
+        super().__init__(detail)
+        self.lost = lost
+        self.cause = cause
 
 
 def unknown_decision(identity: str) -> NotFound:

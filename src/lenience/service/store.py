@@ -10,26 +10,29 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from lenience.errors import InputError
 from lenience.service.migrate import migrate, newest, refuse_newer, revision_of
-from lenience.service.problems import Damaged, Unavailable
+from lenience.service.problems import Damaged, Problem, Unavailable
 from lenience.service.read_only import ReadOnlyFile
 
 PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
 MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
 # Another transaction got there first: the same work, done again, comes out right.
 AGAIN = {"40001", "40P01", "23505"}
+NO_RIGHT = "the user of the database may not write to it: grant it the right to, on all tables of lenience"
+NO_TABLE = re.compile(r'no such table: (?:main\.)?(\w+)|relation "(\w+)" does not exist')
 DAMAGED = {"file is not a database", "database disk image is malformed"}
 
 
@@ -57,13 +60,22 @@ class Store:
             raise
         self._inserts: dict[tuple[str, int], str] = {}
 
-    def upgrade(self, revision: str = "head") -> None:
-        """Bring the schema to the newest revision; processes that start together do it one after the other."""
+    def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> None:
+        """Bring the schema, or that of an empty database only, to the newest revision.
+
+        Processes that start together do it one after the other.
+        """
+        if self.sqlite:
+            with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+                # It will hold personal data; the files that SQLite makes beside it are given the same mode.
+                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self.write() as connection:
             if not self.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
-            refuse_newer(revision_of(connection), self.name)
-            migrate(connection, revision)
+            found = revision_of(connection)
+            refuse_newer(found, self.name)
+            if found is None or not only_empty:
+                migrate(connection, revision)
         self._remember_file()
 
     def check_schema(self) -> None:
@@ -77,6 +89,28 @@ class Store:
                 f"the database {self.name} {at}, and this version of lenience needs {newest()}: "
                 "lenience serve brings it there"
             )
+
+    def check_writable(self) -> None:
+        """Refuse if what writes cannot be used: a connection of its own, with the right to write."""
+        if self.sqlite:  # to begin there what writes would wait for the one that does
+            with self.read() as connection:
+                connection.execute(text("SELECT id FROM chain LIMIT 1"))
+            return
+        try:
+            self._ask_rights()
+        except Unavailable as problem:
+            if not problem.lost:
+                raise
+            self._ask_rights()  # the database was away, and may be back
+
+    def _ask_rights(self) -> None:
+        rights = "has_table_privilege('event', 'INSERT') AND has_table_privilege('chain', 'UPDATE')"
+        with self.write() as connection:
+            allowed = connection.execute(text(f"SELECT {rights}")).scalar_one()
+            if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
+                raise Unavailable("the database cannot be written to now (it is read-only)")
+        if not allowed:
+            raise Unavailable(NO_RIGHT)
 
     @property
     def name(self) -> str:
@@ -192,7 +226,7 @@ class Store:
             self.url,
             pool_size=4,
             pool_timeout=PATIENCE,
-            pool_pre_ping=not writing,  # a writer finds out by itself, and says 503 once
+            pool_pre_ping=not writing,  # a writer finds out by itself, and does its work once more
             isolation_level="READ COMMITTED" if writing else "REPEATABLE READ",
             connect_args={"connect_timeout": 5, "options": options},
         )
@@ -320,30 +354,33 @@ def _begin_immediate(connection: Connection) -> None:
 @contextmanager
 def _told(store: Store) -> Iterator[None]:
     """Turn the driver's errors that mean «not now» into :class:`Unavailable`."""
-    from sqlalchemy.exc import InterfaceError, OperationalError
-
     try:
         yield
     except PoolTimeout as error:
         raise Unavailable("the database has no free connection") from error
-    except sqlite3.OperationalError as error:
-        raise Unavailable(f"the database cannot be used now ({error})") from error
-    except sqlite3.DatabaseError as error:
-        if str(error) in DAMAGED:
-            raise Damaged(f"the file of {store.name} is damaged or no database ({error})") from error
-        raise
-    except DBAPIError as error:
-        if try_again(error):
+    except (sqlite3.DatabaseError, DBAPIError) as error:
+        problem = None if try_again(error) else _in_words(store, error)
+        if problem is None:
             raise
-        lost = error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
-        state = getattr(error.orig, "sqlstate", None) or ""
-        # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
-        if _first_line(error) in DAMAGED:
-            raise Damaged(f"the file of {store.name} is damaged or no database ({_first_line(error)})") from error
-        if lost or state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03"):
-            raise Unavailable(f"the database cannot be used now ({_first_line(error)})") from error
-        raise
+        raise problem from error
 
 
-def _first_line(error: DBAPIError) -> str:
-    return str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+def _in_words(store: Store, error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
+    """What an error of the driver means, if it is one that was foreseen."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    said = (str(original).strip() or type(original).__name__).splitlines()[0]
+    state = getattr(original, "sqlstate", None) or ""
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    missing = NO_TABLE.search(said)
+    if missing is not None:
+        table = missing[1] or missing[2]
+        return Damaged(f"the database {store.name} is damaged: it has no table {table!r}; restore a backup")
+    if said in DAMAGED:
+        return Damaged(f"the file of {store.name} is damaged or no database ({said})")
+    if state == "42501":
+        return Unavailable(NO_RIGHT, cause=said)
+    # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
+    away = state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03")
+    if lost or away or isinstance(error, sqlite3.OperationalError | OperationalError | InterfaceError):
+        return Unavailable(f"the database cannot be used now ({said})", lost=lost)
+    return None

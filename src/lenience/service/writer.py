@@ -6,10 +6,10 @@ so the loop answers them and reads new requests while the disk is waited for, no
 For the same reason a transaction there takes half of the commands that are under way, if they are many: one half is at
 the disk while the other is answered and asks again.
 
-A command that refuses (an unknown decision, a
-contradiction) has changed nothing and does not hinder the others. If a transaction fails because another process got
-in its way, it is done again; if the database is full or gone, all its commands are answered 503 and nothing is
-written; if one command fails in a way that nobody foresaw, the others are done without it.
+A command that refuses (an unknown decision, a contradiction) has changed nothing and does not hinder the others. If a
+transaction fails because another process got in its way, it is done again; and once if its connection was found dead
+before it was to be committed (PostgreSQL has been restarted). If the database is full or gone, all its commands are
+answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others are done without it.
 """
 
 from __future__ import annotations
@@ -58,16 +58,19 @@ class Writer:
         store: Store,
         registry: Registry,
         after: Callable[[], None] | None = None,
+        written: Callable[[Sequence[Answer]], None] | None = None,
         clock: Callable[[], int] = now,
     ) -> None:
         self.store = store
         self.registry = registry
-        self.batches = self.commands = 0
+        self.batches = 0
+        self._count = written  # called with what a transaction did, once that is on the disk
         self._clock = clock  # a demonstration plays the past at another speed
         self._after = after  # called once after each batch: whoever waits is told in one go
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
+        self._committing = False  # from then on nobody knows whether a transaction that failed was written
         self._written: list[tuple[Waiting, Result]] = []  # on the disk, and not told yet
         self._thread.start()
 
@@ -115,7 +118,6 @@ class Writer:
             self._tell()
             self._written = list(zip(batch, results, strict=True))
             self.batches += 1
-            self.commands += len(batch)
             if not self.store.sqlite:  # the next transaction may wait for another process
                 self._tell()
         self._tell()
@@ -159,7 +161,10 @@ class Writer:
                 return self._transaction(commands)
             except Unavailable as problem:
                 self.registry.forget()
-                log.error("database unavailable", extra={"fields": {"detail": problem.detail}})
+                if problem.lost and not self._committing and attempt == 0:
+                    continue
+                fields = {"detail": problem.detail, "cause": problem.cause}
+                log.error("database unavailable", extra={"fields": fields})
                 return [problem] * len(batch)
             except Exception as error:
                 if try_again(error) and attempt < MOST_TRIES - 1:
@@ -173,6 +178,8 @@ class Writer:
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
+        new: list[Answer] = []
+        self._committing = False
         with self.store.write() as connection:
             ledger = Ledger(self.store, connection, self.registry, self._clock())
             wanted: set[int] = set()
@@ -201,10 +208,14 @@ class Writer:
                     results[i] = problem
                     continue
                 results[i] = answer
+                new.append(answer)
                 if sender.key is not None:
                     kept[sender.key] = (sender.request, answer)
             ledger.flush()
             self._tell()
+            self._committing = True
+        if self._count is not None:
+            self._count(new)
         return [result if result is not None else AssertionError("no result") for result in results]
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any, cast
 
 import msgspec
@@ -16,11 +20,10 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, ControllerRouterHandler
-from sqlalchemy import select
 
 from lenience.__about__ import __version__
 from lenience.errors import InputError
-from lenience.service import limits, schema
+from lenience.service import limits
 from lenience.service.answers import Health
 from lenience.service.http import decisions, policies
 from lenience.service.http.auth import needs_role
@@ -50,14 +53,9 @@ async def health() -> Health:
 
 @get("/ready", responses=documented(), tags=["operations"], opt={"open": True})
 async def ready(request: Request[None, None, State]) -> Health:
-    """Whether the database answers."""
+    """Whether the database answers, and can be written to."""
     service: Service = request.app.state.service
-
-    def question() -> None:
-        with service.store.read() as connection:
-            connection.execute(select(schema.chain.c.id).where(schema.chain.c.id == schema.SYSTEM_CHAIN)).one()
-
-    await service.ask(question)
+    await service.ask(service.store.check_writable)
     return Health("ready", __version__)
 
 
@@ -86,8 +84,8 @@ def create_app(
     database: str, *, log_requests: bool = False, more_handlers: Sequence[ControllerRouterHandler] = ()
 ) -> ASGIApp:
     """The application: it opens the database, brings its schema up to date, and serves until it is shut down."""
-    service = Service(database)
     counted = Metrics()
+    service = Service(database, counted.written)
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
@@ -145,4 +143,13 @@ def create_app(
 def from_environment() -> ASGIApp:
     """The application for a server that starts several processes, each told by environment variables."""
     configure_logs()
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
     return create_app(os.environ[DATABASE], log_requests=os.environ.get(LOG_REQUESTS) == "1")
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """End in good order once the process that started this one is gone: nobody else would end or replace it."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

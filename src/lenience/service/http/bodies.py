@@ -31,6 +31,17 @@ class StrictRequest(Request[Any, Any, State]):
         return decoded(await self.body(), field.annotation)
 
 
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request that says everything by its address."""
+
+
+async def nothing_said(request: Request[Any, Any, State]) -> None:
+    """Refuse a body that says anything: whoever sent it expects it to be heeded."""
+    body = await request.body()
+    if body.strip():
+        decoded(body, Nothing | None)
+
+
 def decoded(body: bytes, kind: Any) -> Any:
     """A body as a type, or a refusal with all that is wrong in a list of its entries.
 

@@ -25,7 +25,7 @@ from lenience.service.answers import (
 )
 from lenience.service.command import sender
 from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
-from lenience.service.http.bodies import sentence, several
+from lenience.service.http.bodies import nothing_said, sentence, several
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.outcomes import (
@@ -52,11 +52,8 @@ async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
     """Accept or reject one individual. The answer is on the disk before it is given."""
-    state = request.app.state
     who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
-    answer = await state.service.perform(Decide(who, name, [data], True))
-    state.metrics.decided(name, 1)
-    return answered(answer)
+    return answered(await request.app.state.service.perform(Decide(who, name, [data], True)))
 
 
 @post(
@@ -69,11 +66,8 @@ async def decide_batch(
     name: PolicyName, data: JSONBody[BatchRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionsAnswer]:
     """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
-    state = request.app.state
     who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
-    answer = await state.service.perform(Decide(who, name, data.decisions, False))
-    state.metrics.decided(name, len(data.decisions))
-    return answered(answer)
+    return answered(await request.app.state.service.perform(Decide(who, name, data.decisions, False)))
 
 
 @changing("/decisions/{identity:str}/outcome", "outcome", "outcomes")
@@ -81,7 +75,6 @@ async def record_outcome(
     identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Record what became of an accepted individual. It counts once, however often it is sent."""
-    request.app.state.metrics.observed(1)
     return await _change(request, idempotency_key, identity, "outcome", data, outcome=data.outcome)
 
 
@@ -98,6 +91,7 @@ async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Give up an outcome that has not come."""
+    await nothing_said(request)
     return await _change(request, idempotency_key, identity, "expiry")
 
 
@@ -112,6 +106,7 @@ async def override(
 @changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
     """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
+    await nothing_said(request)
     return await _change(request, idempotency_key, identity, "erasure")
 
 
@@ -124,7 +119,6 @@ async def record_outcomes(
     A body with an entry that cannot be read is refused, every such entry named, and nothing of it is recorded.
     """
     who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
-    request.app.state.metrics.observed(len(data.outcomes))
     return answered(await request.app.state.service.perform(RecordOutcomes(who, data.outcomes)))
 
 
@@ -154,7 +148,6 @@ async def import_outcomes(
     """
     items = read_csv(body)
     who = sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
-    request.app.state.metrics.observed(len(items))
     return answered(await request.app.state.service.perform(RecordOutcomes(who, items)))
 
 

@@ -6,11 +6,13 @@ Several processes of `lenience serve` keep theirs in files of one folder, so tha
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from lenience.service.command import Answer
 from lenience.service.writer import Writer
 from lenience.settings import MULTIPROCESS
 
@@ -28,16 +30,17 @@ class Metrics:
         self._seconds = Histogram(
             "lenience_request_seconds", "Time to answer", ["route"], registry=self.registry, buckets=BUCKETS
         )
-        self._decisions = Counter("lenience_decisions", "Decisions made", ["policy"], registry=self.registry)
+        self._decisions = Counter(
+            "lenience_decisions", "Decisions made", ["policy", "decision"], registry=self.registry
+        )
         self._outcomes = Counter("lenience_outcomes", "Outcomes recorded", registry=self.registry)
-        self._transactions = self._gauge("lenience_transactions", "Transactions written")
-        self._commands = self._gauge("lenience_commands", "Commands written by them")
-        self._waiting = self._gauge("lenience_waiting", "Commands in the queue")
-        self._policies: dict[str, Counter] = {}
+        self._transactions = Counter("lenience_transactions", "Transactions written", registry=self.registry)
+        self._commands = Counter("lenience_commands", "Commands carried out by them", registry=self.registry)
+        self._waiting = Gauge(
+            "lenience_waiting", "Commands in the queue", registry=self.registry, multiprocess_mode="livesum"
+        )
+        self._policies: dict[str, tuple[Counter, Counter]] = {}
         self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-
-    def _gauge(self, name: str, words: str) -> Gauge:
-        return Gauge(name, words, registry=self.registry, multiprocess_mode="livesum")
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -50,21 +53,30 @@ class Metrics:
         found[0].inc()
         found[1].observe(seconds)
 
-    def decided(self, policy: str, count: int) -> None:
-        """Count decisions."""
-        child = self._policies.get(policy)
-        if child is None:
-            child = self._policies[policy] = self._decisions.labels(policy)
-        child.inc(count)
+    def written(self, answers: Sequence[Answer]) -> None:
+        """Count what a transaction wrote: what was refused, or had been written before, is not in it."""
+        if not answers:
+            return
+        self._transactions.inc()
+        self._commands.inc(len(answers))
+        for made in [answer.made for answer in answers]:
+            if made.outcomes:
+                self._outcomes.inc(made.outcomes)
+            if made.accepted or made.rejected:
+                accepted, rejected = self._of(made.policy)
+                accepted.inc(made.accepted)
+                rejected.inc(made.rejected)
 
-    def observed(self, count: int) -> None:
-        """Count outcomes."""
-        self._outcomes.inc(count)
+    def _of(self, policy: str) -> tuple[Counter, Counter]:
+        """The counters of a policy's decisions, by decision."""
+        found = self._policies.get(policy)
+        if found is None:
+            found = (self._decisions.labels(policy, "accept"), self._decisions.labels(policy, "reject"))
+            self._policies[policy] = found
+        return found
 
     def text(self, writer: Writer) -> bytes:
         """All of them, as Prometheus reads them."""
-        self._transactions.set(writer.batches)
-        self._commands.set(writer.commands)
         self._waiting.set(writer.waiting)
         if MULTIPROCESS not in os.environ:
             return generate_latest(self.registry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -35,7 +35,7 @@ log = logging.getLogger("lenience.service")
 class Service:
     """What one process of the service holds."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, written: Callable[[Sequence[Answer]], None] | None = None) -> None:
         self.store = Store(database, serving=True)
         try:
             self.store.upgrade()
@@ -52,7 +52,7 @@ class Service:
         self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
         # One solve at a time, so that a long one keeps no reader waiting.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
-        self.writer = Writer(self.store, self.registry, after=self._tell)
+        self.writer = Writer(self.store, self.registry, after=self._tell, written=written)
 
     async def start(self) -> None:
         """Begin the chores."""

@@ -1,0 +1,226 @@
+"""What an operator meets: sockets, rights, restarts, files, metrics and what is told to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from engines import Engine
+from lenience.cli.serve import listen, tell_that_it_starts
+from lenience.service.command import sender
+from lenience.service.http import decisions, policies
+from lenience.service.http.app import create_app
+from lenience.service.http.metrics import Metrics
+from lenience.service.ledger import Ledger
+from lenience.service.migrate import revision_of
+from lenience.service.outcomes import OutcomeItem, RecordOutcomes
+from lenience.service.problems import Conflict, Unavailable
+from lenience.service.store import Store
+from lenience.service.writer import Writer
+from serving import Postgres, sqlite_file
+
+Run = Any
+
+
+def test_answers_do_not_wait_for_more_to_send() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
+        listening.listen()
+        with socket.create_connection(listening.getsockname()):
+            accepted, _ = listening.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+def cut_off(database: str) -> None:
+    """End all other connections to a database, as its restart does."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid != pg_backend_pid()"
+        )
+
+
+def test_a_restart_of_the_database_costs_no_request(postgres: Postgres) -> None:
+    engine = Engine(postgres.emptied())
+    try:
+        engine.create()
+        engine.decide()
+        cut_off(engine.database)
+        assert engine.decide()["pending"] == 1
+        cut_off(engine.database)
+        engine.store.check_writable()
+        assert engine.audit().findings == []
+    finally:
+        engine.close()
+
+
+def test_what_may_have_been_committed_is_not_done_again(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(postgres.emptied())
+    flush = Ledger.flush
+    flushed: list[Ledger] = []
+
+    def cut_after(self: Ledger) -> None:
+        flush(self)
+        flushed.append(self)
+        if len(flushed) == 1:  # a second try would succeed
+            cut_off(engine.database)
+
+    try:
+        engine.create()
+        with monkeypatch.context() as patched:
+            patched.setattr(Ledger, "flush", cut_after)
+            with pytest.raises(Unavailable):
+                engine.decide()
+        assert engine.decide()["pending"] == 0
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def only_reading(postgres: Postgres) -> str:
+    """A database with the newest schema, as one who may not write sees it."""
+    database = postgres.emptied()
+    Engine(database).close()
+    with psycopg.connect(database, autocommit=True) as connection:
+        with suppress(psycopg.errors.DuplicateObject):
+            connection.execute("CREATE ROLE looker LOGIN")
+        connection.execute("GRANT USAGE ON SCHEMA public TO looker")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker")
+    return database.replace("postgres:@", "looker:@")
+
+
+def test_who_may_not_write_is_told_so(run: Run, only_reading: str) -> None:
+    assert "looker" in only_reading
+    for words in (("keys", "create", "--label", "x", "--role", "read"), ("serve", "--port", "0")):
+        code, _, err = run(*words, "--database", only_reading)
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert "the user of the database may not write to it" in err
+
+
+def test_a_right_that_was_withdrawn_is_a_503(only_reading: str, caplog: pytest.LogCaptureFixture) -> None:
+    engine = Engine(only_reading)
+    try:
+        with caplog.at_level(logging.ERROR), pytest.raises(Unavailable, match="may not write to it") as told:
+            engine.create(activate=False)
+    finally:
+        engine.close()
+    assert "permission denied" not in told.value.detail
+    assert "permission denied" in caplog.records[-1].fields["cause"]  # type: ignore[attr-defined]
+
+
+def test_a_missing_table_is_named(run: Run, database: str) -> None:
+    engine = Engine(database)
+    with engine.store.write() as connection:
+        connection.execute(text("DROP TABLE decision"))
+    engine.close()
+    code, _, err = run("audit", "--database", database)
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert "it has no table 'decision'" in err
+
+
+def test_making_a_key_does_not_migrate(run: Run, database: str) -> None:
+    store = Store(database)
+    store.upgrade("0002")
+    code, _, err = run("keys", "create", "--database", database, "--label", "x", "--role", "read")
+    assert code == 2
+    assert "has schema 0002, and this version of lenience needs" in err
+    with store.read() as connection:
+        assert revision_of(connection) == "0002"
+    store.close()
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    path = Path(sqlite_file(tmp_path))
+    engine = Engine(str(path))
+    modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.glob(f"{path.name}*") if one.suffix != ".lock"}
+    engine.close()
+    assert modes == dict.fromkeys([path.name, f"{path.name}-wal", f"{path.name}-shm"], 0o600)
+
+
+def test_a_secret_is_never_repeated(run: Run, tmp_path: Path) -> None:
+    database = sqlite_file(tmp_path)
+    made = json.loads(run("keys", "create", "--database", database, "--label", "x", "--role", "read", "--json")[1])
+    secret = made["key"].split("_", 2)[2]
+    told = [run("keys", "revoke", "--database", database, words) for words in (made["key"], secret, made["key"])]
+    assert [code for code, _, _ in told] == [0, 2, 2]
+    assert made["id"] in told[0][1]
+    assert not any(secret in out + err for _, out, err in told)
+
+
+def test_the_first_line_is_of_the_log(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+    with caplog.at_level(logging.INFO):
+        tell_that_it_starts(2)
+    assert caplog.messages == ["Starting 2 processes …"]
+    assert capsys.readouterr().err == ""
+
+
+def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: pytest.LogCaptureFixture) -> None:
+    app: Any = create_app(database)
+    store = app.app.state.service.store
+    with store.write() as connection:
+        for table in ("chain", "event"):
+            connection.execute(text(f"ALTER TABLE {table} RENAME TO {table}_elsewhere"))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            return await client.get("/ready")
+
+    with caplog.at_level(logging.ERROR):
+        answer = asyncio.run(ask())
+    asyncio.run(app.app.state.service.stop())
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
+    assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
+
+
+def test_metrics_count_what_was_written(database: str) -> None:
+    metrics = Metrics()
+    engine = Engine(database)
+    engine.writer.close()
+    engine.writer = Writer(engine.store, engine.registry, written=metrics.written)
+    engine.create()
+    (accepted,) = {engine.decide(key="once")["id"] for _ in range(3)}
+    engine.decide()
+    for key in ("a", None, "a"):
+        engine.outcome(accepted, "success", key=key)
+    again = [OutcomeItem(accepted, "success")]
+    engine.call(RecordOutcomes(sender("tester", "file", "import", again), again))
+    with suppress(Conflict):
+        engine.outcome(accepted, "failure")
+    told = metrics.text(engine.writer).decode().splitlines()
+    engine.close()
+    counted = {line.split()[0]: float(line.split()[1]) for line in told if "_total" in line and line[0] != "#"}
+    assert counted == {
+        'lenience_decisions_total{decision="accept",policy="cards"}': 2,
+        'lenience_decisions_total{decision="reject",policy="cards"}': 0,
+        "lenience_outcomes_total": 1,
+        "lenience_transactions_total": 7,  # made, activated, two decisions, an outcome, and twice the same again
+        "lenience_commands_total": 7,
+    }
+
+
+def test_the_role_of_every_endpoint_is_documented() -> None:
+    lines = (Path(__file__).parents[2] / "docs" / "service.md").read_text().splitlines()
+    told: dict[str, str] = {}
+    for line in lines:
+        if line.startswith(("| `GET /v1", "| `POST /v1")):
+            addresses, role = line.split(" | ")[:2]
+            told |= {address: role.strip("`") for address in re.findall(r"`(\w+ /v1[^`]*)`", addresses)}
+    handlers: list[Any] = [*policies.HANDLERS, *decisions.HANDLERS]
+    assert told == {
+        f"{method} /v1{path.replace(':str', '')}": handler.opt["role"]
+        for handler in handlers
+        for method in handler.http_methods
+        for path in handler.paths
+    }

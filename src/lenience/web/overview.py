@@ -173,10 +173,12 @@ def attention(policy: PolicyStanding, oldest: dict[int, int]) -> list[Notice]:
     if never:
         what = "never started: too few will come, for what is believed, to be worth a first acceptance"
         found.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
-    shut = [one.name for one in policy.segments if one.stopped and not one.never_started]
-    if shut:
-        verb = "has" if len(shut) == 1 else "have"
-        found.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped for good.", link))
+    stopped = [one for one in policy.segments if one.stopped and not one.never_started]
+    for pending, more in ((False, " for good"), (True, "; outcomes that are pending may still change that")):
+        shut = [one.name for one in stopped if (one.counts.pending > 0) is pending]
+        if shut:
+            verb = "has" if len(shut) == 1 else "have"
+            found.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped{more}.", link))
     late = _overdue(policy, oldest)
     if late:
         found.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))

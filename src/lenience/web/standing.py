@@ -80,8 +80,9 @@ class SegmentStanding(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def stopped(self) -> bool:
-        """Whether it is rejected for good: no outcome is pending that could open it again, and no floor."""
-        return self.verdict.rule == BELOW and self.verdict.probability == 0 and self.counts.pending == 0
+        """Whether its boundary rejects everyone, and there is no floor. Outcomes that are pending (of a person's
+        override, or where they come late) may still open it again; without any it is stopped for good."""
+        return self.verdict.rule == BELOW and self.verdict.probability == 0
 
     @property
     def never_started(self) -> bool:

@@ -14,8 +14,8 @@ import pytest
 from engines import Engine
 from lenience.web.fairness import Tally, disparities, read_fairness
 from lenience.web.figures.series import Series, dumbbells, lines, spread, time_ticks
-from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.overview import attention
+from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
 from lenience.web.standing import read_standing
 from serving import Served, serving, sqlite_file

@@ -16,7 +16,7 @@ from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
 from lenience.web.audits import Audits
 from lenience.web.figures.volumes import bars
-from lenience.web.page import ago, count, moved, page, part
+from lenience.web.page import ago, count, moved, natural, page, part
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form
 from lenience.web.standing import PolicyStanding, read_standing
@@ -114,7 +114,7 @@ def audits(request: Req) -> Audits:
 def look(service: Service, past: Then) -> Glance:
     """Everything the overview shows, in one state of the database."""
     with service.store.read() as connection:
-        names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars().all()
+        names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
         all_ = [read_standing(service, connection, name) for name in names]
         policies = [one for one in all_ if one.record.active is not None]
         today = Today()

@@ -17,7 +17,17 @@ from lenience.web import decisions, fairness, new_policy, overview, policy, what
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
 from lenience.web.prospects import Prospects
-from lenience.web.session import ANYONE, COOKIE, SignInNeeded, checked_form, cookie_of, read_session, sign_in, visited, visitor_of
+from lenience.web.session import (
+    ANYONE,
+    COOKIE,
+    SignInNeeded,
+    checked_form,
+    cookie_of,
+    read_session,
+    sign_in,
+    visited,
+    visitor_of,
+)
 from lenience.web.windows import Then
 
 Req = Request[Any, Any, Any]
@@ -115,7 +125,9 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     else:
         status, detail = 500, "an error that was not foreseen; it has been logged"
         log.error("unforeseen error", exc_info=error, extra={"fields": {"path": request.scope.get("path_template")}})
-    if visitor_of(request) is None:  # an address of no page, which nobody guards: who is signed in can sign out there too
+    if (
+        visitor_of(request) is None
+    ):  # an address of no page, which nobody guards: who is signed in can sign out there too
         request.scope["user"] = read_session(request.app.state.service.keyring, request.cookies.get(COOKIE))
     template = "parts/error.html" if request.headers.get("hx-request") == "true" else "error.html"
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)

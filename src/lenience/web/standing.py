@@ -20,6 +20,7 @@ from lenience.service.problems import NotFound
 from lenience.service.reasons import reason
 from lenience.service.registry import PolicyRecord, Version
 from lenience.service.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LIMIT, OVER, Counts, SegmentRule, Verdict
+from lenience.web.page import natural
 
 # What is done with the next individual, in a word and in the colour of its mark.
 NEXT = {
@@ -165,9 +166,9 @@ class PolicyStanding(msgspec.Struct, frozen=True, dict=True):
 
 
 def policy_names(service: Service) -> list[str]:
-    """The names of all policies."""
+    """The names of all policies, in order."""
     with service.store.read() as connection:
-        return list(connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars())
+        return sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
 
 
 def ranked_policies(service: Service) -> list[PolicyRecord]:

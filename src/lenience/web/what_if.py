@@ -87,7 +87,7 @@ async def save(request: Req) -> Response[bytes]:
     made = await service.perform(CreateVersion(sender(visitor.actor, None, "", None), solved))
     number = msgspec.json.decode(made.body)["version"]
     words = f"Saved as version {number} of {specification.name}, a draft: it decides nothing until it is activated."
-    return moved(f"/policies/{specification.name}?version={number}", " ".join([words, *solved.warnings]))
+    return moved(f"/policies/{specification.name}?version={number}", words, *solved.warnings)
 
 
 def compared(service: Service, policy: str, segment: str) -> Against | None:

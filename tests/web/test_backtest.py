@@ -43,3 +43,4 @@ def test_the_replay_waits_for_late_outcomes() -> None:
     limit = lenience.Delayed(0.8, 50, 0.1, 2).enclose(prior)[1]
     assert limit is not None
     assert found.new.accepted == limit < 90
+    assert found.held_back == 90 - limit

@@ -81,6 +81,25 @@ def test_a_rejection_is_overridden_with_a_reason(browser: Browser, portfolio: Se
         assert page.locator("text=“known to the branch”").count() == 1
 
 
+def test_a_number_that_cannot_be_is_marked_and_nothing_follows_from_it(browser: Browser, portfolio: Served) -> None:
+    with visiting(browser, portfolio.url) as visit:
+        page = visit.open("/what-if?policy=starter-loans&segment=thin+file")
+        for name, bad, words in (
+            ("break_even", "101", "Must be a number from 0.1 to 99.9 %."),
+            ("weeks", "-1", "Must be a number from 0 to 1,000 weeks."),
+            ("applicants", "1e12", "Must be a number from 0.01 to 1,000,000,000."),
+        ):
+            good = page.input_value(f"#{name}")
+            page.fill(f"#{name}", bad)
+            assert page.get_attribute(f"#{name}", "aria-invalid") == "true"
+            assert page.inner_text(f"#{name}-wrong") == words
+            assert page.locator("#answer[inert]").count() == 1
+            assert page.locator("#save button").is_disabled()
+            page.fill(f"#{name}", good)
+            assert page.locator("#answer[inert], [aria-invalid]").count() == 0
+            assert page.locator("#save button").is_enabled()
+
+
 def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/what-if?policy=starter-loans&segment=thin+file")

@@ -14,6 +14,7 @@ import pytest
 from engines import Engine
 from lenience.web.fairness import Tally, disparities, read_fairness
 from lenience.web.figures.series import Series, dumbbells, lines, spread, time_ticks
+from lenience.web.overview import attention
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
 from lenience.web.standing import read_standing
@@ -131,6 +132,29 @@ def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
         found = read_fairness(connection, standing)
     assert [group.all for group in found.groups] == [Tally(0, 1), Tally(0, 1), Tally(0, 0)]
     assert all(group.disparity is None for group in disparities(found.groups))
+
+
+def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(engine: Engine) -> None:
+    engine.create(**SPEC)
+    made = [engine.decide("b") for _ in range(4)]
+    engine.override(made[0]["id"], "reject")
+    while (one := engine.decide("b"))["decision"] == "accept":
+        engine.outcome(one["id"], "failure")
+    engine.override(one["id"], "accept")
+    again = engine.decide("b")
+    engine.override(again["id"], "accept")
+    engine.override(again["id"], "reject")  # back to what the policy decided
+    with engine.store.read() as connection:
+        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
+        found = read_fairness(connection, standing)
+    b = found.groups[1]
+    segment = standing.segment("b")
+    assert (b.overridden, found.groups[0].overridden) == ((1, 1), (0, 0))
+    assert (segment.next, segment.counts.pending) == ("stopped", 4)
+    assert b.stopped == ["b"]
+    assert [notice.text for notice in attention(standing, {}) if "been stopped" in notice.text] == [
+        "cards: the segment “b” has been stopped; outcomes that are pending may still change that."
+    ]
 
 
 @pytest.fixture(scope="module")

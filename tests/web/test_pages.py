@@ -14,12 +14,14 @@ from lenience.service.http.service import Service
 from lenience.service.queries import Filters
 from lenience.solver.boundary_walk import fate
 from lenience.study.characteristics import characteristics
+from lenience.web.decisions import references
 from lenience.web.figures.boundary import picture, sparkline
 from lenience.web.overview import attention, look
+from lenience.web.page import moved, read_notice
 from lenience.web.paths import belief_path
-from lenience.web.policy import compare
+from lenience.web.policy import _by_group, compare
 from lenience.web.prospects import Prospects
-from lenience.web.standing import PolicyStanding, read_standing
+from lenience.web.standing import PolicyStanding, policy_names, read_standing
 from lenience.web.windows import Then, counts_at, span, stretches, width_for
 
 
@@ -129,6 +131,24 @@ def test_attention_is_called_to_what_stopped_and_what_is_full(engine: Engine) ->
         engine.give_up(decision.id)
     stopped = next(one for one in look(_service(engine), Then()).policies if one.name == "cards")
     assert any("“many” has been stopped for good" in notice.text for notice in attention(stopped, {}))
+
+
+def test_references_and_names_in_order(engine: Engine) -> None:
+    for name in ("cards", "Beta-10", "alpha", "beta-9"):
+        engine.create(name=name, segments=["1000-1099", "300-499"])
+    assert policy_names(_service(engine)) == ["alpha", "beta-9", "Beta-10", "cards"]
+    ((_, segments),) = _by_group(_standing(engine).segments)
+    assert [one.name for one in segments] == ["300-499", "1000-1099"]
+    mine, other = engine.decide("300-499", reference="application 17"), engine.decide("300-499")
+    assert references(_service(engine), [mine["id"], other["id"]]) == {mine["id"]: "application 17"}
+
+
+def test_a_warning_is_told_as_one_and_fits_into_a_cookie() -> None:
+    sent = moved("/", "Made.", "It never starts.", "ü" * 3000).cookies[0].value or ""
+    said, warned = read_notice(sent)
+    assert (said, warned[:17]) == ("Made.", "It never starts. ")
+    assert len(sent) < 4000
+    assert read_notice(moved("/", "Made.").cookies[0].value or "") == ["Made."]
 
 
 def test_prospects_are_the_solved_values_and_shut_outs(engine: Engine) -> None:

@@ -97,6 +97,35 @@ def test_sign_in_leads_nowhere_else(empty: Served) -> None:
         assert answer.headers["hx-redirect"] == "/sign-in?next=/"
 
 
+def test_a_key_that_may_not_look_is_refused_and_links_are_those_one_may_follow(empty: Served) -> None:
+    store = Store(empty.database)
+    _, sender = create_key(store, "sender", ("decide", "outcome"), None, "test")
+    _, reader = create_key(store, "reader", ("read",), None, "test")
+    _, owner = create_key(store, "owner", ("admin",), None, "test")
+    keyring = Keyring(store)
+    keyring.refresh()
+    earlier = sign_in(keyring, sender)
+    store.close()
+    html = {"Accept": "text/html"}
+    with httpx.Client(base_url=empty.url) as http:
+        refused = http.post("/sign-in", data={"key": sender, "next": "/"})
+        assert refused.status_code == 403
+        assert "it has the role decide and outcome, and needs read" in refused.text
+        assert not http.cookies
+        http.cookies.set("lenience_session", earlier.cookie or "")
+        lost = http.get("/decisions")
+        assert (lost.status_code, "Sign out" in lost.text) == (403, True)
+        assert 'href="/decisions"' not in lost.text
+        out = http.post("/sign-out", data={"token": earlier.token})
+        assert (out.status_code, out.headers["location"]) == (303, "/sign-in")
+        for key, may in ((reader, False), (owner, True)):
+            http.cookies.clear()
+            http.post("/sign-in", data={"key": key, "next": "/"})
+            for path in ("/", "/fairness"):
+                assert ('href="/new"' in http.get(path).text) is may
+            assert "Sign out" in http.get("/nowhere", headers=html).text
+
+
 def test_a_session_ends_with_its_key_and_cannot_be_forged(database: str) -> None:
     store = Store(database)
     store.upgrade()

@@ -194,6 +194,18 @@ def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
     assert wider.problems()[1].prior == b.prior
 
 
+def test_what_was_not_moved_is_not_rounded() -> None:
+    base = PolicySpecification("cards", DelayedSpec(0.7, 1000 / 3, 0.1, 1 / 7), Belief(67, 54))
+    start = preset(base.problems()[0].problem, Belief(67, 54)).asked
+    assert start.success == 80.6
+    surer = draft(read_asked({"seen": "134"}, start), "cards", base, "all").problems()[0].prior
+    assert surer.s == pytest.approx(108, abs=1e-9)
+    dearer = draft(read_asked({"break_even": "75"}, start), "cards", base, "all").objective
+    assert isinstance(dearer, DelayedSpec)
+    assert (dearer.cost, dearer.arrivals) == (0.75, 1000 / 3)
+    assert dearer.label_delay == pytest.approx(1 / 7, abs=1e-12)
+
+
 def test_a_belief_of_a_segment_made_of_features_cannot_be_saved() -> None:
     import msgspec
 
@@ -225,7 +237,7 @@ def test_the_page_opens_with_the_busiest_policy_that_rules(http: httpx.Client, s
         client.decide("loans")
     assert 'name="policy" value="loans"' in http.get("/what-if").text
     nothing = http.get("/what-if", params={"policy": ""}).text
-    assert "as it is</th>" not in nothing
+    assert "as it began</th>" not in nothing
     assert "what-if?policy=&amp;" in nothing  # and so does the link to these numbers
 
 

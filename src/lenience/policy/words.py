@@ -60,13 +60,14 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 def duration(years: float) -> str:
     """A time in the largest unit that it fills.
 
-    >>> duration(1), duration(0.25), duration(1 / 52)
+    >>> duration(365 / 365.25), duration(0.25), duration(1 / 52)
     ('1 year', '3 months', '1 week')
     """
     for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week")):
         count = years / size
         if count > 0.995:
-            return f"{count:.3g} {unit}{'' if abs(count - 1) < 0.005 else 's'}"
+            one = abs(count - 1) < 0.005  # 365 days are a year too
+            return f"1 {unit}" if one else f"{count:.3g} {unit}s"
     return f"{years * 365:.2g} days"
 
 

@@ -45,6 +45,15 @@ class Slider(msgspec.Struct, frozen=True):
         return math.log10(inside) if self.log else inside
 
     @property
+    def allowed(self) -> str:
+        """What may be typed, in words.
+
+        >>> SLIDERS[0].allowed, SLIDERS[1].allowed
+        ('from 0.1 to 99.9 %', 'from 0.01 to 1,000,000,000')
+        """
+        return f"from {self.least:,.12g} to {self.most:,.12g} {self.unit}".rstrip()
+
+    @property
     def ends(self) -> tuple[float, float, float]:
         """The slider's lowest and highest place, and its step."""
         return (self.place(self.low), self.place(self.high), 0.01 if self.log else self.step)
@@ -139,10 +148,25 @@ def read_asked(given: Mapping[str, str], start: Asked | None = None) -> Asked:
 
 
 class Preset(msgspec.Struct, frozen=True):
-    """The numbers of a policy's segment, and what it leaves open."""
+    """The numbers of a policy's segment: as they are shown, to the last digit, and what it leaves open."""
 
     asked: Asked
+    exact: Asked
     word: str = ""
+
+    def exactly(self, asked: Asked) -> Asked:
+        """What is asked, with every number that was not moved as the segment has it, not as it is shown.
+
+        >>> found = preset(Discounted(0.8, 0.99), Belief(67, 54))
+        >>> found.asked.success, found.exactly(found.asked).success
+        (80.6, 80.59701492537313)
+        """
+        kept = {name: getattr(self.exact, name) for name in self.unmoved(asked)}
+        return msgspec.structs.replace(asked, **kept)
+
+    def unmoved(self, asked: Asked) -> set[str]:
+        """The numbers that are as they were shown first."""
+        return {one.name for one in SLIDERS if getattr(asked, one.name) == getattr(self.asked, one.name)}
 
 
 def preset(problem: Problem, prior: Belief) -> Preset:
@@ -178,7 +202,8 @@ def preset(problem: Problem, prior: Belief) -> Preset:
     limits = {slider.name: (slider.least, slider.most) for slider in SLIDERS}
     inside = {name: min(max(value, limits[name][0]), limits[name][1]) for name, value in values.items()}
     # Four digits are as many as anyone reads.
-    return Preset(Asked(**{name: float(f"{value:.4g}") for name, value in inside.items()}), word)
+    shown = Asked(**{name: float(f"{value:.4g}") for name, value in inside.items()})
+    return Preset(shown, Asked(**inside), word)
 
 
 def draft(
@@ -192,8 +217,9 @@ def draft(
     if base is None:
         return PolicySpecification(name, asked.objective(), asked.prior)
     mine = next(one for one in base.problems() if one.name == segment)
-    before = preset(mine.problem, mine.prior).asked
-    changed = {slider.name for slider in SLIDERS if getattr(asked, slider.name) != getattr(before, slider.name)}
+    before = preset(mine.problem, mine.prior)
+    changed = {slider.name for slider in SLIDERS} - before.unmoved(asked)
+    asked = before.exactly(asked)
     made = msgspec.structs.replace(base, name=name)
     if changed & {"break_even", "applicants", "rate", "weeks"}:
         made = msgspec.structs.replace(made, objective=asked.objective(mine.share))

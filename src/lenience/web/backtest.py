@@ -17,7 +17,7 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.errors import InputError
-from lenience.service.rule import Counts, SegmentRule
+from lenience.service.rule import CAP, LIMIT, Counts, SegmentRule
 from lenience.service.specification import DelayedSpec, PolicySpecification, SegmentProblem
 from lenience.service.tables import Effort, load, solve
 from lenience.web.past_file import Known
@@ -51,6 +51,7 @@ class Replayed(msgspec.Struct, frozen=True):
     past: Tally
     new: Tally
     stopped_after: int | None
+    held_back: int = 0  # rejected because as many as may be were pending
 
 
 class Backtest(msgspec.Struct, frozen=True):
@@ -69,6 +70,11 @@ class Backtest(msgspec.Struct, frozen=True):
     def new(self) -> Tally:
         """What would have been done."""
         return _sum([one.new for one in self.segments])
+
+    @property
+    def held_back(self) -> int:
+        """Rejected for the exposure limit alone, while earlier outcomes were awaited."""
+        return sum(one.held_back for one in self.segments)
 
     @property
     def past_value(self) -> float:
@@ -90,6 +96,7 @@ class _Walk:
         self.awaited: deque[tuple[float, bool]] = deque()
         self.past, self.new = Tally(), Tally()
         self.stopped_after: int | None = None
+        self.held_back = 0
 
     def meet(self, one: Known, at: float, draw: float) -> bool:
         """Decide one, and learn what is known by then; whether it was accepted."""
@@ -111,6 +118,8 @@ class _Walk:
                 self.awaited.append((at + self.delay, one.success))
             else:
                 self._learn(one.success)
+        elif verdict.rule in (LIMIT, CAP):
+            self.held_back += 1
         elif verdict.limit == 0 and not counts.pending and self.stopped_after is None:
             self.stopped_after = counts.accepted
         return taken
@@ -160,7 +169,8 @@ def backtest(
         if i % each == 0 or i == len(replayed):
             course.append((i, was, would))
     rows = [
-        Replayed(name, walk.rule.table.cost, walk.past, walk.new, walk.stopped_after) for name, walk in walks.items()
+        Replayed(name, walk.rule.table.cost, walk.past, walk.new, walk.stopped_after, walk.held_back)
+        for name, walk in walks.items()
     ]
     return Backtest(rows, course, len(many) - len(walks))
 

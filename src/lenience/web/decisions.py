@@ -8,7 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import FromPath, FromQuery, Parameter
+from sqlalchemy import select
 
+from lenience.service import schema
 from lenience.service.answers import DecisionsPage, OutcomeAnswer
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
@@ -58,10 +60,16 @@ async def feed(
     """The newest decisions, or those that are searched for."""
     asked = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
     service: Service = request.app.state.service
-    found, policies = await service.ask(lambda: (search(service, asked, before), policy_names(service)))
+
+    def ask() -> tuple[DecisionsPage, dict[str, str], list[str]]:
+        found = search(service, asked, before)
+        return found, references(service, [one.id for one in found.decisions]), policy_names(service)
+
+    found, theirs, policies = await service.ask(ask)
     given = {name: value for name, value in asked.items() if value}
     values: dict[str, Any] = {
         "found": found,
+        "references": theirs,
         "asked": asked,
         "query": urlencode(given),
         "more": urlencode({**given, "before": found.next}) if found.next else "",
@@ -130,6 +138,15 @@ def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPag
     """A page of decisions, the newest first."""
     filters = Filters(**{name: value or None for name, value in asked.items()})  # type: ignore[arg-type]
     return service.queries.page(filters, before or None, PAGE, newest=True)
+
+
+def references(service: Service, identities: list[str]) -> dict[str, str]:
+    """Under which reference of the sender's own decisions were made, of those that have one."""
+    table, personal = schema.decision, schema.personal
+    same = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
+    query = select(table.c.id, personal.c.reference).join(personal, same).where(table.c.id.in_(identities))
+    with service.store.read() as connection:
+        return {row.id: row.reference for row in connection.execute(query) if row.reference is not None}
 
 
 def _may(request: Req, role: str) -> Visitor:

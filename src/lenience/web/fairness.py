@@ -22,7 +22,7 @@ from lenience.web.page import page, part
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
 from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, ranked_policies, read_standing
-from lenience.web.windows import Stretch, first_id, span, stretches, width_for
+from lenience.web.windows import Stretch, first_id, overrides, span, stretches, width_for
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
@@ -72,6 +72,7 @@ class Group(msgspec.Struct, frozen=True):
     all: Tally
     early: Tally
     late: Tally
+    overridden: tuple[int, int] = (0, 0)  # accepted, and rejected, by a person and not by the policy
     disparity: Disparity | None = None  # nothing for the group accepted most
 
     @property
@@ -91,7 +92,7 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def stopped(self) -> list[str]:
-        """Its segments that are stopped for good."""
+        """Its segments that are stopped."""
         return [one.name for one in self.segments if one.stopped]
 
     def shut_out(self, ahead: Mapping[str, float]) -> float:
@@ -174,7 +175,8 @@ def read_fairness(connection: Connection, standing: PolicyStanding) -> Fairness:
     members: dict[str, list[SegmentStanding]] = {}
     for one in standing.segments:
         members.setdefault(one.group or one.name, []).append(one)
-    groups = [_group(connection, name, mine, found, width) for name, mine in members.items()]
+    otherwise = overrides(connection, chains)
+    groups = [_group(connection, name, mine, found, width, otherwise) for name, mine in members.items()]
     most = sorted(groups, key=lambda group: group.all.arrivals, reverse=True)[:DRAWN]
     series = [_series(group, found, width) for group in groups if group in most and group.all.arrivals]
     return Fairness(standing, disparities(groups), series, width)
@@ -203,14 +205,22 @@ def _beside(group: Group, best: Group) -> Group:
 
 
 def _group(
-    connection: Connection, name: str, segments: list[SegmentStanding], found: list[Stretch], width: int
+    connection: Connection,
+    name: str,
+    segments: list[SegmentStanding],
+    found: list[Stretch],
+    width: int,
+    otherwise: Mapping[int, tuple[int, int]],
 ) -> Group:
     chains = {one.chain for one in segments}
+    changed = [otherwise[chain] for chain in chains if chain in otherwise]
     mine = [one for one in found if one.chain in chains]
     everyone = Tally(sum(one.accepted for one in mine), sum(one.arrivals for one in mine))
     early = _first(connection, mine, everyone.arrivals // 2, width)
     late = Tally(everyone.accepted - early.accepted, everyone.arrivals - early.arrivals)
-    return Group(name, segments, everyone, early, late)
+    return Group(
+        name, segments, everyone, early, late, (sum(up for up, _ in changed), sum(down for _, down in changed))
+    )
 
 
 def _first(connection: Connection, mine: list[Stretch], count: int, width: int) -> Tally:

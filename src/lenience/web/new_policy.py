@@ -165,7 +165,7 @@ async def create(request: Req) -> Response[bytes]:
         await service.perform(ChangeState(who, made.name, "active", made.version))
         said = f"Version {made.version} of {made.name} is made and rules from now on."
     uploads.remove(answers.file)
-    return moved(f"/policies/{made.name}?version={made.version}", " ".join([said, *made.warnings]))
+    return moved(f"/policies/{made.name}?version={made.version}", said, *made.warnings)
 
 
 async def _step(request: Req, step: str) -> Response[bytes]:

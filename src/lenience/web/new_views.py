@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from lenience.errors import InputError
 from lenience.objective.delayed import Delayed
+from lenience.policy.words import amount
 from lenience.service import limits, schema
 from lenience.service.http.service import Service
 from lenience.service.specification import DelayedSpec
@@ -19,7 +20,7 @@ from lenience.web.backtest import backtest
 from lenience.web.figures.course import course_picture
 from lenience.web.figures.intervals import shrinkage_bar
 from lenience.web.guesses import guess_columns, guess_meaning
-from lenience.web.page import UNIT
+from lenience.web.page import UNIT, natural
 from lenience.web.plan import (
     DAYS,
     read_cost,
@@ -29,6 +30,7 @@ from lenience.web.plan import (
     read_specification,
     read_unit,
     starting,
+    untouched_score,
 )
 from lenience.web.policy import objective_words
 
@@ -89,7 +91,11 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
-        "rows": [(one, row, shrinkage_bar(row)) for one, row in rows[:SHOWN]],
+        "score_warning": untouched_score(answers),
+        "rows": [
+            (one, row, shrinkage_bar(row))
+            for one, row in sorted(rows[:SHOWN], key=lambda pair: natural(pair[0].segment))
+        ],
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),
         "model": answers.model or "independent",
@@ -130,7 +136,7 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
         return empty | {"trouble": sentence(str(error))}
     rows = starting(segments, aim)
     return empty | {
-        "starts": rows[:SHOWN],
+        "starts": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
         "more": len(rows) - SHOWN,
         "begin": sum(row.starts is True for row in rows),
         "never": sum(row.starts is False for row in rows),
@@ -148,14 +154,24 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
     number = dict(_policies(service)).get(specification.name, 0) + 1
     return {
         "specification": specification,
-        "words": objective_words(specification.objective),
+        "words": [*objective_words(specification.objective), *unit_words(answers)],
         "number": number,
         "late": isinstance(specification.objective, DelayedSpec),
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
+        "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
         "model": answers.model or "independent",
         "carried": answers.pairs(),
     }
+
+
+def unit_words(answers: Answers) -> list[tuple[str, str]]:
+    """What one unit of value is in money, where gain and loss were given: the policy itself keeps their ratio alone."""
+    if answers.known != "money":
+        return []
+    unit, cost = read_unit(answers), read_cost(answers)
+    said = f"{amount(unit)} in your money: a success earns {amount(unit * (1 - cost))}, a failure loses "
+    return [("One unit of value", f"{said}{amount(unit * cost)}. The policy's page counts in such units.")]
 
 
 def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
@@ -178,7 +194,7 @@ def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
     return {
         "trouble": "",
         "found": found,
-        "rows": rows[:SHOWN],
+        "rows": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
         "more": len(rows) - SHOWN,
         "scale": scale,
         "digits": 0 if money else 1,

@@ -16,7 +16,7 @@ from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
 from lenience.web.audits import Audits
 from lenience.web.figures.volumes import bars
-from lenience.web.page import ago, count, moved, page, part
+from lenience.web.page import ago, count, moved, natural, page, part
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form
 from lenience.web.standing import PolicyStanding, read_standing
@@ -114,7 +114,7 @@ def audits(request: Req) -> Audits:
 def look(service: Service, past: Then) -> Glance:
     """Everything the overview shows, in one state of the database."""
     with service.store.read() as connection:
-        names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars().all()
+        names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
         all_ = [read_standing(service, connection, name) for name in names]
         policies = [one for one in all_ if one.record.active is not None]
         today = Today()
@@ -173,10 +173,12 @@ def attention(policy: PolicyStanding, oldest: dict[int, int]) -> list[Notice]:
     if never:
         what = "never started: too few will come, for what is believed, to be worth a first acceptance"
         found.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
-    shut = [one.name for one in policy.segments if one.stopped and not one.never_started]
-    if shut:
-        verb = "has" if len(shut) == 1 else "have"
-        found.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped for good.", link))
+    stopped = [one for one in policy.segments if one.stopped and not one.never_started]
+    for pending, more in ((False, " for good"), (True, "; outcomes that are pending may still change that")):
+        shut = [one.name for one in stopped if (one.counts.pending > 0) is pending]
+        if shut:
+            verb = "has" if len(shut) == 1 else "have"
+            found.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped{more}.", link))
     late = _overdue(policy, oldest)
     if late:
         found.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -15,13 +16,15 @@ from lenience.__about__ import __version__
 from lenience.policy.words import amount, duration, percent
 from lenience.web.session import cookie_of, visitor_of
 
+DIGITS = "0123456789"
 HTML = "text/html; charset=utf-8"
 NOTICE = "lenience_notice"
+MOST_TOLD = 1_800  # bytes of a message: a cookie holds twice as many characters and no more
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-UNIT = "where 1 is a gain and a loss added up"  # of values: a success earns 1 − c of it, a failure loses c
+UNIT = "in units of a success's gain plus a failure's loss"  # a success earns 1 − c of it, a failure loses c
 SCRIPTS = ("htmx-2.0.11.min.js", "dashboard.js")
 STYLES = ("pico-2.1.1.min.css", "dashboard.css")
 
@@ -29,7 +32,7 @@ STYLES = ("pico-2.1.1.min.css", "dashboard.css")
 def page(request: Request[Any, Any, Any], template: str, status: int = 200, **values: Any) -> Response[bytes]:
     """A whole page."""
     visitor = visitor_of(request)
-    notice = read_notice(request.cookies.get(NOTICE, "")) if "/" not in template else ""
+    notice = read_notice(request.cookies.get(NOTICE, "")) if "/" not in template else []
     everywhere = {"visitor": visitor, "path": request.url.path, "notice": notice}
     text = environment().get_template(template).render(everywhere | values)
     response = Response(
@@ -47,24 +50,26 @@ def part(request: Request[Any, Any, Any], template: str, **values: Any) -> Respo
     return page(request, f"parts/{template}", **values)
 
 
-def moved(address: str, message: str = "") -> Response[bytes]:
-    """On to another page, after a form was accepted; the message is shown there, once."""
+def moved(address: str, message: str = "", *warnings: str) -> Response[bytes]:
+    """On to another page, after a form was accepted; the message is shown there, once, and warnings as such."""
     response = Response(b"", status_code=303, headers={"Location": address})
     if message:
-        response.set_cookie(NOTICE, message.encode().hex(), path="/", max_age=20, samesite="strict", httponly=True)
+        told = "\n".join([message, " ".join(warnings)]).strip().encode()[:MOST_TOLD]
+        response.set_cookie(NOTICE, told.hex(), path="/", max_age=20, samesite="strict", httponly=True)
     return response
 
 
-def read_notice(text: str) -> str:
-    """The message that the page before left for this one.
+def read_notice(text: str) -> list[str]:
+    """The message that the page before left for this one, and its warning.
 
-    >>> read_notice("Recorded.".encode().hex()), read_notice("no such thing")
-    ('Recorded.', '')
+    >>> read_notice("Made.\\nIt never starts.".encode().hex()), read_notice("no such thing")
+    (['Made.', 'It never starts.'], [])
     """
     try:
-        return bytes.fromhex(text).decode()[:500]
+        told = bytes.fromhex(text[: 2 * MOST_TOLD])
     except ValueError:
-        return ""
+        return []
+    return told.decode(errors="ignore").split("\n", 1) if told else []
 
 
 @lru_cache(maxsize=1)
@@ -100,6 +105,16 @@ def asset(name: str) -> bytes:
 def address(name: str) -> str:
     """A file's address, which changes with the file: a browser may keep it for good."""
     return f"/static/{name}?{sha256(asset(name)).hexdigest()[:12]}"
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """What names are sorted by: whatever their case, and numbers in them by their size.
+
+    >>> sorted(["1000-1099", "beta", "Alpha", "300-499", "5 east", "12 west"], key=natural)
+    ['5 east', '12 west', '300-499', '1000-1099', 'Alpha', 'beta']
+    """
+    parts = re.findall(r"[0-9]+|[^0-9]+", name.casefold())
+    return [(0, int(part), "") if part[0] in DIGITS else (1, 0, part) for part in parts]
 
 
 def count(number: float) -> str:

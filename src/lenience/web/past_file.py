@@ -15,6 +15,7 @@ import msgspec
 
 from lenience.errors import InputError
 from lenience.history import History, fit_history
+from lenience.history_count import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
 from lenience.web.kept_table import among, connect, identifier, kept, literal, names
@@ -139,9 +140,10 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             as_of=mapping.as_of or None,
             warn=False,  # what it says is shown
         )
-        history = msgspec.structs.replace(history, strange=())  # here the mapping has put a number in their place
-        _check(history, mapping)
         engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
+        # In their place the mapping has put a number: named are the values of the file.
+        history = msgspec.structs.replace(history, strange=_strange(engine))
+        _check(history, mapping)
         used = "WHERE segment IS NOT NULL GROUP BY segment"
         groups = {}
         for segment, least, many in engine.execute(
@@ -224,7 +226,8 @@ def _check(history: History, mapping: Mapping) -> None:
     if len(history.segments) > limits.SEGMENTS:
         raise InputError(
             f"the file has {len(history.segments):,} segments by {by}, and a policy may have {limits.SEGMENTS:,}: "
-            "choose fewer or coarser columns"
+            f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, mapping)!r} has the most "
+            "values) into bands such as 300-499 before you upload the file"
         )
     for row in history.segments:
         if len(row.segment) > 200 or not re.match(limits.PLAIN, row.segment):
@@ -232,6 +235,20 @@ def _check(history: History, mapping: Mapping) -> None:
     if not any(row.labels for row in history.segments):
         old = f" and is {mapping.maturity:g} days old" if mapping.maturity else ""
         raise InputError(f"no outcome is known: no accepted row has a value of {mapping.outcome!r} with a meaning{old}")
+
+
+def _widest(history: History, mapping: Mapping) -> str:
+    """The column that divides the applicants most."""
+    parts = [row.segment.split(" / ") for row in history.segments[:SAMPLE]]
+    values = [len({part[i] for part in parts if i < len(part)}) for i in range(len(mapping.segments))]
+    return mapping.segments[values.index(max(values))]
+
+
+def _strange(engine: Any) -> tuple[tuple[str, int], ...]:
+    """The values that are no outcome, of rows that are otherwise sound, the most frequent first."""
+    sound = "outcome = 2 AND accepted IS NOT NULL AND segment IS NOT NULL"
+    asked = f"SELECT told, count(*) AS k FROM past WHERE {sound} GROUP BY told ORDER BY k DESC, told LIMIT {MOST_NAMED}"
+    return tuple((str(value), int(rows)) for value, rows in engine.execute(asked).fetchall())
 
 
 def _meant(path: Path, mapping: Mapping) -> str:
@@ -257,6 +274,7 @@ def _meant(path: Path, mapping: Mapping) -> str:
     parts.append(
         f"CAST(CASE WHEN {unknown} THEN NULL WHEN {good} THEN 1 WHEN {bad} THEN 0 ELSE 2 END AS TINYINT) AS outcome"
     )
+    parts.append(f"{column} AS told")
     parts.append(f"{_moment(mapping.time)} AS decided")
     grouped = f"NULLIF(trim({identifier(mapping.group)}), '')" if mapping.group else "CAST(NULL AS VARCHAR)"
     parts.append(f"{grouped} AS grouped")

@@ -70,7 +70,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def read_hand(text: str, rate: str, worth: str) -> ByHand:
-    """Segments as someone lists them: one a line, its share after the last comma.
+    """Segments as someone lists them: one a line, its share after the last comma (nothing there: no share).
 
     >>> read_hand("north, 60 %\\nsouth, 40", "50", "2").shares
     {'north': 0.6, 'south': 0.4}
@@ -86,12 +86,15 @@ def read_hand(text: str, rate: str, worth: str) -> ByHand:
     for line in lines:
         name, comma, share = line.rpartition(",")
         name = name.strip() if comma else line
+        _name_alone(line, name, bool(comma))
         if name in shares:
             raise Refused("start", "segments", f"The names of segments must differ, and {name!r} is there twice")
         if not name or len(name) > 200:
             raise Refused("start", "segments", f"The name of a segment must have 1 to 200 characters, not {name!r}")
         label = f"The share of {name!r} in per cent"
-        shares[name] = number("start", "segments", label, share, above=0, most=100) / 100 if comma else math.nan
+        shares[name] = (
+            number("start", "segments", label, share, above=0, most=100) / 100 if comma and share.strip() else math.nan
+        )
     if all(share < 0.01 for share in shares.values()) and math.isclose(sum(shares.values()), 0.01, rel_tol=0.02):
         first = f"{1e4 * next(iter(shares.values())):g}"
         said = f"The shares are in per cent, and add up to 1 % here: type {first} for {first} %"
@@ -105,6 +108,19 @@ def read_hand(text: str, rate: str, worth: str) -> ByHand:
     mean = percent("start", "rate", "The success rate that is expected", rate or "50", above=0, below=100)
     size = number("start", "worth", "What the expectation is worth", worth or "2", above=0, most=1e6)
     return ByHand(shares, Belief(size, size * mean))
+
+
+def _name_alone(line: str, name: str, comma: bool) -> None:
+    """Refuse a line whose name seems to hold the share: it was not set off by a comma, or has a decimal comma."""
+    found = re.fullmatch(r"(.*\S)\s+(\d[\d.]*)\s*%?|(.*[^\d.])(\d[\d.]*)\s*%", line) if not comma else None
+    if found is not None:
+        before, share = (found[1] or found[3]).strip(), found[2] or found[4]
+        said = f"Write “{before}, {share}” if {share} % is the share of {before!r}, or “{line},” if that is its name"
+        raise Refused("start", "segments", said)
+    found = re.fullmatch(r"(.*),\s*(\d+)", name) if comma else None
+    if found is not None:
+        part = line.rpartition(",")[2].strip()
+        raise Refused("start", "segments", f"Use a point in a share: “{found[1].strip()}, {found[2]}.{part}”")
 
 
 def read_mapping(answers: Answers) -> Mapping:
@@ -177,7 +193,11 @@ def _model(answers: Answers, past: Past, names: list[str]) -> Model:
     if kind == "independent":
         return Independent(len(names), UNIFORM)
     if not past.scores:
-        raise Refused("beliefs", "model", "A curve needs a score: choose its column in the step before")
+        raise Refused(
+            "beliefs",
+            "model",
+            "A curve needs a score: choose its column in the step before, and tick it as a segment too",
+        )
     groups = [past.groups.get(name, "") for name in names] if past.groups else None
     return Curve([past.scores[name] for name in names], groups)
 
@@ -328,3 +348,17 @@ def _starts_late(objective: Delayed, belief: Belief) -> bool | None:
         return objective.enclose(belief, tolerance=COARSE, seconds=1.0)[1] != 0
     except TooLargeError:
         return None
+
+
+def untouched_score(answers: Answers) -> str:
+    """A warning where a score was chosen that makes no segments; empty where none was, or it does.
+
+    >>> untouched_score(Answers(segment=("score",), score="score"))
+    ''
+    """
+    if not answers.score or answers.score in answers.segment:
+        return ""
+    return (
+        f"The score {answers.score!r} is not ticked as a segment: each segment has the mean score of its members, "
+        "which says little where they are alike. Tick it too, in bands such as 300-499, to decide by it."
+    )

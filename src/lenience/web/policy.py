@@ -20,7 +20,7 @@ from lenience.service.lifecycle import NEXT, ChangeState
 from lenience.service.problems import BadRequest
 from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec
 from lenience.web.figures.boundary import picture, sparkline
-from lenience.web.page import moved, page, part
+from lenience.web.page import moved, natural, page, part
 from lenience.web.paths import Step, belief_path
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form, visitor_of
@@ -126,7 +126,7 @@ def draw(connection: Connection, policy: PolicyStanding, chosen: str | None) -> 
 
 def _by_group(segments: list[SegmentStanding]) -> list[tuple[str | None, list[SegmentStanding]]]:
     found: dict[str | None, list[SegmentStanding]] = {}
-    for one in segments:
+    for one in sorted(segments, key=lambda one: natural(one.name)):
         found.setdefault(one.group, []).append(one)
     return list(found.items())
 

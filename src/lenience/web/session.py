@@ -32,6 +32,7 @@ from lenience.settings import SESSION_SECRET
 
 COOKIE = "lenience_session"
 HOURS = 12
+ANYONE = "anyone"  # in place of a role: whoever is signed in
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "testserver")
 
 
@@ -80,9 +81,10 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
             path = connection.headers.get("hx-current-url") or str(connection.url)
             raise SignInNeeded(_path(path))
         visitor = new_session(keyring, LOCAL)
+    connection.scope["user"] = visitor  # whom a page is refused is shown as who they are, and can sign out
     role = str(handler.opt.get("role", "read"))
-    visitor.must_have(role)
-    connection.scope["user"] = visitor
+    if role != ANYONE:
+        visitor.must_have(role)
 
 
 def visitor_of(request: Request[Any, Any, Any]) -> Visitor | None:

@@ -17,7 +17,17 @@ from lenience.web import decisions, fairness, new_policy, overview, policy, what
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
 from lenience.web.prospects import Prospects
-from lenience.web.session import COOKIE, SignInNeeded, checked_form, cookie_of, sign_in, visited
+from lenience.web.session import (
+    ANYONE,
+    COOKIE,
+    SignInNeeded,
+    checked_form,
+    cookie_of,
+    read_session,
+    sign_in,
+    visited,
+    visitor_of,
+)
 from lenience.web.windows import Then
 
 Req = Request[Any, Any, Any]
@@ -54,12 +64,16 @@ async def sign_in_now(request: Req) -> Response[bytes]:
     except Unauthenticated:
         error = "This key is not valid: it is unknown, revoked or expired, or not copied whole (lk_…)."
         return page(request, "sign_in.html", status=401, back=back, error=error)
+    if not visitor.may("read"):
+        roles = " and ".join(visitor.roles)
+        error = f"This key may not see the dashboard: it has the role {roles}, and needs read."
+        return page(request, "sign_in.html", status=403, back=back, error=error)
     response = moved(back)
     response.cookies.append(cookie_of(visitor, request.url.scheme == "https"))
     return response
 
 
-@post("/sign-out", include_in_schema=False, status_code=303)
+@post("/sign-out", include_in_schema=False, opt={"role": ANYONE}, status_code=303)
 async def sign_out(request: Req) -> Response[bytes]:
     """End the session."""
     await checked_form(request)
@@ -111,6 +125,10 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     else:
         status, detail = 500, "an error that was not foreseen; it has been logged"
         log.error("unforeseen error", exc_info=error, extra={"fields": {"path": request.scope.get("path_template")}})
+    if (
+        visitor_of(request) is None
+    ):  # an address of no page, which nobody guards: who is signed in can sign out there too
+        request.scope["user"] = read_session(request.app.state.service.keyring, request.cookies.get(COOKIE))
     template = "parts/error.html" if request.headers.get("hx-request") == "true" else "error.html"
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
 

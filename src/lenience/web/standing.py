@@ -20,6 +20,7 @@ from lenience.service.problems import NotFound
 from lenience.service.reasons import reason
 from lenience.service.registry import PolicyRecord, Version
 from lenience.service.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LIMIT, OVER, Counts, SegmentRule, Verdict
+from lenience.web.page import natural
 
 # What is done with the next individual, in a word and in the colour of its mark.
 NEXT = {
@@ -80,8 +81,9 @@ class SegmentStanding(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def stopped(self) -> bool:
-        """Whether it is rejected for good: no outcome is pending that could open it again, and no floor."""
-        return self.verdict.rule == BELOW and self.verdict.probability == 0 and self.counts.pending == 0
+        """Whether its boundary rejects everyone, and there is no floor. Outcomes that are pending (of a person's
+        override, or where they come late) may still open it again; without any it is stopped for good."""
+        return self.verdict.rule == BELOW and self.verdict.probability == 0
 
     @property
     def never_started(self) -> bool:
@@ -164,9 +166,9 @@ class PolicyStanding(msgspec.Struct, frozen=True, dict=True):
 
 
 def policy_names(service: Service) -> list[str]:
-    """The names of all policies."""
+    """The names of all policies, in order."""
     with service.store.read() as connection:
-        return list(connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars())
+        return sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
 
 
 def ranked_policies(service: Service) -> list[PolicyRecord]:

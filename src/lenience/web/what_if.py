@@ -16,7 +16,7 @@ from lenience.service.problems import BadRequest, Conflict
 from lenience.service.specification import PolicySpecification
 from lenience.web.asked import SLIDERS, Asked, Preset, draft, preset, read_asked
 from lenience.web.figures.what_if import pictures
-from lenience.web.outlook import PATIENT, QUICK, Answer, Outlook, answer, foresee, summary
+from lenience.web.outlook import PATIENT, QUICK, Outlook, Pains, answer, foresee, summary
 from lenience.web.page import moved, page, part
 from lenience.web.session import checked_form, visitor_of
 from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, ranked_policies, read_standing
@@ -51,7 +51,7 @@ async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Resp
         ruling = [] if "policy" in given else [one.name for one in ranked_policies(service) if one.active]
         against = compared(service, ruling[0] if ruling else policy, segment)
         asked = read_asked(given, against.preset.asked if against else None)
-        return {**answered(asked, against, answer(asked)), "policies": policy_names(service), "sliders": SLIDERS}
+        return {**answered(asked, against, QUICK), "policies": policy_names(service), "sliders": SLIDERS}
 
     return page(request, "what_if.html", **await service.ask(ask))
 
@@ -67,7 +67,7 @@ async def again(
     def ask() -> dict[str, Any]:
         against = compared(service, policy, segment)
         asked = read_asked(given)
-        return answered(asked, against, answer(asked, PATIENT if patient else QUICK))
+        return answered(asked, against, PATIENT if patient else QUICK)
 
     # What takes long waits its turn, so that a hand that goes on dragging keeps nobody else waiting.
     found = await (service.solve(ask) if patient else service.ask(ask))
@@ -87,7 +87,7 @@ async def save(request: Req) -> Response[bytes]:
     made = await service.perform(CreateVersion(sender(visitor.actor, None, "", None), solved))
     number = msgspec.json.decode(made.body)["version"]
     words = f"Saved as version {number} of {specification.name}, a draft: it decides nothing until it is activated."
-    return moved(f"/policies/{specification.name}?version={number}", " ".join([words, *solved.warnings]))
+    return moved(f"/policies/{specification.name}?version={number}", words, *solved.warnings)
 
 
 def compared(service: Service, policy: str, segment: str) -> Against | None:
@@ -112,8 +112,9 @@ def compared(service: Service, policy: str, segment: str) -> Against | None:
 _kept: dict[str, Outlook] = {}  # by the digest of the solved table
 
 
-def answered(asked: Asked, against: Against | None, found: Answer) -> dict[str, Any]:
+def answered(asked: Asked, against: Against | None, pains: Pains) -> dict[str, Any]:
     """What the answer shows."""
+    found = answer(against.preset.exactly(asked) if against else asked, pains)
     words = summary(found.outlook)
     chosen = against.chosen if against else {"policy": ""}
     return {

@@ -89,6 +89,25 @@ def stretches(connection: Connection, chains: list[int], since: int, width: int)
     return [Stretch(row.chain_id, row.start, row.arrivals, int(row.accepted)) for row in connection.execute(query)]
 
 
+def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int, int]]:
+    """Of each chain that has any: how many were accepted, and how many rejected, only because a person decided so."""
+    table = schema.event
+    query = select(table.c.chain_id, table.c.about, table.c.body).where(
+        table.c.chain_id.in_(chains), table.c.about.is_not(None), table.c.body.startswith('{"kind":"override"')
+    )
+    last: dict[tuple[int, str], str | None] = {}
+    for chain, about, body in connection.execute(query.order_by(table.c.chain_id, table.c.seq)):
+        event = read(body)
+        assert isinstance(event, Overridden)
+        # Each turns the one before round, so the second leaves what the policy decided.
+        last[chain, about] = None if last.get((chain, about)) else event.choice
+    found: dict[int, tuple[int, int]] = {}
+    for (chain, _), choice in last.items():
+        up, down = found.get(chain, (0, 0))
+        found[chain] = (up + (choice == "accept"), down + (choice == "reject"))
+    return found
+
+
 class Then:
     """How chains stood at moments that are past: looked up once each, for the past does not change."""
 

@@ -52,6 +52,14 @@
       if (event.target === slider) field.value = log ? Number((10 ** slider.value).toPrecision(3)) : slider.value;
       else if (field.value > 0 || !log) slider.value = log ? Math.log10(field.value) : field.value;
       slider.setAttribute("aria-valuetext", field.value);
+      // A number that cannot be is marked, and nothing is shown as if it followed from it.
+      const wrong = !field.checkValidity(), words = pair.querySelector("[data-words]");
+      if (wrong) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
+      words.hidden = !wrong;
+      words.textContent = wrong ? words.dataset.words : "";
+      const any = pair.closest("form").querySelector("[aria-invalid]") !== null;
+      document.getElementById("answer").inert = any;
+      document.querySelector("#save button")?.toggleAttribute("disabled", any);
     }, true);
 
     // What an answer says is said aloud from a place that stays.

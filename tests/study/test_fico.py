@@ -43,7 +43,7 @@ def test_the_exact_walk_is_that_of_the_characteristics() -> None:
 
 
 def test_simulated_and_exact_values_agree() -> None:
-    rows = study(fico_world(3), [0.8], [0.995], ["independent"], RULES, runs=300)
+    rows = study(fico_world(3), [0.8], [0.995], ["independent"], RULES, runs=120)
     assert len(rows) == len(RULES)
     for row in rows:
         if row.exact is not None:

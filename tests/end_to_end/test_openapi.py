@@ -52,7 +52,7 @@ def test_nothing_unforeseen_and_nothing_undescribed(served: Served) -> None:
         operations += 1
 
         @settings(
-            max_examples=14,
+            max_examples=10,
             deadline=None,
             derandomize=True,
             phases=[Phase.generate],

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
-LONG = (
-    1.0  # seconds of a solve: where it takes more, a threshold is not looked for just to be told, for that takes many
-)
+# Seconds of a solve: where it takes more, a threshold is not looked for just to be told, for that takes many.
+LONG = 1.0
 LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
 
 

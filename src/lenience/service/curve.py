@@ -9,23 +9,11 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from lenience.errors import InputError
 from lenience.objective.discounted import Discounted
 
 MOST_VOLUME = 5_000.0  # discounted individuals up to which the curve of thresholds is computed, not continued
 NODES = 12
 SIZE = 1_000.0  # observations up to which there is a curve: from there on one observation is little
-
-
-@lru_cache(maxsize=256)
-def leniency_of(problem: Discounted) -> float:
-    """B(c, γ), the limit of n (c − c_n); 0 where it cannot be had."""
-    from lenience.leniency import leniency_rate
-
-    try:
-        return leniency_rate(problem.cost, problem.discount)
-    except InputError:  # too near 1 to be summed: the threshold is then known to one observation
-        return 0.0
 
 
 def fitted_curve(problem: Discounted, n: float) -> tuple[list[float], float]:

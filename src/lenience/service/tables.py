@@ -26,7 +26,7 @@ from lenience.errors import TooLargeError
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.service import limits
-from lenience.service.curve import fitted_curve, leniency_of, on_curve
+from lenience.service.curve import fitted_curve, on_curve
 from lenience.service.specification import DelayedSpec, SegmentProblem
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Effort(NamedTuple):
     tolerance: float = 1e-9  # of values
     late_tolerance: float = 1e-6  # of the value of late labels, relative
     seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
-    limit: bool = True  # whether to find the curve and the limit of leniency, from which thresholds are shown
+    limit: bool = True  # whether to find the curve from which thresholds are shown
     late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
 
 
@@ -65,7 +65,7 @@ class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"
     first: int
     rises: str  # base64 of one bit a row: whether one more success is asked than in the row before
     curve: list[float]  # n (c − c_n) as a Chebyshev series in log n from the prior's n on; may be empty
-    leniency: float  # B(c, γ), the limit of n (c − c_n)
+    leniency: float = 0.0  # B(c, γ), the limit of n (c − c_n), of older tables without a curve
     curve_to: float = 0.0  # up to which n; 0 in older tables, up to the last row's
 
 
@@ -303,9 +303,9 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     import numpy as np
 
     least = steady(policy.accept_from)
-    curve, reach, leniency = list[float](), 0.0, 0.0
+    curve, reach = list[float](), 0.0
     if isinstance(problem, Discounted) and effort.limit:
-        (curve, reach), leniency = fitted_curve(problem, segment.prior.n), leniency_of(problem)
+        curve, reach = fitted_curve(problem, segment.prior.n)
     body = StoppingBody(
         objective=problem,
         prior=segment.prior,
@@ -313,7 +313,6 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
         first=int(least[0]),
         rises=b64encode(np.packbits(np.diff(least).astype(np.uint8)).tobytes()).decode(),
         curve=curve,
-        leniency=leniency,
         curve_to=reach,
     )
     return msgspec.json.encode(body).decode()

@@ -239,9 +239,8 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     """
     try:
         reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)
-        rows = [
-            (reader.line_num, row) for row in reader
-        ]  # a line, not a row: fields may go over several, some are empty
+        # By line, not by row: fields may go over several, and some lines are empty.
+        rows = [(reader.line_num, row) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"the body must be CSV in UTF-8 ({error})") from None
     if not rows or not {"id", "outcome"} <= set(reader.fieldnames or ()):

@@ -19,8 +19,8 @@ SIZE = 1_000.0  # observations up to which there is a curve: from there on one o
 def fitted_curve(problem: Discounted, n: float) -> tuple[list[float], float]:
     """n (c − c_n) as a series, and up to which n, for showing a threshold; decisions use the table.
 
-    Beyond a volume it is continued in the volume's logarithm from two smaller ones: at ten times it the threshold is
-    right to about half of one per cent.
+    Beyond a volume it is continued in the volume's logarithm from two smaller ones: at four times it, and a cost of
+    0.8, the threshold was off by 1.4 points at n = 2 and by a quarter of a point from n = 20 on.
     """
     if problem.discount == 0:
         return [], 0.0

@@ -217,8 +217,9 @@ def fit_history(
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
     ``as_of``, by default the last date that is not in the future; they need ``time``. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
-    what, beside 1 and 0, true and false, and words for them. Segments whose names differ only by case or space are
-    told by ``describe()``, and with ``warn`` by an :class:`AlikeSegmentsWarning`.
+    what, beside 1 and 0, true and false, and words for them. White space around texts does not count. Segments whose
+    names differ only by case, or by space within, are told by ``describe()``, and with ``warn`` by an
+    :class:`AlikeSegmentsWarning`.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],

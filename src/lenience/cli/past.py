@@ -150,7 +150,7 @@ def _truths(path: Path, history: History) -> dict[str, float]:
         raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
     found = {}
     for row in rows:
-        name = SEPARATOR.join(str(row[column]) for column in history.columns)
+        name = SEPARATOR.join(str(row[column] or "").strip() for column in history.columns)
         try:
             found[name] = real(f"p of {name}", float(row["p"] or "nan"), least=0, most=1)
         except ValueError as error:

@@ -1,13 +1,15 @@
 """Taking in an uploaded file of past decisions: checked once, and kept as a table of texts.
 
 Whatever came (CSV with any separator, Parquet with any types) becomes one Parquet file whose columns are texts, so that
-a value a person sees on the page is the value that is compared.
+a value a person sees on the page is the value that is compared. White space around a text is none of it, as for
+:func:`lenience.fit_history`.
 """
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
+from string import whitespace
 from typing import Any
 
 from lenience.errors import InputError
@@ -29,7 +31,7 @@ def take_in(source: Path, target: Path) -> None:
     with connect() as engine:
         try:
             table = _parquet(engine, source) if parquet else _csv(source)
-            query = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {table}"
+            query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
             repeated = _heading(engine, query)
             count = engine.execute(f"SELECT count(*) FROM ({query}) WHERE {repeated}").fetchone()[0]
             how = f"FORMAT parquet, KV_METADATA {{{HEADINGS}: {literal(str(count))}}}"
@@ -54,7 +56,7 @@ def repeated_headings(path: Path) -> int:
 def _heading(engine: Any, query: str) -> str:
     """Whether a row is the heading once more, as where files were put one after the other."""
     there = [row[0] for row in engine.execute(f"DESCRIBE {query}").fetchall()]
-    return " AND ".join(f"coalesce(trim({identifier(name)}) = {literal(name.strip())}, false)" for name in there)
+    return " AND ".join(f"coalesce({identifier(name)} = {literal(name.strip())}, false)" for name in there)
 
 
 def _check_size(rows: int, columns: int) -> None:

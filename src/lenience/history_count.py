@@ -23,13 +23,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.errors import InputError, refusal
+from lenience.vocabulary import NO, NOTHING, YES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-YES = ("1", "1.0", "true", "t", "yes", "y", "accept", "accepted", "success", "good", "paid", "repaid")
-NO = ("0", "0.0", "false", "f", "no", "n", "reject", "rejected", "failure", "bad", "default", "defaulted", "declined")
-NOTHING = ("", "nan", "null", "none", "na", "n/a")
 FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
 BAD_ROWS = {
     "segment": "no segment",

@@ -92,7 +92,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
     told = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
     for text in (" ".join(out.split()), page.read_text()):
         assert told in text
-        assert "all different: name." in text
+        assert "to use it): name." in text
     assert "5 labels known at the start" in out
     assert "Thompson" in out
     assert "lenience is behind" in out

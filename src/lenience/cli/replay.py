@@ -19,7 +19,7 @@ from lenience.cli.options import (
 @click.command(short_help="Replay policies online on a file of individuals, seeing only the outcomes of the accepted.")
 @click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
-@click.option("--success", help="The outcome's value that means success, unless it is 1, true or yes.")
+@click.option("--success", help="The outcome's value that means success, if it is no word for it.")
 @click.option("--features", help="Columns to use, separated by commas; by default all but the outcome and identifiers.")
 @click.option("--group", help="A column of groups: acceptance is reported for each.")
 @objective_options
@@ -49,8 +49,8 @@ def replay(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Replay policies with features on DATA, a CSV or ARFF file (or openml:NAME), as if its individuals came one by
-    one.
+    """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals came
+    one by one.
 
     \b
     Example:

@@ -8,16 +8,17 @@ a value a person sees on the page is the value that is compared. White space aro
 from __future__ import annotations
 
 import csv
+from itertools import islice
 from pathlib import Path
 from string import whitespace
 from typing import Any
 
+from lenience.columns import HEAD, separator
 from lenience.errors import InputError
 from lenience.history_damage import PARQUET, begins, check_text, said_of
 from lenience.web.kept_table import connect, identifier, kept, literal, names
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
-SEPARATORS = (",", ";", "\t", "|")
 HEADINGS = "repeated_headings"  # under which the file says how many rows were left out as such
 
 
@@ -77,10 +78,9 @@ def _parquet(engine: Any, source: Path) -> str:
 def _csv(source: Path) -> str:
     """How to read a CSV: separated as its first line is, every column as text."""
     with source.open(encoding="utf-8-sig", newline="") as file:
-        lines = [line for _, line in zip(range(20), file, strict=False)]  # a quoted name may run over several
-    headings = {mark: next(csv.reader(lines, delimiter=mark), []) for mark in SEPARATORS}
-    mark = max(headings, key=lambda one: len(headings[one]))
-    names = [name.strip() for name in headings[mark]]
+        lines = list(islice(file, HEAD))
+    mark = separator(lines)
+    names = [name.strip() for name in next(csv.reader(lines, delimiter=mark), [])]
     if len(names) < 2:
         raise InputError(
             "the file has only one column: a CSV has a heading and at least a column for the segment and one for the "

@@ -1,6 +1,7 @@
 """A file of past decisions that was taken in, read for what each step needs.
 
-Its columns are texts without white space around them (see :mod:`lenience.web.intake`). Counting is left to :func:`lenience.fit_history`.
+Its columns are texts without white space around them (see :mod:`lenience.web.intake`). Counting is left to
+:func:`lenience.fit_history`.
 """
 
 from __future__ import annotations

@@ -86,8 +86,9 @@ def separator(lines: Sequence[str]) -> str:
 
 
 def _opened(file: Path, packed: bool) -> TextIO:
-    how: dict[str, Any] = {"mode": "rt", "encoding": "utf-8-sig", "newline": ""}
-    return gzip.open(file, **how) if packed else file.open(**how)
+    if packed:
+        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+    return file.open(encoding="utf-8-sig", newline="")
 
 
 def _engine(path: str) -> dict[str, list[Any]]:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-YES = (
-    *("1", "1.0", "true", "t", "yes", "y", "ok"),
-    *("accept", "accepted", "approve", "approved", "granted"),
-    *("success", "good", "paid", "repaid", "fully paid", "won"),
-)
-NO = (
-    *("0", "0.0", "false", "f", "no", "n"),
-    *("reject", "rejected", "declined", "denied", "refused"),
-    *("failure", "bad", "default", "defaulted", "charged off", "lost"),
-)
+SUCCESS = ("1", "1.0", "true", "t", "yes", "y", "ok", "success", "good", "paid", "repaid", "fully paid", "won")
+FAILURE = ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost")
+YES = (*SUCCESS, "accept", "accepted", "approve", "approved", "granted")
+NO = (*FAILURE, "reject", "rejected", "declined", "denied", "refused")
 NOTHING = ("", "nan", "null", "none", "na", "n/a")
 
 

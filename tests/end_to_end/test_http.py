@@ -189,7 +189,13 @@ def test_too_large_is_refused(http: httpx.Client) -> None:
     assert http.post("/v1/policies/cards/decisions", content=b"{").status_code == 400
     assert http.delete("/v1/policies/cards").status_code == 405
     assert http.get("/v1/nothing").status_code == 404
-    assert http.get("/v1/decisions", params={"since": "yesterday"}).status_code == 400
+    refused = http.get("/v1/decisions", params={"since": "yesterday"})
+    told = "since must be a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z, not 'yesterday'"
+    assert (refused.status_code, refused.json()["detail"]) == (400, told)
+    http.post("/v1/policies/cards/decisions", json={"segment": "young"})
+    for since, until, some in (("2020-01-01", "2199-12-31", True), ("2020-01-01T00:00:00Z", "2020-01-02", False)):
+        found = http.get("/v1/decisions", params={"since": since, "until": until}).json()["decisions"]
+        assert bool(found) == some
     assert http.get("/v1/decisions", params={"policy": "none"}).status_code == 404
 
 

@@ -170,4 +170,4 @@ def test_a_log_without_overlap_is_refused(run: Run, tmp_path: Path) -> None:
     file.write_text(f"score,accepted,propensity,outcome\n{rows}")
     code, _, err = run("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
     assert code == 2
-    assert "no overlap with the proposal: of those whom it would accept, 50.0%" in err
+    assert "no overlap with the proposal: of those whom it would accept, 50 %" in err

@@ -14,6 +14,7 @@ from lenience.cli.options import FILE, cost_option, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.cli.progress import saying
 from lenience.errors import InputError, TooLargeError
+from lenience.policy.words import percent
 
 if TYPE_CHECKING:
     from lenience.history import History
@@ -67,7 +68,8 @@ def report(
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
         with saying("Finding what the floor costs"):
-            constraints[f"accept at least {floor:.0%}"] = _unless_too_large(lambda: cost_of_floor(policies, floors))
+            least = f"accept at least {percent(floor, 2)}"
+            constraints[least] = _unless_too_large(lambda: cost_of_floor(policies, floors))
     if cap is not None:
         caps = dict.fromkeys(past.segments.names, cap)
         with saying("Finding what the cap costs"):

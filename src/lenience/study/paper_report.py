@@ -27,8 +27,8 @@ STYLE = """
 :root { color-scheme: light dark; --ink: #1c2126; --soft: #5b6570; --page: #fbfbf9; --card: #fff; --line: #d9dde2;
   --c0: #0072b2; --c1: #d55e00; --c2: #008f68; --c3: #b0508a; --c4: #8a6d00; --c5: #1c2126; --c6: #6b3fa0; --c7: #a33; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7eaee; --soft: #9aa5b1; --page: #14181c; --card: #1c2228;
-  --line: #37414b; --c0: #56b4e9; --c1: #f08a4b; --c2: #35c79b; --c3: #e08cc0; --c4: #e0c341; --c5: #f2f4f7; --c6: #b39ddb;
-  --c7: #f77; } }
+  --line: #37414b; --c0: #56b4e9; --c1: #f08a4b; --c2: #35c79b; --c3: #e08cc0; --c4: #e0c341; --c5: #f2f4f7;
+  --c6: #b39ddb; --c7: #f77; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }

@@ -151,7 +151,7 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     for row in shut_out_at_outset(segments, truths):
         line = [escape(row.group or "all"), f"{row.segments:,}", f"{row.shut:,}"]
         if row.deserving is not None:
-            line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", even_percent(row.deserving_share_shut, 0)]
+            line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", even_percent(row.deserving_share_shut or 0.0, 0)]
         body.append(line)
     return text + html_table(header, body)
 

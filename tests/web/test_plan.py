@@ -10,7 +10,7 @@ import pytest
 from lenience.errors import InputError
 from lenience.web import intake
 from lenience.web.answers import Answers, Refused
-from lenience.web.past_file import Mapping, read_past
+from lenience.web.past_file import Mapping, read_past, values
 from lenience.web.plan import read_hand, untouched_score
 
 MEANT = Mapping(("region",), "status", ("paid",), ("default",))
@@ -61,6 +61,14 @@ def test_values_that_are_no_outcome_are_named(tmp_path: Path) -> None:
     told = read_past(path, mapping).history.describe()
     assert "3 rows not used: " in told
     assert ": '??' (2), 'lost' (1)." in told
+
+
+def test_white_space_around_texts_does_not_count(tmp_path: Path) -> None:
+    path = _taken_in(tmp_path, "region,status\na,paid\n a,paid \na\t,default\n  ,paid\n")
+    assert values(path, "status") == [("paid", 3), ("default", 1)]
+    history = read_past(path, MEANT).history
+    assert [(one.segment, one.labels) for one in history.segments] == [("a", 3)]
+    assert history.bad["segment"] == 1
 
 
 def test_too_many_segments_name_the_column_to_cut_into_bands(tmp_path: Path) -> None:

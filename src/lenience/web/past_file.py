@@ -1,6 +1,7 @@
 """A file of past decisions that was taken in, read for what each step needs.
 
-Its columns are texts (see :mod:`lenience.web.intake`). Counting is left to :func:`lenience.fit_history`.
+Its columns are texts without white space around them (see :mod:`lenience.web.intake`). Counting is left to
+:func:`lenience.fit_history`.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def columns(path: Path) -> list[Column]:
         rows = engine.execute(f"SELECT * FROM {kept(path)} LIMIT {SAMPLE}").fetchall()
     found = []
     for i, name in enumerate(names(path)):
-        values = [row[i] for row in rows if row[i] is not None and row[i].strip()]
+        values = [row[i] for row in rows if row[i] is not None]
         different = list(dict.fromkeys(values))
         found.append(
             Column(
@@ -98,7 +99,7 @@ def columns(path: Path) -> list[Column]:
                 len(different),
                 bool(values) and all(_is_number(value) for value in values),
                 2 * sum(_is_date(value) for value in values) > len(values),
-                any(BAND.fullmatch(value.strip()) and not _is_number(value) for value in different),
+                any(BAND.fullmatch(value) and not _is_number(value) for value in different),
             )
         )
     return found
@@ -258,9 +259,9 @@ def _meant(path: Path, mapping: Mapping) -> str:
     for name in asked:
         if name and name not in there:
             raise InputError(f"the file has no column {name!r}")
-    parts = [f"NULLIF(trim({identifier(name)}), '') AS s{i}" for i, name in enumerate(mapping.segments)]
+    parts = [f"{identifier(name)} AS s{i}" for i, name in enumerate(mapping.segments)]
     # As fit_history names a segment of several columns; missing where one of them is.
-    whole = " || ' / ' || ".join(f"NULLIF(trim({identifier(name)}), '')" for name in mapping.segments)
+    whole = " || ' / ' || ".join(identifier(name) for name in mapping.segments)
     parts.append(f"{whole} AS segment")
     if mapping.accepted:
         column = identifier(mapping.accepted)
@@ -276,9 +277,8 @@ def _meant(path: Path, mapping: Mapping) -> str:
     )
     parts.append(f"{column} AS told")
     parts.append(f"{_moment(mapping.time)} AS decided")
-    grouped = f"NULLIF(trim({identifier(mapping.group)}), '')" if mapping.group else "CAST(NULL AS VARCHAR)"
-    parts.append(f"{grouped} AS grouped")
-    parts.append(f"{f'trim({identifier(mapping.score)})' if mapping.score else 'CAST(NULL AS VARCHAR)'} AS score")
+    for name, meaning in ((mapping.group, "grouped"), (mapping.score, "score")):
+        parts.append(f"{identifier(name) if name else 'CAST(NULL AS VARCHAR)'} AS {meaning}")
     parts.append("file_row_number AS place")
     return f"SELECT {', '.join(parts)} FROM read_parquet({literal(str(path))}, file_row_number = true)"
 
@@ -286,7 +286,7 @@ def _meant(path: Path, mapping: Mapping) -> str:
 def _moment(column: str) -> str:
     if not column:
         return "CAST(NULL AS TIMESTAMP)"
-    text = f"trim({identifier(column)})"
+    text = identifier(column)
     return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, ['%d.%m.%Y', '%Y-%m']))"
 
 

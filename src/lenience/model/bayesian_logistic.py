@@ -4,7 +4,8 @@ The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over 
 features matter is learnt: three hypotheses, in which the coefficients β_k share a variance of 0.3 (they say next to
 nothing), 3 or 30 (they say nearly all), are kept side by side and weighed by how well each foresaw the labels
 (:mod:`lenience.model.hypotheses`). Their prior weights, 0.15, 0.6 and 0.25, are near what 200
-labels of each of eleven data sets leave on average, from equal ones: 0.17, 0.61 and 0.22.
+labels of each of eleven data sets leave on average, from equal ones: 0.17, 0.61 and 0.23
+(:mod:`lenience.study.how_much_features_say`).
 
 The intercept's prior is about the population. If the features' part of the log-odds has variance s, averaging over
 individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
@@ -88,7 +89,7 @@ class BayesianLogistic(FeatureEstimator):
     def for_cost(cls, cost: float) -> BayesianLogistic:
         """The default for a cost: the prior is centred near the break-even, whatever the features' part."""
         odds = math.log(check_cost(cost) / (1.0 - cost))
-        return cls(intercept_mean=tuple(odds * (3.0 + _stretch(s)) / 4.0 for s in FEATURE_VARIANCES))
+        return cls(intercept_mean=tuple(odds * (3.0 + stretch(s)) / 4.0 for s in FEATURE_VARIANCES))
 
     @classmethod
     def for_cells(cls) -> BayesianLogistic:
@@ -98,7 +99,7 @@ class BayesianLogistic(FeatureEstimator):
     def _prepare(self, X: NDArray[np.float64]) -> None:
         spreads = _each("feature_variance", self.feature_variance)
         given = self.intercept_variance
-        around = tuple(RATE_VARIANCE * _stretch(s) ** 2 for s in spreads) if given is None else given
+        around = tuple(RATE_VARIANCE * stretch(s) ** 2 for s in spreads) if given is None else given
         centres = _each("intercept_mean", self.intercept_mean, len(spreads), positive=False)
         intercepts = _each("intercept_variance", around, len(spreads))
         own = FEATURE_WEIGHTS if spreads == FEATURE_VARIANCES else 1.0
@@ -168,7 +169,7 @@ class BayesianLogistic(FeatureEstimator):
         return found
 
 
-def _stretch(variance: float) -> float:
+def stretch(variance: float) -> float:
     """κ: by how much features of this variance in the log-odds draw a population's log-odds towards 0."""
     return math.sqrt(1.0 + math.pi * variance / 8.0)
 

@@ -14,7 +14,6 @@ from lenience import Belief, Delayed, Discounted
 from lenience.errors import InputError
 from lenience.policy.words import percent
 from lenience.segments.starting import starting_volume
-from lenience.service.problems import BadRequest
 from lenience.service.specification import DelayedSpec, PolicySpecification, Record, SegmentSpec
 from lenience.service.tables import load, solve
 from lenience.solver.boundary_walk import fate
@@ -206,7 +205,7 @@ def test_what_was_not_moved_is_not_rounded() -> None:
     assert dearer.label_delay == pytest.approx(1 / 7, abs=1e-12)
 
 
-def test_a_belief_of_a_segment_made_of_features_cannot_be_saved() -> None:
+def test_a_belief_of_a_segment_made_of_features_becomes_its_own() -> None:
     import msgspec
 
     features = [{"name": "age", "edges": [30]}]
@@ -214,8 +213,9 @@ def test_a_belief_of_a_segment_made_of_features_cannot_be_saved() -> None:
     one = base.problems()[0]
     start = preset(one.problem, one.prior).asked
     assert draft(start, "loans", base, one.name) == base
-    with pytest.raises(BadRequest, match="made of features"):
-        draft(read_asked({"success": "90"}, start), "loans", base, one.name)
+    surer = draft(read_asked({"success": "90"}, start), "loans", base, one.name).problems()
+    assert [problem.name for problem in surer] == ["age<30", "age>=30"]
+    assert [problem.prior.mean for problem in surer] == [pytest.approx(0.9), 0.5]
 
 
 def test_the_page_shows_both(http: httpx.Client) -> None:

@@ -17,6 +17,7 @@ from lenience.service.specification import DelayedSpec
 from lenience.web import intake, past_file
 from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.backtest import backtest
+from lenience.web.bands import MANY, USUAL
 from lenience.web.figures.course import course_picture
 from lenience.web.figures.intervals import shrinkage_bar
 from lenience.web.guesses import guess_columns, guess_meaning
@@ -32,7 +33,7 @@ from lenience.web.plan import (
     starting,
     untouched_score,
 )
-from lenience.web.policy import objective_words
+from lenience.web.policy import objective_words, request_words
 
 MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a bad row
     "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
@@ -52,12 +53,32 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         answers = msgspec.structs.replace(answers, **names, segment=first)
     return {
         "columns": there,
+        "bands": {column.name: _bands(column, answers) for column in there if column.numbers and column.different > 2},
         "sampled": past_file.SAMPLE if past_file.count(path) > past_file.SAMPLE else 0,
         "chosen": answers,
         "accepted": meanings(path, answers, "accepted"),
         "outcome": meanings(path, answers, "outcome"),
         "carried": answers.pairs(COLUMNS),
     }
+
+
+def _bands(column: past_file.Column, answers: Answers) -> str:
+    """What stands in the field for a column's bands: as answered, or what is usual until the column was ticked."""
+    usual = USUAL if column.different > MANY and column.name not in answers.segment else ""
+    return dict(answers.bands).get(column.name, usual)
+
+
+def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str, Any]:
+    """The bands of one column: their names, how many lie in each, and what became of them."""
+    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "ticked": column in answers.segment}
+    if not text:
+        return found
+    alone = msgspec.structs.replace(answers, segment=(column,), bands=((column, text),), group="", score="")
+    try:
+        past = past_file.read_past(path, read_mapping(alone))
+    except InputError as error:
+        return found | {"trouble": sentence(str(error))}
+    return found | {"rows": past.history.segments, "shares": past.shares}
 
 
 def meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
@@ -87,7 +108,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": [*history.describe().split("\n")[1:], *_headings(path)],
+        "lines": [*history.describe().split("\n")[1:], *_headings(path), *_nobody(segments.past)],
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
@@ -161,6 +182,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "history": None if segments.past is None else segments.past.history,
         "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
         "model": answers.model or "independent",
+        "sent": request_words(specification),
         "carried": answers.pairs(),
     }
 
@@ -210,6 +232,15 @@ def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
 def _from_file(path: Path) -> None:
     if path.suffix != ".parquet":
         raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
+
+
+def _nobody(past: past_file.Past) -> list[str]:
+    """That some cells have nobody, where columns were cut."""
+    empty = [row.segment for row in past.history.segments if row.arrivals == 0]
+    if not empty:
+        return []
+    which = f"“{empty[0]}”" if len(empty) == 1 else f"{len(empty):,} segments, such as “{empty[0]}”,"
+    return [f"Nobody in the file is in {which} so the share of one applicant is taken for it, and no outcome is known."]
 
 
 def _headings(path: Path) -> list[str]:

@@ -18,6 +18,8 @@ from lenience.history import History, fit_history
 from lenience.history_count import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
+from lenience.service.features import Feature
+from lenience.web.bands import Cells, Cut, cell_of, features_of, part_of, text_of
 from lenience.web.kept_table import among, connect, identifier, kept, literal, names
 
 MOST_VALUES = 20  # that an outcome or a decision may have
@@ -31,8 +33,8 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     examples: tuple[str, ...]
     different: int  # values in the first rows
-    numbers: bool
-    dates: bool  # most of them; a few dates that are none do not make it something else
+    numbers: bool  # most of them; a few that are none do not make it something else
+    dates: bool  # likewise
     bands: bool = False
 
 
@@ -52,6 +54,7 @@ class Mapping(msgspec.Struct, frozen=True):
     score: str = ""
     maturity: float = 0.0
     as_of: str = ""
+    cuts: tuple[tuple[str, Cut], ...] = ()  # segment columns of numbers, and how they are cut into bands
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -61,6 +64,14 @@ class Past(msgspec.Struct, frozen=True):
     groups: dict[str, str]
     scores: dict[str, float]
     years: float | None  # in which these applicants came
+    features: tuple[Feature, ...] = ()  # where columns are cut: the cells of these are the segments
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each segment; a cell of which nobody came has that of one applicant."""
+        came = {row.segment: max(row.arrivals, 1) for row in self.history.segments}
+        whole = sum(came.values())
+        return {name: count / whole for name, count in came.items()}
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -96,7 +107,7 @@ def columns(path: Path) -> list[Column]:
                 name,
                 tuple(value[:40] for value in different[:4]),
                 len(different),
-                bool(values) and all(_is_number(value) for value in values),
+                bool(values) and 10 * sum(_is_number(value) for value in values) >= 9 * len(values),
                 2 * sum(_is_date(value) for value in values) > len(values),
                 any(BAND.fullmatch(value.strip()) and not _is_number(value) for value in different),
             )
@@ -129,10 +140,9 @@ def read_past(path: Path, mapping: Mapping) -> Past:
     """Count the file as the mapping says."""
     with connect() as engine:
         frame = engine.sql(_meant(path, mapping)).to_arrow_table()
-        keys = [f"s{i}" for i in range(len(mapping.segments))]
         history = fit_history(
             frame,
-            keys if len(keys) > 1 else keys[0],
+            "segment",
             "accepted",
             "outcome",
             "decided" if mapping.time else None,
@@ -143,6 +153,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
         engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
         # In their place the mapping has put a number: named are the values of the file.
         history = msgspec.structs.replace(history, strange=_strange(engine))
+        features = features_of(path, mapping.segments, mapping.cuts)
         _check(history, mapping)
         used = "WHERE segment IS NOT NULL GROUP BY segment"
         groups = {}
@@ -157,6 +168,11 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             if least is not None:
                 groups[segment] = least
         scores = _scores(engine, mapping.score)
+        if features:
+            cells = Cells.of(features)
+            history = msgspec.structs.replace(history, segments=cells.history(history.segments))
+            groups |= cells.groups(mapping.group)
+            scores = cells.scores(mapping.score, scores)
         years = _span(engine, mapping)
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
@@ -164,7 +180,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             f"the column {mapping.score!r} must hold numbers, or bands such as '300-499', and the segment {without!r} "
             "has none"
         )
-    return Past(history, groups, scores, years)
+    return Past(history, groups, scores, years, features)
 
 
 def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known]:
@@ -227,7 +243,7 @@ def _check(history: History, mapping: Mapping) -> None:
         raise InputError(
             f"the file has {len(history.segments):,} segments by {by}, and a policy may have {limits.SEGMENTS:,}: "
             f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, mapping)!r} has the most "
-            "values) into bands such as 300-499 before you upload the file"
+            "values) into bands: type 5 beside it"
         )
     for row in history.segments:
         if len(row.segment) > 200 or not re.match(limits.PLAIN, row.segment):
@@ -258,10 +274,10 @@ def _meant(path: Path, mapping: Mapping) -> str:
     for name in asked:
         if name and name not in there:
             raise InputError(f"the file has no column {name!r}")
-    parts = [f"NULLIF(trim({identifier(name)}), '') AS s{i}" for i, name in enumerate(mapping.segments)]
-    # As fit_history names a segment of several columns; missing where one of them is.
-    whole = " || ' / ' || ".join(f"NULLIF(trim({identifier(name)}), '')" for name in mapping.segments)
-    parts.append(f"{whole} AS segment")
+    features = features_of(path, mapping.segments, mapping.cuts)
+    # Missing where one of the columns is.
+    whole = cell_of(features) if features else " || ' / ' || ".join(text_of(name) for name in mapping.segments)
+    parts = [f"{whole} AS segment"]
     if mapping.accepted:
         column = identifier(mapping.accepted)
         yes, no = among(column, mapping.yes), among(column, mapping.no)
@@ -276,7 +292,10 @@ def _meant(path: Path, mapping: Mapping) -> str:
     )
     parts.append(f"{column} AS told")
     parts.append(f"{_moment(mapping.time)} AS decided")
-    grouped = f"NULLIF(trim({identifier(mapping.group)}), '')" if mapping.group else "CAST(NULL AS VARCHAR)"
+    grouped = text_of(mapping.group) if mapping.group else "CAST(NULL AS VARCHAR)"
+    for feature in features:
+        if feature.name == mapping.group:
+            grouped = part_of(feature)
     parts.append(f"{grouped} AS grouped")
     parts.append(f"{f'trim({identifier(mapping.score)})' if mapping.score else 'CAST(NULL AS VARCHAR)'} AS score")
     parts.append("file_row_number AS place")

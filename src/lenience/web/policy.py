@@ -18,7 +18,8 @@ from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.lifecycle import NEXT, ChangeState
 from lenience.service.problems import BadRequest
-from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec
+from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec, PolicySpecification
+from lenience.web.bands import example
 from lenience.web.figures.boundary import picture, sparkline
 from lenience.web.page import moved, natural, page, part
 from lenience.web.paths import Step, belief_path
@@ -67,6 +68,7 @@ async def show(
                 "life": life(connection, standing),
                 "compared": [] if version else compare(connection, standing),
                 "objective": objective_words(standing.version.specification.objective),
+                "sent": request_words(standing.version.specification),
                 "steps": steps_of(standing),
                 **drawn,
             }
@@ -197,6 +199,23 @@ def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
     if isinstance(objective, DelayedSpec):
         rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
     return rows
+
+
+def request_words(specification: PolicySpecification) -> str:
+    """What a program sends to ask for a decision, by example.
+
+    >>> from lenience.service.features import Feature
+    >>> cut = PolicySpecification("cards", DiscountedSpec(0.8, 0.99), features=[Feature("score", edges=[600.0])])
+    >>> print(request_words(cut))
+    {"features": {"score": 600}, "reference": "application 17"}
+    """
+    told: dict[str, Any] = {}
+    if specification.features:
+        told["features"] = example(specification.features)
+    elif specification.segments:
+        first = specification.segments[0]
+        told["segment"] = first if isinstance(first, str) else first.name
+    return msgspec.json.format(msgspec.json.encode(told | {"reference": "application 17"}), indent=0).decode()
 
 
 HANDLERS = [show, live, change_state]

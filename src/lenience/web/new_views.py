@@ -239,8 +239,9 @@ def _nobody(past: past_file.Past) -> list[str]:
     empty = [row.segment for row in past.history.segments if row.arrivals == 0]
     if not empty:
         return []
-    which = f"“{empty[0]}”" if len(empty) == 1 else f"{len(empty):,} segments, such as “{empty[0]}”,"
-    return [f"Nobody in the file is in {which} so the share of one applicant is taken for it, and no outcome is known."]
+    one = len(empty) == 1
+    which = f"“{empty[0]}”" if one else f"{len(empty):,} segments, such as “{empty[0]}”"
+    return [f"Nobody in the file is in {which}. The share of one applicant is taken for {'it' if one else 'each'}."]
 
 
 def _headings(path: Path) -> list[str]:

@@ -108,12 +108,14 @@ def address(name: str) -> str:
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """What names are sorted by: whatever their case, and numbers in them by their size.
+    """What names are sorted by: whatever their case, numbers in them by their size, and bands from below.
 
     >>> sorted(["1000-1099", "beta", "Alpha", "300-499", "5 east", "12 west"], key=natural)
     ['5 east', '12 west', '300-499', '1000-1099', 'Alpha', 'beta']
+    >>> sorted(["score>=700", "score<600", "score 600..700"], key=natural)
+    ['score<600', 'score 600..700', 'score>=700']
     """
-    parts = re.findall(r"[0-9]+|[^0-9]+", name.casefold())
+    parts = re.findall(r"[0-9]+|[^0-9]+", name.casefold().replace("<", "\0"))
     return [(0, int(part), "") if part[0] in DIGITS else (1, 0, part) for part in parts]
 
 

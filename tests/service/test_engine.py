@@ -220,6 +220,7 @@ def test_features_instead_of_segments(engine: Engine) -> None:
             engine.decide(None, features=wrong)
     with pytest.raises(BadRequest, match="takes features instead of a segment"):
         engine.decide("young")
+    assert engine.audit().whole
 
 
 def test_the_same_key_gives_the_same_answer(engine: Engine) -> None:

@@ -188,6 +188,12 @@ def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(browser: Browser, se
         decided = client.decide("cut", features={"score": 549.5, "region": "s"})
     assert decided["segment"] == "score<550, region=s"
     assert (decided["belief"]["n"], decided["cost"]) == (27, 0.8)
+    again = browser.uploaded(("score,region,repaid\n" + rows).encode())
+    cut = {"segment": ["score", "region"], "name": "cut", "bands:score": "550,"}
+    assert "new to cut" not in browser.http.get("/new/check", params={**again, **OBJECTIVE, **cut}).text
+    cut["bands:score"] = "550, 580"
+    told = browser.http.get("/new/check", params={**again, **OBJECTIVE, **cut}).text
+    assert "6 of its 9 segments are new to cut" in told  # the lowest band is the same
     page = browser.http.get("/policies/cut").text
     assert 'name="feature:score"' in page
     sent = browser.post("/policies/cut/decide", **{"feature:score": "612", "feature:region": "n"})

@@ -177,6 +177,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "specification": specification,
         "words": [*objective_words(specification.objective), *unit_words(answers)],
         "number": number,
+        "fresh": len({one.name for one in specification.problems()} - _segments(service, specification.name)),
         "late": isinstance(specification.objective, DelayedSpec),
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
@@ -255,6 +256,14 @@ def _policies(service: Service) -> list[tuple[str, int]]:
     query = select(policy.c.name, func.max(version.c.number)).join(version, version.c.policy_id == policy.c.id)
     with service.store.read() as connection:
         return [(row[0], row[1]) for row in connection.execute(query.group_by(policy.c.name).order_by(policy.c.name))]
+
+
+def _segments(service: Service, name: str) -> set[str]:
+    """The segments that a policy has had, in any version; none where there is no such policy."""
+    policy, chain = schema.policy, schema.chain
+    query = select(chain.c.segment).join(policy, policy.c.id == chain.c.policy_id).where(policy.c.name == name)
+    with service.store.read() as connection:
+        return set(connection.execute(query.where(chain.c.segment.is_not(None))).scalars())
 
 
 VIEWS = {"columns": columns_view, "beliefs": beliefs_view, "objective": objective_view, "check": check_view}

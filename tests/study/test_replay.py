@@ -172,7 +172,7 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
 ) -> None:
     X, y = world(120)
     toy = Table("toy", X, y, ("a", "b", "c", "d"))
-    sets = (Dataset("toy", (0.5, 0.7), "sklearn", False, lambda: toy),)
+    sets = (Dataset("toy", (0.5, 0.7), "sklearn", "fresh", lambda: toy),)
     monkeypatch.setattr(feature_study, "DATASETS", sets)
     monkeypatch.setattr(feature_study, "load", lambda name: toy)
     path = tmp_path / "cells.json"

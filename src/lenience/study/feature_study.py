@@ -35,7 +35,7 @@ from lenience.policy.rivals import (
     UpperBoundRule,
 )
 from lenience.policy.selective import SelectivePolicy
-from lenience.study.datasets import DATASETS, load
+from lenience.study.datasets import DATASETS, Part, load
 from lenience.study.replay import OURS, default_policies, half_width, replay
 
 WARM = (0, 50)
@@ -65,7 +65,11 @@ def with_our_model(objective: Discounted) -> dict[str, SelectivePolicy]:
     return {name: policy for name, policy in theirs.items() if not isinstance(policy, own)}
 
 
-HALVES = ((True, "Data sets not used to choose constants"), (False, "Data sets used to choose them"))
+PARTS: dict[Part, str] = {
+    "fresh": "Fresh data sets, entered before any policy was run on them",
+    "held out": "Data sets not used to choose constants",
+    "chosen": "Data sets used to choose them",
+}
 DEFAULTS = {
     "greedy, burn-in": ("greedy", "greedy, burn-in 20"),
     "ε-greedy": ("ε-greedy 0.1",),
@@ -138,14 +142,14 @@ def behind(cell: Cell) -> list[str]:
 
 def tables(cells: list[Cell]) -> str:
     """The study as Markdown."""
-    chosen = {data.name: data.chosen for data in DATASETS}
+    parts_of = {data.name: data.part for data in DATASETS}
     names = [name for family in DEFAULTS.values() for name in family] + ["always"]
     parts = []
     for discount in sorted({cell["discount"] for cell in cells}):
         mine = [cell for cell in cells if cell["discount"] == discount]
         parts.append(f"## γ = {discount:g}: {mine[0]['seeds']} runs of {mine[0]['arrivals']:,} arrivals\n")
-        for held_out, title in HALVES:
-            some = [cell for cell in mine if chosen[cell["data"]] is not held_out]
+        for part, title in PARTS.items():
+            some = [cell for cell in mine if parts_of[cell["data"]] == part]
             if not some:
                 continue
             level = [cell for cell in some if not behind(cell)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from lenience import Belief, Delayed, Discounted
@@ -112,6 +113,8 @@ def test_a_population_that_never_starts() -> None:
         "It never starts: 10 applicants count, and only from 32.1 on would a first acceptance pay."
     )
     assert answer(Asked(break_even=80, applicants=3.3, rate=10)).outlook.starts
+    large = msgspec.structs.replace(found, volume=51_234.5, needed=61_234.5)
+    assert "51,234 applicants count, and only from 61,234 on" in summary(large)
 
 
 @pytest.mark.parametrize("prior", [Belief(2, 1), Belief(6.155, 4.3)])
@@ -131,8 +134,6 @@ def test_the_line_drawn_is_the_threshold(prior: Belief) -> None:
 
 @pytest.mark.parametrize("spec", [GROUPED, LATE])
 def test_presets_give_the_policy_s_own_figures(spec: dict[str, Any]) -> None:
-    import msgspec
-
     for one in msgspec.convert(spec, PolicySpecification).problems():
         theirs = foresee(one.problem, one.prior, load(solve(one)))
         mine = answer(preset(one.problem, one.prior).asked).outlook
@@ -206,8 +207,6 @@ def test_what_was_not_moved_is_not_rounded() -> None:
 
 
 def test_a_belief_of_a_segment_made_of_features_becomes_its_own() -> None:
-    import msgspec
-
     features = [{"name": "age", "edges": [30]}]
     base = msgspec.convert({**LATE, "features": features}, PolicySpecification)
     one = base.problems()[0]

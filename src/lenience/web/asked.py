@@ -15,6 +15,7 @@ from lenience.belief import Belief
 from lenience.errors import real, refusal
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.words import count
 from lenience.service.specification import DelayedSpec, DiscountedSpec, ObjectiveSpec, PolicySpecification, Problem
 
 WEEKS = 52.0  # in a year
@@ -187,7 +188,7 @@ def preset(problem: Problem, prior: Belief) -> Preset:
     else:
         applicants = problem.volume * rate / 100
         word = (
-            f"The policy says how many applicants count ({problem.volume:,.4g}), not how many come in a year: these "
+            f"The policy says how many applicants count ({count(problem.volume)}), not how many come in a year: these "
             f"are the numbers at a discount rate of {rate:g} % a year. Only their ratio matters while outcomes come "
             "at once."
         )

@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 
 from lenience.__about__ import __version__
+from lenience.policy import words
 from lenience.policy.words import amount, duration, percent
 from lenience.web.session import cookie_of, visitor_of
 
@@ -83,7 +84,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        percent=percent, amount=amount, duration=duration, count=count, signed=signed, moment=moment, ago=ago
+        percent=percent,
+        amount=amount,
+        duration=duration,
+        count=count,
+        figures=words.count,
+        signed=signed,
+        moment=moment,
+        ago=ago,
     )
     made.globals.update(
         version=__version__,

@@ -184,14 +184,14 @@ def compare(connection: Connection, policy: PolicyStanding) -> list[Compared]:
 
 def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
     """The objective as someone in risk would put it."""
-    from lenience.policy.words import amount, duration, percent
+    from lenience.policy.words import amount, count, duration, percent
 
     rows = [("Break-even success rate", percent(objective.cost))]
     if isinstance(objective, HorizonSpec):
         return [*rows, ("Individuals in all", amount(objective.horizon))]
     if isinstance(objective, DiscountedSpec) and objective.discount is not None:
         volume = objective.discount / (1 - objective.discount)
-        return [*rows, ("Applicants that count", f"{volume:,.4g} (γ = {objective.discount:.6g})")]
+        return [*rows, ("Applicants that count", f"{count(volume)} (γ = {objective.discount:.6g})")]
     rows += [
         ("Applicants a year", amount(objective.arrivals or 0)),
         ("Discount rate a year", percent(objective.discount_rate or 0)),

@@ -181,7 +181,10 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "Beside four fifths" in page
         assert SCRIPT not in page
         assert "b &lt;script&gt;" in page
-        row = re.search(r'<th scope="row">a</th><td class="number">4</td>\s*<td class="number">100 %', page)
+        row = re.search(
+            r'<th scope="row"><span class="name">a</span></th><td class="number">4</td>\s*<td class="number">100 %',
+            page,
+        )
         assert row
         for _ in range(25):
             client.decide("cards", "a old")

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from lenience.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, save
+from lenience.policy.words import even_percent
 from lenience.study.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, Result, fico_world, study
 from lenience.study.fico_groups import by_group, outset
 
@@ -125,8 +126,9 @@ def fairness() -> list[str]:
     ]
     for model in ("independent", "Jeffreys", "shared", "curve"):
         for one in by_group(world, model, cost, discount, runs=100):
-            rates = " | ".join(f"{x:.1%}" for x in (one.early, one.late, one.deserving_early, one.deserving_late))
-            more.append(f"| {model} | {one.group} | {rates} | {one.shut:.1%} ± {one.shut_half_width:.1%} |")
+            rates = " | ".join(even_percent(x) for x in (one.early, one.late, one.deserving_early, one.deserving_late))
+            shut = f"{even_percent(one.shut)} ± {even_percent(one.shut_half_width)}"
+            more.append(f"| {model} | {one.group} | {rates} | {shut} |")
     return ["\n".join(lines), "\n".join(more)]
 
 

@@ -46,6 +46,11 @@ CLIENT = ln.Client("http://127.0.0.1:1", retries=0)  # nobody is there, and nobo
         (lambda: CLIENT.decide_batch("cards", ["young"]), r"individuals\[0\] must be a mapping .*, not 'young'"),
         (lambda: CLIENT.decide_batch("cards", "young"), "individuals must be a list, .*, not 'young'"),
         (lambda: CLIENT.decide("cards", features=[3]), r"features must be a mapping .*, not \[3\]"),
+        (
+            lambda: CLIENT.import_outcomes(7),
+            "outcomes must be a path, .* or rows with id and outcome, not 7",
+        ),
+        (lambda: CLIENT.import_outcomes(["x"]), r"or rows with id and outcome, and row 1 is 'x'"),
         (lambda: CLIENT.outcomes([("x", "success")]), r"outcomes must be a mapping .*, not \[\('x', 'success'\)\]"),
         (lambda: CLIENT.create_policy("cards"), "specification must be a mapping, .*, not 'cards'"),
     ],

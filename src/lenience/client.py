@@ -12,8 +12,9 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
@@ -22,6 +23,8 @@ from lenience.errors import InputError, listed, mapped, real, refusal, whole
 
 if TYPE_CHECKING:
     import httpx
+
+    from lenience.outcomes_import import OutcomesImport
 
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
@@ -124,6 +127,33 @@ class Client:
         several = mapped("outcomes", outcomes, "a mapping of decisions to 'success' or 'failure'")
         items = [{"id": decision, "outcome": outcome} for decision, outcome in several.items()]
         return self._post("/v1/outcomes/batch", {"outcomes": items}, idempotency_key)
+
+    def import_outcomes(
+        self,
+        source: str | Path | Mapping[str, object] | Iterable[object],
+        *,
+        id_column: str = "id",
+        outcome_column: str = "outcome",
+        progress: Callable[[OutcomesImport], None] | None = None,
+    ) -> OutcomesImport:
+        """Record outcomes from a CSV file (a path), a mapping of decisions to outcomes, or rows, of any number.
+
+        It is safe to repeat. Lines that cannot be read or are refused are told, and do not hinder the others;
+        ``progress`` is called after each batch with what is done so far.
+        """
+        from lenience.outcomes_import import import_outcomes
+        from lenience.service.problems import NONE_OF_THESE, unknown_decision
+
+        def send(items: list[dict[str, str]]) -> Json:
+            try:
+                return self._post("/v1/outcomes/batch", {"outcomes": items})
+            except ServiceError as error:
+                if error.detail != NONE_OF_THESE:  # a batch of which it knows nothing, the service refuses as a whole
+                    raise
+            told = [unknown_decision(one["id"]).detail for one in items]
+            return {"problems": [{"position": i, "detail": detail} for i, detail in enumerate(told)]}
+
+        return import_outcomes(source, send, id_column, outcome_column, progress)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong."""

@@ -31,7 +31,7 @@ from lenience.errors import InputError, listed, real, refusal
 from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_dates, strange_outcomes
 from lenience.history_source import open_source, quietly, reading
 from lenience.objective.base import check_prior
-from lenience.policy.words import counted
+from lenience.policy.words import counted, percent
 from lenience.segments.alike import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class History(msgspec.Struct, frozen=True):
 
         >>> past = {"region": ["north", "north"], "in": [1, 0], "good": [1, None]}
         >>> print(fit_history(past, "region", "in", "good").selection())
-        The past chose whom to accept: 1 of 2 (50%). Within a segment the outcomes are a fair sample only if those \
+        The past chose whom to accept: 1 of 2 (50 %). Within a segment the outcomes are a fair sample only if those \
 accepted differ from those rejected by nothing else that matters.
         """
         came, taken = sum(row.arrivals for row in self.segments), sum(row.accepted for row in self.segments)
@@ -177,8 +177,8 @@ accepted differ from those rejected by nothing else that matters.
             return ""
         none = sum(row.labels == 0 for row in self.segments)
         text = (
-            f"The past chose whom to accept: {taken:,} of {came:,} ({taken / came:.0%}). Within a segment the outcomes "
-            "are a fair sample only if those accepted differ from those rejected by nothing else that matters."
+            f"The past chose whom to accept: {taken:,} of {came:,} ({percent(taken / came, 0)}). Within a segment the "
+            "outcomes are a fair sample only if those accepted differ from those rejected by nothing else that matters."
         )
         if none:
             text += (
@@ -217,8 +217,9 @@ def fit_history(
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
     ``as_of``, by default the last date that is not in the future; they need ``time``. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
-    what, beside 1 and 0, true and false, and words for them. Segments whose names differ only by case or space are
-    told by ``describe()``, and with ``warn`` by an :class:`AlikeSegmentsWarning`.
+    what, beside 1 and 0, true and false, and words for them. White space around texts does not count. Segments whose
+    names differ only by case, or by space within, are told by ``describe()``, and with ``warn`` by an
+    :class:`AlikeSegmentsWarning`.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],

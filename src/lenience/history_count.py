@@ -10,6 +10,9 @@ Truth values are their own codes. Otherwise a code is the position of the value 
 DuckDB that is a function of one column, which it computes once for each distinct value of a Parquet dictionary and not
 for each row; a chain of comparisons, which other engines are given, would cost it half as much again as the whole
 query. Whatever a column holds, there are at most a few dozen codes, so the groups stay few and memory bounded.
+
+White space around a text is none of it: ' south' is 'south', and a segment of blanks is none. Of segments it is trimmed
+from the groups, not from every row, and groups of one name are then added up with all the others.
 """
 
 from __future__ import annotations
@@ -20,13 +23,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.errors import InputError, refusal
+from lenience.vocabulary import NO, NOTHING, YES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-YES = ("1", "1.0", "true", "t", "yes", "y", "accept", "accepted", "success", "good", "paid", "repaid")
-NO = ("0", "0.0", "false", "f", "no", "n", "reject", "rejected", "failure", "bad", "default", "defaulted", "declined")
-NOTHING = ("", "nan", "null", "none", "na", "n/a")
 FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
 BAD_ROWS = {
     "segment": "no segment",
@@ -82,6 +83,7 @@ def counts(
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
     keys |= {"a": taken.value, "o": label.value}
     groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
+    groups = groups.mutate(**{name: trimmed(groups[name]) for name in names})
 
     # What a group's rows are, as long as their date allows.
     accepted_is, outcome_is = taken.meaning(groups.a), label.meaning(groups.o)
@@ -122,6 +124,11 @@ def counts(
     return found
 
 
+def trimmed(column: Any) -> Any:
+    """A column without the white space around its texts; a text of nothing else is missing."""
+    return column.strip().nullif("") if column.type().is_string() else column
+
+
 def strange_outcomes(
     backend: Any,
     table: ir.Table,
@@ -136,9 +143,9 @@ def strange_outcomes(
 
     taken, label = code(backend, table[accepted]), code(backend, table[outcome], success, failure)
     judged = table.select(
-        value=table[outcome],
+        value=trimmed(table[outcome]),
         strange=label.meaning(label.value) == BAD,
-        sound=ibis.and_(taken.meaning(taken.value) < MISSING, *[table[name].notnull() for name in segments]),
+        sound=ibis.and_(taken.meaning(taken.value) < MISSING, *[trimmed(table[name]).notnull() for name in segments]),
     )
     judged = judged.filter(judged.strange & judged.sound)
     found = judged.group_by("value").agg(rows=judged.count())

@@ -5,6 +5,8 @@ from __future__ import annotations
 DATABASE = "LENIENCE_DATABASE_URL"
 LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
 SESSION_SECRET = "LENIENCE_SESSION_SECRET"
+URL = "LENIENCE_URL"
+KEY = "LENIENCE_KEY"
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -14,6 +16,8 @@ OWN = {
     "yourself only where another server runs `lenience.service.http.app:from_environment`.",
     SESSION_SECRET: "The secret that signs the dashboard's sessions, shared by the processes of one service. `lenience "
     "serve` makes one for the processes it starts; set it where several services stand behind one address.",
+    URL: "The address of the service that `lenience outcomes` sends to.",
+    KEY: "The API key that `lenience outcomes` sends with; unlike `--key` it is in no list of processes.",
 }
 OF_OTHERS = {
     MULTIPROCESS: "Where the processes of one service keep their metrics, so that any of them tells the sum. `lenience "

@@ -57,6 +57,7 @@ Run = Any
         ),
         (("gittins", "--discount", "0.999999", "--table", "60"), "would take hours"),
         (("demo", "--folder", "/proc/nope"), "/proc/nope"),
+        (("outcomes", "none.csv"), "data 'none.csv' cannot be read: "),
         (("simulate", "--cost", "0.8", "--policy", "best"), "policy must be one of always-accept"),
         (("simulate", "--cost", "0.8", "--world", "utopia"), "world must be one of bernoulli"),
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "policy must be name or name:parameter=value"),

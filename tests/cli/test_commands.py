@@ -258,6 +258,25 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
     assert "--tolerance" in err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("threshold --cost 0.8 --discount 0.9999 -n 10", "Finding thresholds …"),
+        ("simulate --cost 0.8 --horizon 300 --replications 40 --json", "Simulating 40 replications of 300 arrivals …"),
+        (
+            "delay --cost 0.8 --arrivals 9 --discount-rate 0.1 --label-delay 1",
+            "Solving for labels that come late …\nEvaluating what policies earn with late labels …",
+        ),
+    ],
+)
+def test_work_that_takes_a_moment_says_what_it_is(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: str, said: str
+) -> None:
+    monkeypatch.setattr("lenience.cli.progress.SILENCE", 0.0)
+    code, _, err = run(*words.split())
+    assert (code, err) == (0, said + "\n")
+
+
 def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
     """Work that is not done before its length is foretold."""
 

@@ -39,6 +39,7 @@ def test_values_of_which_there_is_a_list(words: tuple[str, ...], values: set[str
         ("replay", "loa"),
         ("replay", "--report", "r"),
         ("offpolicy", "dec"),
+        ("outcomes", "rep"),
         ("plot", "values", "-o", "f"),
         ("simulate", "--figure", "f"),
         ("sweep", "s"),

@@ -92,7 +92,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
     told = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
     for text in (" ".join(out.split()), page.read_text()):
         assert told in text
-        assert "all different: name." in text
+        assert "to use it): name." in text
     assert "5 labels known at the start" in out
     assert "Thompson" in out
     assert "lenience is behind" in out
@@ -170,4 +170,4 @@ def test_a_log_without_overlap_is_refused(run: Run, tmp_path: Path) -> None:
     file.write_text(f"score,accepted,propensity,outcome\n{rows}")
     code, _, err = run("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
     assert code == 2
-    assert "no overlap with the proposal: of those whom it would accept, 50.0%" in err
+    assert "no overlap with the proposal: of those whom it would accept, 50 %" in err

@@ -89,14 +89,14 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     assert groups["x"]["false_rejection"] > groups["y"]["false_rejection"] > 0
     assert all(cost >= 0 for cost in found["constraints"].values())
     text = page.read_text()
-    for words in ("How groups fare", "Whom each model shuts out", "accept at least 10%", "explore at most 3"):
+    for words in ("How groups fare", "Whom each model shuts out", "accept at least 10 %", "explore at most 3"):
         assert words in text
     assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>0.55</b>; discount <b>0.98</b>" in text
     monkeypatch.setattr("lenience.solver.evaluation.MOST_STATES", 10)
     large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given[:-2], *large)
     assert code == 0
-    assert "accept at least 10% was not computed: evaluating" in out
+    assert "accept at least 10 % was not computed: evaluating" in out
     text = page.read_text()
     assert text.count("Its cost was not computed: evaluating") == 2
     assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
@@ -127,7 +127,7 @@ COLUMNS = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid
 def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     loans, page = tmp_path / "loans.csv", tmp_path / "report.html"
     loans.write_text(LOANS)
-    told = "Selective labels: The past chose whom to accept: 4 of 5 (80%)."
+    told = "Selective labels: The past chose whom to accept: 4 of 5 (80 %)."
     code, out, _ = run("fit", str(loans), *COLUMNS)
     assert code == 0
     assert told in out
@@ -135,7 +135,7 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("report", str(loans), *COLUMNS, "--cost", "0.5", "--discount", "0.9", "--output", str(page))
     assert code == 0
     assert told in out
-    assert "The past chose whom to accept: 4 of 5 (80%)." in page.read_text()
+    assert "The past chose whom to accept: 4 of 5 (80 %)." in page.read_text()
     assert "<td>1 / 2</td>" in page.read_text()
     loans.write_text("region,approved,repaid\nnorth,1,1\n")
     assert "Selective labels" not in run("fit", str(loans), *COLUMNS)[1]

@@ -7,7 +7,7 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +194,13 @@ def test_too_large_is_refused(http: httpx.Client) -> None:
     assert http.post("/v1/policies/cards/decisions", content=b"{").status_code == 400
     assert http.delete("/v1/policies/cards").status_code == 405
     assert http.get("/v1/nothing").status_code == 404
-    assert http.get("/v1/decisions", params={"since": "yesterday"}).status_code == 400
+    refused = http.get("/v1/decisions", params={"since": "yesterday"})
+    told = "since must be a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z, not 'yesterday'"
+    assert (refused.status_code, refused.json()["detail"]) == (400, told)
+    http.post("/v1/policies/cards/decisions", json={"segment": "young"})
+    for since, until, some in (("2020-01-01", "2199-12-31", True), ("2020-01-01T00:00:00Z", "2020-01-02", False)):
+        found = http.get("/v1/decisions", params={"since": since, "until": until}).json()["decisions"]
+        assert bool(found) == some
     assert http.get("/v1/decisions", params={"policy": "none"}).status_code == 404
 
 
@@ -234,7 +240,9 @@ def test_every_line_that_cannot_be_read_is_named_and_nothing_recorded(client: Cl
     assert client.decision(made)["status"] == "pending"
 
 
-def test_batches_exports_and_imports(client: Client, http: httpx.Client) -> None:
+def test_batches_exports_and_imports(
+    client: Client, http: httpx.Client, served: Served, tmp_path: Path, run: Callable[..., tuple[int, str, str]]
+) -> None:
     client.create_policy({**SPEC, "name": "batch", "constraints": {"exposure_cap": 5}})
     client.activate("batch")
     made = client.decide_batch("batch", [{"segment": "young"}] * 8)
@@ -243,6 +251,24 @@ def test_batches_exports_and_imports(client: Client, http: httpx.Client) -> None
     body = f"id,outcome\n{made[2]['id']},success\n{made[7]['id']},success\nunknown,failure\n"
     answer = http.post("/v1/outcomes/import", content=body, headers={"content-type": "text/csv"}).json()
     assert (answer["recorded"], [one["status"] for one in answer["problems"]]) == (1, [409, 404])
+    # A file of more lines than one request may have: repeats count once, and lines that cannot be are named.
+    lines = [f"{made[0]['id']};repaid"] * 1_500 + ["x;0", f"{made[3]['id']}; ", f"{made[3]['id']};soon", "y"]
+    (tmp_path / "paid.csv").write_text("id;outcome\n" + "\n".join([*lines, f"{made[1]['id']};1"]))
+    code, out, err = run("outcomes", str(tmp_path / "paid.csv"), "--url", served.url)
+    assert (code, out) == (
+        2,
+        "1,505 lines read: 0 outcomes recorded, 1,500 recorded before, 1 without an outcome yet, 4 refused.\n",
+    )
+    said = [
+        "line 1,502: there is no decision 'x'",
+        "line 1,504: outcome must be success or failure, or a word for one such as repaid, default, 1 or 0, not 'soon'",
+        "line 1,505: there must be 2 values, not 1",
+        f"line 1,506: the decision {made[1]['id']} has the outcome failure already: if that was wrong, POST its",
+    ]
+    assert all(line.startswith(words) for line, words in zip(err.splitlines(), said, strict=True))
+    found = client.import_outcomes([(f"none {i}", 1) for i in range(25)])
+    assert (found.refused, found.told[0]) == (25, "row 1: there is no decision 'none 0'")
+    assert found.describe().endswith("there is no decision 'none 19'\nand 5 more")
     for wrong in (
         "",
         "id,outcome\n",

@@ -89,11 +89,30 @@ BAD: dict[str, list[object]] = {
 
 
 def test_names_that_differ_by_case_or_space_are_told() -> None:
-    rows = {"region": ["North", "north ", "south"], "in": [1, 1, 1], "good": [1, 0, 1]}
-    with pytest.warns(AlikeSegmentsWarning, match="'North' and 'north '"):
+    rows = {"region": ["North", "north", "south"], "in": [1, 1, 1], "good": [1, 0, 1]}
+    with pytest.warns(AlikeSegmentsWarning, match="'North' and 'north'"):
         history = fit_history(rows, "region", "in", "good")
-    assert "differ only by case or space are separate: 'North' and 'north '" in history.describe()
+    assert "differ only by case or space are separate: 'North' and 'north'" in history.describe()
     assert len(fit_history(rows, "region", "in", "good", warn=False).segments) == 3
+
+
+def test_white_space_around_texts_does_not_count(tmp_path: Path) -> None:
+    import pyarrow.csv
+
+    rows = {
+        "region": ["south", " south", "south\t", "  ", "", "new york"],
+        "year": [1, 1, 1, 1, 1, 2],
+        "in": ["1", " 1 ", "1", "1", "1", "1"],
+        "good": [" paid", "bad ", "\tpaid", "1", "1", " hm "],
+    }
+    pyarrow.csv.write_csv(pa.table(rows), tmp_path / "past.csv")
+    for source in (rows, tmp_path / "past.csv"):
+        history = fit_history(source, ["region", "year"], "in", "good")
+        assert [one.segment for one in history.segments] == ["south / 1"]
+        assert (history["south / 1"].labels, history["south / 1"].successes) == (3, 2)
+        assert (history.bad["segment"], history.rows) == (2, 6)
+        assert history.strange == (("hm", 1),)
+        assert history.groups("region") == {"south / 1": "south"}
 
 
 def test_bad_rows_are_counted_shown_and_not_used(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
         connection.execute("create schema bad")
         connection.execute("create table bad.past (region text, accepted int, outcome text, day timestamp)")
         connection.execute(
-            "insert into bad.past values ('a', 1, 'paid', now()), ('a', 0, 'paid', now()), (null, 1, 'bad', now()), "
+            "insert into bad.past values (' a', 1, ' paid', now()), ('a', 0, 'paid', now()), (null, 1, 'bad', now()), "
             "('a', 7, 'bad', now()), ('a', 1, 'hm', now()), ('a', 1, 'bad', null), ('a', 1, null, now())"
         )
         connection.execute(

@@ -83,7 +83,7 @@ def test_optional_parts(tmp_path: Path) -> None:
     path = write_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
     text = read(path.read_text(encoding="utf-8"))
     assert "Where beliefs come from" in text
-    assert "66.7% of 12" in text
+    assert "66.7 % of 12" in text
     assert "1 row not used: an outcome on a rejection." in text
     assert "averaged over what is believed" in text
     assert "would succeed, rejected" not in text

@@ -12,7 +12,7 @@ import pytest
 
 import lenience as ln
 from lenience.study.paper.claim import FAILS, HOLDS
-from lenience.study.paper_report import chart, paper_report
+from lenience.study.paper_report import STYLE, chart, paper_report
 from lenience.study.sweep import parse_sweep
 
 FLAT = ln.Belief(2, 1)
@@ -197,7 +197,7 @@ def test_nothing_of_the_paper_is_left_out(claims: list[ln.Claim]) -> None:
     sections = " ".join(claim.section for claim in claims)
     for first, last in re.findall(r"\((\d+)\)–\((\d+)\)", sections):
         sections += " " + " ".join(f"({number})" for number in range(int(first), int(last) + 1))
-    for part in [*EQUATIONS, *NUMBERED, *PROOFS, *FUTURE]:
+    for part in [*EQUATIONS, *NUMBERED, *PROOFS, *FUTURE, "3.2, after (9)"]:
         assert part in sections, part
 
 
@@ -255,3 +255,11 @@ def test_charts_cover_their_values() -> None:
     points = picture.split('points="')[1].split('"')[0].split()
     assert [float(point.split(",")[0]) for point in points] == pytest.approx([52, 259, 466])
     assert [float(point.split(",")[1]) for point in points] == pytest.approx([284, 149, 14])
+
+
+def test_curves_differ_by_colour_and_by_dashes() -> None:
+    picture = chart([(f"{i}", [0, 1], [0, i]) for i in range(8)], "x", "y")
+    for part in (r"stroke:var\((--c\d)\)", r"stroke-dasharray:([\w ]+)"):
+        assert len(set(re.findall(part, picture))) == 8
+    for theme in re.findall(r":root \{.*?\}", STYLE, re.DOTALL):
+        assert len(set(re.findall(r"--c\d: (#\w+)", theme))) == 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from lenience import InputError
-from lenience.study.table import columns_of, from_columns, from_frame, from_openml, numbers_of, read_table
+from lenience.columns import columns_of
+from lenience.study.table import from_columns, from_frame, from_openml, numbers_of, read_table
 
 CSV = "age,job,sex,paid\n30,clerk,f,yes\n,cook,m,no\n50,?,f,yes\n41,cook,m,\n"
 ARFF = """@relation loans
@@ -35,6 +37,30 @@ def test_csv(tmp_path: Path) -> None:
     assert read_table(file, "paid", features=["age"]).features == ("age",)
     assert read_table(file, "job", success="cook", features=["age"]).y.tolist() == [0, 1, 1]
     assert "3 rows" in repr(table)
+
+
+def test_whatever_fit_reads(tmp_path: Path) -> None:
+    """Separated by semicolons or tabs, packed, Parquet; and the words for outcomes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    words = CSV.replace("yes", "Repaid ").replace("no", "default").replace(",\n", ",n/a\n")
+    (tmp_path / "tabs.csv").write_text("\ufeff" + words.replace(",", "\t"))
+    (tmp_path / "semicolons.csv").write_text(words.replace(",", ";"))
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(words.encode()))
+    rows = [line.split(",") for line in words.splitlines()]
+    typed = {name: [row[i] or None for row in rows[1:]] for i, name in enumerate(rows[0])}
+    typed["age"] = [None if age is None else int(age) for age in typed["age"]]  # type: ignore[misc]
+    pq.write_table(pa.table(typed), tmp_path / "typed.parquet")
+    for file in sorted(tmp_path.iterdir()):
+        table = read_table(file, "paid", group="sex")
+        assert table.features == ("age", "job=clerk", "job=cook", "job=missing", "sex=m"), file
+        assert table.y.tolist() == [1, 0, 1]
+        assert table.X[[0, 2], 0].tolist() == [30, 50]
+        assert table.groups == ("f", "m", "f")
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(words.encode() * 99)[:-20])
+    with pytest.raises(InputError, match=r"packed.csv.gz' cannot be read: "):
+        read_table(tmp_path / "packed.csv.gz", "paid")
 
 
 def test_arff(tmp_path: Path) -> None:
@@ -86,6 +112,7 @@ def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a,b\n1\n", {"outcome": "b"}, "line 2 of"),
         ("a,b\n", {"outcome": "b"}, "a header and at least one row"),
         ("a,b\n1,\n", {"outcome": "b"}, "known for at least one row"),
+        ("a,b,a\n1,1,1\n", {"outcome": "b"}, "must differ, and 'a' is there twice"),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
@@ -128,8 +155,21 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
     assert table.features == ("score",)
     assert table.describe() == (
         "Only the 40 of 60 rows whose outcome is known are used: where it is known only of those who were accepted in "
-        "the past, only they are. Features: score. Left out, for their values are texts that are all different: id."
+        "the past, only they are. Features: score. Left out, for it seems to identify rows (name it among the "
+        "features to use it): id."
     )
+    # So are whole numbers: from row to row rising, or of a thousand rows, or called an id; but what is measured is not.
+    for name, numbers, left_out in (
+        ("loan", [3 * i for i in range(many)], True),
+        ("income", [7919 * i % 10_007 for i in range(many)], False),
+        ("income", [7919 * i % 10_007 for i in range(1_000)], True),
+        ("customer_id", [7919 * i % 47 for i in range(many)], True),
+        ("region_id", [i % 5 for i in range(many)], False),
+        ("rate", [i + 0.5 for i in range(many)], False),
+    ):
+        rows = {name: numbers, "age": [30] * len(numbers), "paid": [1] * len(numbers)}
+        assert from_columns(rows, "paid").identifiers == ((name,) if left_out else ()), name
+        assert from_columns(rows, "paid", features=[name]).features == (name,)  # asked for
     with pytest.raises(InputError, match="column 'id' has 60 categories"):
         from_columns(columns, "paid", features=["id"])  # asked for, so not passed over
     columns["score"][3:5] = ["n/k", "12,5"]

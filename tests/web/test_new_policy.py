@@ -67,7 +67,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     beliefs = browser.http.get("/new/beliefs", params=answers)
     assert "1 row not used: an outcome on a rejection." in beliefs.text
     assert "1 row not used: no segment." in beliefs.text
-    assert "The past chose whom to accept: 37 of 43 (86%)" in beliefs.text
+    assert "The past chose whom to accept: 37 of 43 (86 %)" in beliefs.text
     assert "1 of 3 segments has no outcome at all" in beliefs.text
     shown = browser.http.get("/new/objective", params={**browser.answers(beliefs), "model": "independent"})
     answers = {**browser.answers(shown), **OBJECTIVE}

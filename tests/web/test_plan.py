@@ -11,7 +11,7 @@ from lenience.errors import InputError
 from lenience.service.features import segment_of
 from lenience.web import intake
 from lenience.web.answers import Answers, Refused
-from lenience.web.past_file import Mapping, columns, known_outcomes, read_past
+from lenience.web.past_file import Mapping, columns, known_outcomes, read_past, values
 from lenience.web.plan import (
     read_hand,
     read_mapping,
@@ -70,6 +70,14 @@ def test_values_that_are_no_outcome_are_named(tmp_path: Path) -> None:
     told = read_past(path, mapping).history.describe()
     assert "3 rows not used: " in told
     assert ": '??' (2), 'lost' (1)." in told
+
+
+def test_white_space_around_texts_does_not_count(tmp_path: Path) -> None:
+    path = _taken_in(tmp_path, "region,status\na,paid\n a,paid \na\t,default\n  ,paid\n")
+    assert values(path, "status") == [("paid", 3), ("default", 1)]
+    history = read_past(path, MEANT).history
+    assert [(one.segment, one.labels) for one in history.segments] == [("a", 3)]
+    assert history.bad["segment"] == 1
 
 
 def test_too_many_segments_name_the_column_to_cut_into_bands(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
     "keys": "Make, list and revoke the API keys of a service.",
     "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
+    "outcomes": "Record the outcomes of a file, however long, with a running service.",
     "paper": "Every claim of the paper, checked, in one HTML report.",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",
     "regret": "Compare ways of exploring when rewards are not discounted.",

@@ -56,7 +56,7 @@ def characteristics(
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
     policy: Policy = Greedy(cost) if greedy else problem.solve(prior)
     wanted: list[float | None] = [*truths, None] if truths else [0.5 * cost, cost, 0.5 * (1 + cost), None]
-    found = [compute(policy, p, problem, prior, rows) for p in each("walking forward", wanted)]
+    found = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", wanted)]
     if as_json:
         print_json({"policy": "greedy" if greedy else "optimal", "characteristics": [_entry(one) for one in found]})
         return

@@ -12,7 +12,7 @@ import msgspec
 
 from lenience.belief import Belief
 from lenience.cli.options import FILE, as_dict, bold, console, cost_option, json_option, print_json, prior_option, table
-from lenience.cli.progress import each
+from lenience.cli.progress import each, saying
 from lenience.errors import TooLargeError
 from lenience.objective.delayed import Delayed
 from lenience.policy.words import duration
@@ -77,10 +77,15 @@ def delay(
             check_path(path)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     try:
-        policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
+        with saying("Solving for labels that come late"):
+            policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
     except TooLargeError as error:
         raise TooLargeError(f"{error}; here by --tolerance, or by the --arrivals of one segment") from error
-    values = [row for problem in each("evaluating", problems) for row in _values(problem, policy, caps, tolerance)]
+    values = [
+        row
+        for problem in each("Evaluating what policies earn with late labels", problems)
+        for row in _values(problem, policy, caps, tolerance)
+    ]
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
     files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
     if as_json:

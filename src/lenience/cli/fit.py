@@ -9,6 +9,7 @@ import msgspec
 
 from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import Past, history_options, read_past
+from lenience.policy.words import even_percent
 
 MOST_SHOWN = 40
 
@@ -77,7 +78,7 @@ def fit(as_json: bool, **options: Any) -> None:
     for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:
         belief = shrunk.belief
         line = [row.segment, f"{row.accepted:,} / {row.arrivals:,}", f"{row.labels:,}"]
-        line += ["" if row.rate is None else f"{row.rate:.1%}", f"{belief.mean:.1%} of {belief.n:,.0f}"]
+        line += ["" if row.rate is None else even_percent(row.rate), f"{even_percent(belief.mean)} of {belief.n:,.0f}"]
         if row.segment in starts:
             start = starts[row.segment]
             line += [_volume(start.volume), _volume(start.needed), "accept" if start.starts else "reject"]
@@ -112,4 +113,13 @@ def _print_outset(past: Past) -> None:
 
 
 def _volume(volume: float) -> str:
-    return "far more" if volume == float("inf") else f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"
+    """A volume to the first decimal, of rare segments to two digits.
+
+    >>> [_volume(v) for v in (1234.5, 12.34, 0.5, 0.01234, float("inf"))]
+    ['1,234', '12.3', '0.50', '0.012', 'far more']
+    """
+    if volume == float("inf"):
+        return "far more"
+    if 0 < volume < 0.995:
+        return f"{volume:#.2g}"
+    return f"{volume:,.1f}" if volume < 100 else f"{volume:,.0f}"

@@ -51,7 +51,7 @@ def _print_table(discount: float, largest: int, tolerance: float, as_json: bool)
     pairs = [(a, n - a) for n in range(2, largest + 1) for a in range(1, n)]
     found = [
         gittins_table(np.arange(1, n), n - np.arange(1, n), discount, tolerance)
-        for n in each("indices", range(2, largest + 1))
+        for n in each("Finding indices", range(2, largest + 1))
     ]
     lower, upper = (np.concatenate(part) for part in zip(*found, strict=True))
     if as_json:

@@ -33,7 +33,7 @@ def offpolicy(
     features: str | None,
     as_json: bool,
 ) -> None:
-    """What a proposal would have earned an arrival, from LOG, a CSV file with a line for each decision.
+    """What a proposal would have earned an arrival, from LOG, a CSV or Parquet file with a line for each decision.
 
     \b
     Example:
@@ -41,9 +41,10 @@ def offpolicy(
     """
     import numpy as np
 
+    from lenience.columns import columns_of
     from lenience.errors import InputError
     from lenience.study.off_policy import off_policy
-    from lenience.study.table import columns_of, from_columns, numbers_of
+    from lenience.study.table import from_columns, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
         raise InputError("give either --proposed, or --score with --at-least")

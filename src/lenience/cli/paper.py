@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from lenience.cli.options import FILE, console, json_option, print_json, table
+from lenience.cli.progress import saying
 from lenience.errors import InputError
 
 
@@ -32,7 +33,7 @@ def paper(output: str, seed: int, as_json: bool) -> None:
         raise InputError(f"output must be a file name ending in .html or .md, not {output!r}")
     if not target.parent.is_dir():
         raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
-    with console().status("checking every claim"):
+    with saying("Checking every claim"):
         claims = check_paper(seed)
     write_paper_report(target, claims, seed)
     if as_json:

@@ -10,6 +10,7 @@ import click
 
 from lenience.belief import Belief
 from lenience.cli.options import FILE, discounted, prior_option
+from lenience.cli.progress import saying
 from lenience.errors import InputError, real, refusal
 from lenience.model.of_history import MODELS, beliefs_of_history
 
@@ -91,21 +92,22 @@ def read_past(
     from lenience.segments.segment import Segments
     from lenience.segments.starting import shut_out_at_outset
 
-    history = fit_history(
-        source,
-        segment_columns,
-        accepted_column,
-        outcome_column,
-        time_column,
-        connection=connection,
-        as_of=as_of,
-        maturity=maturity,
-        half_life=half_life,
-        success=success or None,
-        failure=failure or None,
-        strict=strict,
-        warn=False,  # what it says is shown
-    )
+    with saying("Counting past decisions"):
+        history = fit_history(
+            source,
+            segment_columns,
+            accepted_column,
+            outcome_column,
+            time_column,
+            connection=connection,
+            as_of=as_of,
+            maturity=maturity,
+            half_life=half_life,
+            success=success or None,
+            failure=failure or None,
+            strict=strict,
+            warn=False,  # what it says is shown
+        )
     if not history.segments:
         raise InputError(f"source must have rows that can be used, and {source!r} has none: {history.describe()}")
     groups = history.groups(group_columns)
@@ -118,14 +120,15 @@ def read_past(
     problem = discounted(cost, discount, arrivals, discount_rate)
     shares = history.shares()
     outset, segments = [], None
-    for name in MODELS:
-        if name == "curve" and not score_columns:
-            continue
-        beliefs = beliefs_of_history(history, name, prior, group_columns, score_columns).beliefs
-        divided = Segments.of(shares, problem, beliefs, groups)
-        segments = divided if name == model else segments
-        if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
-            outset += shut_out_at_outset(divided, known or _rates(history), name)
+    with saying(f"Finding which of {len(shares):,} segments would start, with each model"):
+        for name in MODELS:
+            if name == "curve" and not score_columns:
+                continue
+            beliefs = beliefs_of_history(history, name, prior, group_columns, score_columns).beliefs
+            divided = Segments.of(shares, problem, beliefs, groups)
+            segments = divided if name == model else segments
+            if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
+                outset += shut_out_at_outset(divided, known or _rates(history), name)
     return Past(history, fitted, segments, groups, known, outset)
 
 
@@ -150,7 +153,7 @@ def _truths(path: Path, history: History) -> dict[str, float]:
         raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
     found = {}
     for row in rows:
-        name = SEPARATOR.join(str(row[column]) for column in history.columns)
+        name = SEPARATOR.join(str(row[column] or "").strip() for column in history.columns)
         try:
             found[name] = real(f"p of {name}", float(row["p"] or "nan"), least=0, most=1)
         except ValueError as error:

@@ -50,17 +50,19 @@ def plot(
     draw.check_path(output)
     problems = [Discounted(cost, discount) for discount in discounts or (0.99,)]
     if figure == "values":
-        drawn = solving("drawing", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
+        drawn = solving("Solving what is drawn", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
     elif figure == "thresholds":
-        drawn = solving("drawing", lambda: draw.thresholds(problems, limit))
+        drawn = solving("Solving what is drawn", lambda: draw.thresholds(problems, limit))
     elif figure == "characteristics":
-        drawn = solving("drawing", lambda: draw.operating_characteristics(problems[0], prior))
+        drawn = solving("Solving what is drawn", lambda: draw.operating_characteristics(problems[0], prior))
     else:
         from lenience.study.average import regret_table
 
         real("most", limit, least=30, most=30_000)
         horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000, 30_000) if h <= limit]
-        drawn = solving("drawing", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost))
+        drawn = solving(
+            "Solving what is drawn", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost)
+        )
     path = draw.save(drawn, output)
     if as_json:
         print_json({"figure": figure, "file": str(path)})

@@ -1,11 +1,13 @@
-"""A progress bar for long work: it appears only if the work takes a moment, and only on a terminal."""
+"""What is said of long work on stderr: a bar on a terminal, elsewhere a sentence, and only if it takes a moment."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from threading import Thread
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from threading import Thread, Timer
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -17,12 +19,26 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 PATIENCE = 0.5  # seconds before the bar appears
+SILENCE = 1.0  # seconds before a sentence does
+
+
+@contextmanager
+def saying(what: str) -> Iterator[None]:
+    """While something is done: what it is, said on stderr if it takes more than a moment."""
+    timer = Timer(SILENCE, lambda: click.echo(f"{what} …", err=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] = str) -> Result:
     """Do the work in another thread, and show how many rows the solver has done.
 
-    What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal.
+    What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal; where
+    nothing is, and there is no bar, the label does.
 
     The thread does not keep the process alive, so that an interruption is obeyed at once.
     """
@@ -42,7 +58,7 @@ def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] 
     except NotYet:
         if said := foretold():
             click.echo(said, err=True)
-    with _bar() as bar:
+    with _bar() as bar, nullcontext() if said else _unless_seen(label):
         task = bar.add_task(label, total=None)
         while True:
             bar.update(task, completed=int(progress[0]), total=int(progress[1]) or None)
@@ -55,8 +71,13 @@ def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] 
 def each(label: str, items: Iterable[Item]) -> Iterator[Item]:
     """Go through the items and show how many are done."""
     several = list(items)
-    with _bar() as bar:
+    with _bar() as bar, _unless_seen(label):
         yield from bar.track(several, description=label)
+
+
+def _unless_seen(label: str) -> AbstractContextManager[None]:
+    """The label as a sentence, unless a bar shows it."""
+    return nullcontext() if sys.stderr.isatty() else saying(label)
 
 
 def _bar() -> Progress:

@@ -27,7 +27,9 @@ def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool)
     from lenience.study.average import regret_table
 
     wanted = horizons or HORIZONS
-    rows = [row for horizon in each("evaluating", wanted) for row in regret_table(cost, prior, [horizon])]
+    rows = [
+        row for horizon in each("Evaluating ways of exploring", wanted) for row in regret_table(cost, prior, [horizon])
+    ]
     if as_json:
         print_json({"cost": cost, "prior": {"n": prior.n, "s": prior.s}, "rows": msgspec.to_builtins(rows)})
         return

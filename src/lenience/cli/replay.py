@@ -19,7 +19,7 @@ from lenience.cli.options import (
 @click.command(short_help="Replay policies online on a file of individuals, seeing only the outcomes of the accepted.")
 @click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
-@click.option("--success", help="The outcome's value that means success, unless it is 1, true or yes.")
+@click.option("--success", help="The outcome's value that means success, if it is no word for it.")
 @click.option("--features", help="Columns to use, separated by commas; by default all but the outcome and identifiers.")
 @click.option("--group", help="A column of groups: acceptance is reported for each.")
 @objective_options
@@ -49,8 +49,8 @@ def replay(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Replay policies with features on DATA, a CSV or ARFF file (or openml:NAME), as if its individuals came one by
-    one.
+    """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals came
+    one by one.
 
     \b
     Example:
@@ -59,7 +59,7 @@ def replay(
     """
     from pathlib import Path
 
-    from lenience.cli.progress import solving
+    from lenience.cli.progress import saying, solving
     from lenience.errors import InputError
     from lenience.study.replay import late
     from lenience.study.replay import replay as run
@@ -75,13 +75,14 @@ def replay(
     if report is not None and not Path(report).parent.is_dir():
         raise InputError(f"report must be in a folder that exists, not {str(Path(report).parent)!r}")
     chosen = None if features is None else [name.strip() for name in features.split(",")]
-    if data.startswith("openml:"):
-        name = data.removeprefix("openml:")
-        found = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
-    else:
-        found = read_table(data, outcome, chosen, group, success)
+    with saying(f"Reading {data}"):
+        if data.startswith("openml:"):
+            name = data.removeprefix("openml:")
+            found = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
+        else:
+            found = read_table(data, outcome, chosen, group, success)
     answer = solving(
-        "replaying",
+        f"Replaying {seeds:,} runs on {len(found.y):,} individuals, each with all policies",
         lambda: run(found.X, found.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=found.groups),
     )
     title = f"{found.name}: {len(found.y):,} individuals, {len(found.features)} features, c = {goal.cost:g}"

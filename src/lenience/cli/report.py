@@ -12,7 +12,9 @@ import msgspec
 
 from lenience.cli.options import FILE, cost_option, json_option, print_json
 from lenience.cli.past import history_options, read_past
+from lenience.cli.progress import saying
 from lenience.errors import InputError, TooLargeError
+from lenience.policy.words import percent
 
 if TYPE_CHECKING:
     from lenience.history import History
@@ -60,28 +62,33 @@ def report(
         raise InputError("--floor-group names a group: give --group first, the segment column that holds the groups")
     past = read_past(**options)
     assert past.segments is not None
-    policies = past.segments.solve()
+    with saying(f"Solving {len(past.segments.cells):,} segments"):
+        policies = past.segments.solve()
     constraints: dict[str, list[ConstraintCost] | str] = {}
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
-        constraints[f"accept at least {floor:.0%}"] = _unless_too_large(lambda: cost_of_floor(policies, floors))
+        with saying("Finding what the floor costs"):
+            least = f"accept at least {percent(floor, 2)}"
+            constraints[least] = _unless_too_large(lambda: cost_of_floor(policies, floors))
     if cap is not None:
         caps = dict.fromkeys(past.segments.names, cap)
-        constraints[f"explore at most {cap:,} acceptances"] = _unless_too_large(
-            lambda: cost_of_exposure_cap(policies, caps)
+        with saying("Finding what the cap costs"):
+            constraints[f"explore at most {cap:,} acceptances"] = _unless_too_large(
+                lambda: cost_of_exposure_cap(policies, caps)
+            )
+    with saying("Following the segments forward and writing the page"):
+        write_report(
+            target,
+            policies,
+            title=title,
+            truths=past.truths,
+            shrinkage=past.fitted.shrinkage,
+            history=past.history,
+            outset=past.outset,
+            constraints=constraints,
+            warning=past.fitted.warning,
+            facts=_facts(past.history, options),
         )
-    write_report(
-        target,
-        policies,
-        title=title,
-        truths=past.truths,
-        shrinkage=past.fitted.shrinkage,
-        history=past.history,
-        outset=past.outset,
-        constraints=constraints,
-        warning=past.fitted.warning,
-        facts=_facts(past.history, options),
-    )
     if as_json:
         print_json(
             {

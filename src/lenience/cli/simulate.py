@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
 from lenience.belief import Belief
 from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
+from lenience.cli.progress import saying
 from lenience.cli.spec import parse_spec
 
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
@@ -77,18 +79,20 @@ def simulate(
     name, given = parse_spec("world", world)
     if name == "prior" and not given:
         given = {"prior": prior}
-    found = compare_policies(
-        chosen,
-        world_named(name, **given),
-        cost=cost,
-        horizon=horizon,
-        prior=prior,
-        discount=discount,
-        replications=replications,
-        seed=seed,
-        workers=workers,
-        progress=not as_json and sys.stderr.isatty(),
-    )
+    bar = not as_json and sys.stderr.isatty()
+    with nullcontext() if bar else saying(f"Simulating {replications:,} replications of {horizon:,} arrivals"):
+        found = compare_policies(
+            chosen,
+            world_named(name, **given),
+            cost=cost,
+            horizon=horizon,
+            prior=prior,
+            discount=discount,
+            replications=replications,
+            seed=seed,
+            workers=workers,
+            progress=bar,
+        )
     files = [str(path) for path in found.save(folder)] if folder is not None else []
     if figure is not None:
         from lenience.plot import plot_comparison

@@ -86,7 +86,7 @@ def solve(
             problem, problem.solve_seconds(prior, rows, tolerance) + problem.solve_seconds(prior, 1, tolerance)
         )
 
-    policy = solving("solving", work, foretold)
+    policy = solving("Solving", work, foretold)
     if as_json:
         print_json(answer(policy))
     else:
@@ -112,7 +112,7 @@ def solve_segments(
     def foretold() -> str:
         return _foretold(whole, sum(cell.own.solve_seconds(cell.prior, rows, tolerance) for cell in cells.cells))
 
-    policies, found = solving("solving", lambda: (cells.solve(rows=rows, tolerance=tolerance), starts(cells)), foretold)
+    policies, found = solving("Solving", lambda: (cells.solve(rows=rows, tolerance=tolerance), starts(cells)), foretold)
     if as_json:
         listed = [
             {
@@ -196,7 +196,9 @@ def print_policy(policy: OptimalPolicy) -> None:
     long = policy.objective.solve_seconds(prior, 1, policy.certificate.tolerance) > LONG
     asked = {}
     if not long:  # the first row's threshold is the one that the explanation has found
-        asked = {k: policy.threshold(prior.n + k, 5e-5 if k else 1e-6).midpoint for k in each("thresholds", shown)}
+        asked = {
+            k: policy.threshold(prior.n + k, 5e-5 if k else 1e-6).midpoint for k in each("Finding thresholds", shown)
+        }
     out = console()
     out.print(policy.explain(prior))
     if asked and policy.accepts(prior):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 
 import click
 
 from lenience.cli.options import FILE, console, json_option, print_json, table
+from lenience.cli.progress import saying
 
 SHOWN = ("discounted", "behind", "accepted", "shut_out")
 
@@ -26,7 +28,9 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     from lenience.simulate.result import save_frame
     from lenience.study.sweep import run_sweep
 
-    frame = run_sweep(file, workers, progress=not as_json and sys.stderr.isatty(), backend="pyarrow")
+    bar = not as_json and sys.stderr.isatty()
+    with nullcontext() if bar else saying(f"Running the sweep of {file}"):
+        frame = run_sweep(file, workers, progress=bar, backend="pyarrow")
     if output is not None:
         save_frame(frame, output)
     rows = frame.to_pylist()

@@ -50,7 +50,7 @@ def threshold(
     check_tolerance(tolerance)
     problem = discounted(cost, discount, arrivals, discount_rate)
     wanted = [real("n", n, above=0) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
-    found = [(n, enclose_threshold(problem, n, tolerance)) for n in each("thresholds", wanted)]
+    found = [(n, enclose_threshold(problem, n, tolerance)) for n in each("Finding thresholds", wanted)]
     rate = leniency_rate(problem.cost, problem.discount)
     if as_json:
         print_json(

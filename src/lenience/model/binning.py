@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.belief import Belief
 from lenience.errors import InputError, floats, listed, refusal, whole
 from lenience.objective.discounted import Discounted
+from lenience.policy.words import percent
 from lenience.segments.starting import starting_volume
 
 TRENDS = {"rising": "ascending", "falling": "descending", None: "auto"}
@@ -150,7 +151,7 @@ class BandAdvice(msgspec.Struct, frozen=True):
         if self.starting == self.bands:
             smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
             return f"{self.bands} bands: all start ({smallest})"
-        unseen = f"{1 - self.share_starting:.0%} of arrivals are shut out unseen"
+        unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are shut out unseen"
         return f"{self.bands} bands: only {self.starting} start, {unseen}"
 
 
@@ -162,7 +163,7 @@ def advise_bands(
     >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
     ...     print(row.advice)
     5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
-    20 bands: only 0 start, 100% of arrivals are shut out unseen
+    20 bands: only 0 start, 100 % of arrivals are shut out unseen
     """
     needed = starting_volume(prior, objective.cost).midpoint
     result = []

@@ -18,6 +18,7 @@ from lenience.belief import Belief
 from lenience.errors import InputError, floats, real
 from lenience.model.independent import UNIFORM
 from lenience.model.protocol import checked_counts
+from lenience.policy.words import percent
 
 MODEST = 20.0  # pooled history worth no more labels than this can still be overruled
 
@@ -73,7 +74,9 @@ class FromHistory:
     def _warn(self, arrivals: NDArray[np.float64] | None) -> None:
         empty = int(np.sum(self.labels == 0))
         total = self.labels.sum()
-        accepted = "" if arrivals is None or not arrivals.sum() else f" ({total / arrivals.sum():.0%} of arrivals)"
+        accepted = ""
+        if arrivals is not None and arrivals.sum():
+            accepted = f" ({percent(total / arrivals.sum(), 0)} of arrivals)"
         warnings.warn(
             f"{total:,.0f} past outcomes{accepted} are pooled over {self.cells} cells, {empty} of which have none: the "
             "past chose whom to accept, so its success rate is not that of the cells it rejected; use each cell's own "

@@ -6,7 +6,7 @@ accepts where such a policy does, but only while fewer than a fixed number are p
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -34,19 +34,51 @@ class PendingPolicy(Protocol):
         """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
 
 
-class Blind(msgspec.Struct, frozen=True, tag="blind", tag_field="type"):
-    """Accept as ``policy`` says, whatever is pending; ``cost`` tells where it always accepts (p̂ ≥ c).
-
-    >>> from lenience.policy.greedy import Greedy
-    >>> Blind(Greedy(0.8), cost=0.8).acceptance(10, [8, 9], pending=[500, 500])
-    array([0., 1.])
-    """
+class _Around(msgspec.Struct, frozen=True):
+    """A policy around another: ``cost`` tells where the one inside always accepts (p̂ ≥ c)."""
 
     policy: Policy
     cost: float
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "cost", real("cost", self.cost, above=0, below=1))
+
+    def stop_floor(self, n: float) -> float:
+        """A rate at or below which nobody is accepted at belief size n."""
+        return self.policy.stop_floor(n)
+
+    @property
+    def stop_ceiling(self) -> float:
+        """The rate above which the policy never stops for good: waiting for a label is no stop."""
+        return self.policy.stop_ceiling
+
+    def to_json(self) -> str:
+        """The policy as JSON text, with the one inside it; :func:`lenience.policy_from_json` reads it."""
+        fields: dict[str, object] = {"type": str(type(self).__struct_config__.tag)}
+        fields |= {name: getattr(self, name) for name in type(self).__struct_fields__}
+        fields["policy"] = msgspec.Raw(self.policy.to_json().encode())
+        return msgspec.json.encode(fields).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """The policy that :meth:`to_json` wrote."""
+        from lenience.policy.registry import policy_from_json
+
+        fields: dict[str, Any] = msgspec.json.decode(text)
+        if not isinstance(fields.get("policy"), dict):
+            raise InputError("policy must be the JSON of the policy inside")
+        inner = policy_from_json(msgspec.json.encode(fields.pop("policy")))
+        fields.pop("type", None)
+        return cls(policy=inner, **fields)
+
+
+class Blind(_Around, frozen=True, tag="blind", tag_field="type"):
+    """Accept as ``policy`` says, whatever is pending; ``cost`` tells where it always accepts (p̂ ≥ c).
+
+    >>> from lenience.policy.greedy import Greedy
+    >>> Blind(Greedy(0.8), cost=0.8).acceptance(10, [8, 9], pending=[500, 500])
+    array([0., 1.])
+    """
 
     @property
     def steady_limit(self) -> int | None:
@@ -62,26 +94,8 @@ class Blind(msgspec.Struct, frozen=True, tag="blind", tag_field="type"):
         """The limits at many beliefs at once: none where the policy accepts, 0 elsewhere."""
         return np.where(self.policy.acceptance(n, s) > 0.5, UNLIMITED, 0)
 
-    def stop_floor(self, n: float) -> float:
-        """A rate at or below which nobody is accepted at belief size n."""
-        return self.policy.stop_floor(n)
 
-    @property
-    def stop_ceiling(self) -> float:
-        """The rate above which the policy never stops for good: waiting for a label is no stop."""
-        return self.policy.stop_ceiling
-
-    def to_json(self) -> str:
-        """The policy as JSON text, with the one inside it; :func:`lenience.policy_from_json` reads it."""
-        return _to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Blind:
-        """The policy that :meth:`to_json` wrote."""
-        return cls(**_from_json(text))
-
-
-class Capped(msgspec.Struct, frozen=True, tag="capped", tag_field="type"):
+class Capped(_Around, frozen=True, tag="capped", tag_field="type"):
     """Accept as ``policy`` says, but only while fewer than ``cap`` are pending.
 
     Where p̂ ≥ ``cost`` the cap does not hold, unless ``everywhere``. ``cap=1, everywhere=True`` waits for every label
@@ -92,13 +106,11 @@ class Capped(msgspec.Struct, frozen=True, tag="capped", tag_field="type"):
     array([1., 1., 0.])
     """
 
-    policy: Policy
-    cost: float
     cap: int
     everywhere: bool = False
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "cost", real("cost", self.cost, above=0, below=1))
+        super().__post_init__()
         msgspec.structs.force_setattr(self, "cap", whole("cap", self.cap, least=1))
 
     @property
@@ -120,39 +132,3 @@ class Capped(msgspec.Struct, frozen=True, tag="capped", tag_field="type"):
         good = np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12)
         limit = np.where(good & (not self.everywhere), UNLIMITED, self.cap)
         return np.where(self.policy.acceptance(n, s) > 0.5, limit, 0)
-
-    def stop_floor(self, n: float) -> float:
-        """A rate at or below which nobody is accepted at belief size n."""
-        return self.policy.stop_floor(n)
-
-    @property
-    def stop_ceiling(self) -> float:
-        """The rate above which the policy never stops for good: waiting for a label is no stop."""
-        return self.policy.stop_ceiling
-
-    def to_json(self) -> str:
-        """The policy as JSON text, with the one inside it; :func:`lenience.policy_from_json` reads it."""
-        return _to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Capped:
-        """The policy that :meth:`to_json` wrote."""
-        return cls(**_from_json(text))
-
-
-def _to_json(policy: Blind | Capped) -> str:
-    fields: dict[str, object] = {"type": str(type(policy).__struct_config__.tag)}
-    fields |= {name: getattr(policy, name) for name in type(policy).__struct_fields__}
-    fields["policy"] = msgspec.Raw(policy.policy.to_json().encode())
-    return msgspec.json.encode(fields).decode()
-
-
-def _from_json(text: str | bytes) -> dict[str, Any]:
-    from lenience.policy.registry import policy_from_json
-
-    fields: dict[str, Any] = msgspec.json.decode(text)
-    if not isinstance(fields.get("policy"), dict):
-        raise InputError("policy must be the JSON of the policy inside")
-    inner = policy_from_json(msgspec.json.encode(fields.pop("policy")))
-    fields.pop("type", None)
-    return {"policy": inner, **fields}

@@ -17,6 +17,15 @@ def percent(rate: float, decimals: int = 1) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def even_percent(rate: float, decimals: int = 1) -> str:
+    """A rate as a percentage with just so many decimals, for a column of them.
+
+    >>> even_percent(0.8), even_percent(0.6544, 0)
+    ('80.0 %', '65 %')
+    """
+    return f"{100 * rate:.{decimals}f} %"
+
+
 def percents(*rates: float) -> list[str]:
     """Rates as percentages, with as many decimals as it takes to tell different ones apart.
 

@@ -11,6 +11,7 @@ BATCH = 1_000  # decisions or outcomes in one request
 SEGMENTS = 1_000  # of one version of a policy
 HORIZON = 5_000_000
 FEATURES = 64
+DECISION = 200  # letters of a decision's id
 SOLVE_SECONDS = 60.0  # that a segment's solve may take, by the solver's estimate
 VERSION_SECONDS = 300.0  # that all segments of a version may take
 

@@ -24,7 +24,7 @@ from lenience.service.plans import (
     plan_outcome,
     plan_override,
 )
-from lenience.service.problems import NotFound, Problem, unknown_decision
+from lenience.service.problems import NONE_OF_THESE, NotFound, Problem, unknown_decision
 from lenience.service.rule import SegmentRule
 
 
@@ -37,7 +37,7 @@ class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OutcomeItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An outcome of a batch."""
 
-    id: Annotated[str, Meta(max_length=200, pattern=limits.PLAIN)]
+    id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)]
     outcome: Outcome
 
 
@@ -139,7 +139,7 @@ class RecordOutcomes:
     def resolve(self, ledger: Ledger) -> None:
         """Refuse if there is none of the decisions."""
         if not any(item.id in ledger.chain_of for item in self.items):
-            raise NotFound("there is none of these decisions")
+            raise NotFound(NONE_OF_THESE)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """The chains of all segments concerned."""

@@ -71,6 +71,9 @@ class Unavailable(Problem):
         self.cause = cause
 
 
+NONE_OF_THESE = "there is none of these decisions"
+
+
 def unknown_decision(identity: str) -> NotFound:
     """That there is no such decision.
 

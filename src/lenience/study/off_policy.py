@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, floats, real, whole
 from lenience.objective.base import check_cost
+from lenience.policy.words import percent
 
 Z = 1.959963984540054
 FEWEST = 30.0  # effective acceptances below which a normal interval means nothing
@@ -141,8 +142,8 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
     if silent.any():
         share = float(pi[silent].sum() / pi.sum())
         raise InputError(
-            f"the log has no overlap with the proposal: of those whom it would accept, {share:.1%} were accepted with "
-            f"a propensity below {floor:g}, so nothing in the log says what they would earn; log with some "
+            f"the log has no overlap with the proposal: of those whom it would accept, {percent(share)} were accepted "
+            f"with a propensity below {floor:g}, so nothing in the log says what they would earn; log with some "
             "exploration, or propose a policy that accepts only those who could have been accepted"
         )
 

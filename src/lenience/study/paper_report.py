@@ -20,13 +20,15 @@ from lenience.study.paper.claim import COST, DISCOUNTS, FLAT, Claim, N, counted,
 from lenience.study.sequence import acceptance_by_arrival
 
 Series = tuple[str, Sequence[float], Sequence[float]]
+# Beside its colour each curve has its own dashes, for those who see colours otherwise and for print.
+DASHES = ("none", "8 3", "2 3", "9 3 2 3", "14 4", "5 3", "1 4", "12 3 2 3 2 3")
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2126; --soft: #5b6570; --page: #fbfbf9; --card: #fff; --line: #d9dde2;
-  --c0: #0072b2; --c1: #d55e00; --c2: #008f68; --c3: #b0508a; --c4: #8a6d00; --c5: #3d7fb8; --c6: #555; --c7: #a33; }
+  --c0: #0072b2; --c1: #d55e00; --c2: #008f68; --c3: #b0508a; --c4: #8a6d00; --c5: #1c2126; --c6: #6b3fa0; --c7: #a33; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7eaee; --soft: #9aa5b1; --page: #14181c; --card: #1c2228;
-  --line: #37414b; --c0: #56b4e9; --c1: #f08a4b; --c2: #35c79b; --c3: #e08cc0; --c4: #e0c341; --c5: #9fd0f5; --c6: #bbb;
-  --c7: #f77; } }
+  --line: #37414b; --c0: #56b4e9; --c1: #f08a4b; --c2: #35c79b; --c3: #e08cc0; --c4: #e0c341; --c5: #f2f4f7;
+  --c6: #b39ddb; --c7: #f77; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
@@ -137,7 +139,7 @@ def _figure_one() -> Iterable[str]:
             for n in (1, 2, 5, 10, 100, N + 1)
         ]
         yield _figure(
-            chart(series, "success rate seen, p̂", "value V(n, p̂)"),
+            chart(series, "expected success rate p̂ = s/n", "value V(n, p̂)"),
             f"The paper's Figure 1: V^N(n, p̂) for N = 1000, c = {COST}, γ = {discount}, interpolated between "
             "multiples of "
             f"1/n. Proved error at n = 100: {max(table.error(100), 1e-13):.1g} or less.",
@@ -214,12 +216,13 @@ def chart(series: Sequence[Series], x_label: str, y_label: str, log_x: bool = Fa
     )
     for i, (label, x_values, y_values) in enumerate(series):
         points = " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in zip(x_values, y_values, strict=True))
-        parts.append(f'<polyline class="curve" style="stroke:var(--c{i % 8})" points="{points}"/>')
+        look = f"stroke:var(--c{i % 8});stroke-dasharray:{DASHES[i % 8]}"
+        parts.append(f'<polyline class="curve" style="{look}" points="{points}"/>')
         # The key stands below the picture, three to a line: there it hides no curve.
         x0, y0 = left + (i % 3) * 145, height + 12 + 20 * (i // 3)
         parts.append(
-            f'<line style="stroke:var(--c{i % 8});stroke-width:3" x1="{x0}" x2="{x0 + 20}" y1="{y0}" y2="{y0}"/>'
-            f'<text x="{x0 + 26}" y="{y0 + 4}">{_text(label)}</text>'
+            f'<line style="{look};stroke-width:2.5" x1="{x0}" x2="{x0 + 34}" y1="{y0}" y2="{y0}"/>'
+            f'<text x="{x0 + 40}" y="{y0 + 4}">{_text(label)}</text>'
         )
     deep = height + 22 + 20 * ((len(series) - 1) // 3)
     title = f"{y_label} against {x_label}"

@@ -55,7 +55,6 @@ from lenience.policy.rules import (
 from lenience.policy.selective import SelectivePolicy
 from lenience.solver.threshold_table import threshold_table
 
-Z = 1.959963984540054  # of a 95 % interval
 OURS = "lenience"
 POLICIES = "a mapping of names to policies with features"
 Objective = Discounted | FiniteHorizon | Delayed
@@ -112,8 +111,12 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
 
 
 def half_width(values: NDArray[np.float64]) -> float:
-    """Half the width of the 95 % interval of a mean."""
-    return float(Z * values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.inf
+    """Half the width of the 95 % interval of a mean, by Student's law: runs may be few."""
+    from scipy.special import stdtrit
+
+    if len(values) < 2:
+        return math.inf
+    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def default_policies(objective: Objective, model: Any = None) -> dict[str, SelectivePolicy]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lenience.__about__ import __version__
 from lenience.errors import InputError
+from lenience.policy.words import even_percent
 from lenience.study.replay import Replayed
 
 STYLE = """
@@ -50,8 +51,8 @@ def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
                 "" if first else _finite(half),
                 f"{outcome.total.mean():.1f}",
                 f"{outcome.regret.mean():.2f}",
-                f"{outcome.accepted:.0%}",
-                *(f"{outcome.by_group[group]:.0%}" for group in groups),
+                even_percent(outcome.accepted, 0),
+                *(even_percent(outcome.by_group[group], 0) for group in groups),
             ]
         )
     return headings, rows
@@ -108,7 +109,8 @@ def describe(found: Replayed) -> str:
     known = f"{found.warm} labels known at the start" if found.warm else "no label known at the start"
     return (
         f"{found.seeds} runs of {found.arrivals:,} arrivals drawn from the data (success rate "
-        f"{found.success_rate:.1%}), {known}, {found.objective}. An outcome is seen only if its individual is accepted."
+        f"{even_percent(found.success_rate)}), {known}, {found.objective}. An outcome is seen only if its individual "
+        "is accepted."
     )
 
 

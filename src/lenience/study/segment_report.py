@@ -20,7 +20,7 @@ from lenience.belief import Belief
 from lenience.errors import having
 from lenience.history import History
 from lenience.model.protocol import Shrinkage
-from lenience.policy.words import count, counted, describe_unit, plural
+from lenience.policy.words import count, counted, describe_unit, even_percent, plural
 from lenience.segments.segment import Segments
 from lenience.segments.solved import SegmentPolicies
 from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
@@ -115,7 +115,7 @@ def _cards(policies: SegmentPolicies, rows: list[Start]) -> str:
     cards = [
         (f"{len(segments):,}", "segments"),
         (f"{begin:,}", "are accepted now"),
-        (f"{share / total:.0%}", "of arrivals belong to them"),
+        (even_percent(share / total, 0), "of arrivals belong to them"),
         (
             f"{policies.value().midpoint:,.2f}",
             "expected to be earned from now on, in units of a gain and a loss together",
@@ -151,7 +151,7 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     for row in shut_out_at_outset(segments, truths):
         line = [escape(row.group or "all"), f"{row.segments:,}", f"{row.shut:,}"]
         if row.deserving is not None:
-            line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", f"{row.deserving_share_shut:.0%}"]
+            line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", even_percent(row.deserving_share_shut or 0.0, 0)]
         body.append(line)
     return text + html_table(header, body)
 
@@ -219,10 +219,10 @@ def _segments(policies: SegmentPolicies, rows: list[Start], history: History | N
             [
                 escape(row.name),
                 escape(row.group),
-                f"{cell.share:.2%}",
+                even_percent(cell.share, 2),
                 f"{row.volume:,.1f}",
                 needed,
-                f"{row.prior.mean:.1%} of {count(row.prior.n)}",
+                f"{even_percent(row.prior.mean)} of {count(row.prior.n)}",
                 f"{policies.segment_value(row.name).midpoint:,.3f}",
                 now,
             ]
@@ -243,11 +243,11 @@ def _shrinkage(rows: Sequence[Shrinkage]) -> str:
     body = [
         [
             escape(row.cell),
-            f"{row.prior.mean:.1%} of {count(row.prior.n)}",
+            f"{even_percent(row.prior.mean)} of {count(row.prior.n)}",
             count(row.labels),
-            "" if row.own_rate is None else f"{row.own_rate:.1%}",
-            f"{row.belief.mean:.1%} of {count(row.belief.n)}",
-            f"{row.pull:.0%}",
+            "" if row.own_rate is None else even_percent(row.own_rate),
+            f"{even_percent(row.belief.mean)} of {count(row.belief.n)}",
+            even_percent(row.pull, 0),
         ]
         for row in rows[:MOST_LISTED]
     ]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from html import escape
 
 from lenience.history import History
+from lenience.policy.words import even_percent
 from lenience.segments.segment import Segments
 from lenience.segments.starting import Shutout
 from lenience.study.fairness import ConstraintCost, GroupFate
@@ -30,12 +31,12 @@ def fairness_section(groups: Sequence[GroupFate], segments: Segments, history: H
         header.remove("accepted so far")
     body = []
     for row in groups:
-        line = [escape(row.group or "all"), f"{row.share:.1%}"]
+        line = [escape(row.group or "all"), even_percent(row.share)]
         line += [past.get(row.group, "")] if past else []
-        line += [_bar(row.acceptance), f"{row.early:.1%}", f"{row.late:.1%}"]
-        line.append(f"{row.shut_out:.1%}" if row.deserving > 1e-9 else "")
+        line += [_bar(row.acceptance), even_percent(row.early), even_percent(row.late)]
+        line.append(even_percent(row.shut_out) if row.deserving > 1e-9 else "")
         if row.false_rejection is not None and row.false_acceptance is not None:
-            line += [f"{row.false_rejection:.1%}", f"{row.false_acceptance:.1%}"]
+            line += [even_percent(row.false_rejection), even_percent(row.false_acceptance)]
         body.append(line)
     at = "at the true success rates" if known else "averaged over what is believed of each segment"
     return (
@@ -54,7 +55,7 @@ def _past(segments: Segments, history: History | None) -> dict[str, str]:
         if row.segment in segments:
             arrivals[segments[row.segment].group] += row.arrivals
             accepted[segments[row.segment].group] += row.accepted
-    return {group: f"{accepted[group] / count:.1%}" for group, count in arrivals.items() if count}
+    return {group: even_percent(accepted[group] / count) for group, count in arrivals.items() if count}
 
 
 def outset_section(outset: Sequence[Shutout], known: bool) -> str:
@@ -99,10 +100,10 @@ def constraint_section(name: str, costs: Sequence[ConstraintCost] | str, whole: 
 def _money(rows: Sequence[ConstraintCost], whole: float) -> list[str]:
     before = math.fsum(row.optimum.midpoint for row in rows)
     after = math.fsum(row.constrained.midpoint for row in rows)
-    share = f"{(before - after) / whole:.2%}" if whole > 0 else ""
+    share = even_percent((before - after) / whole, 2) if whole > 0 else ""
     return [f"{before:,.3f}", f"{after:,.3f}", f"{max(before - after, 0.0):,.3f}", share]
 
 
 def _bar(share: float) -> str:
     """A share as a number over a bar."""
-    return f'<span class="bar"><i style="width:{100 * share:.1f}%"></i><b>{share:.1%}</b></span>'
+    return f'<span class="bar"><i style="width:{100 * share:.1f}%"></i><b>{even_percent(share)}</b></span>'

@@ -7,8 +7,8 @@ becomes one column. Nothing looks at the outcome.
 
 from __future__ import annotations
 
-import csv
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.columns import columns_of
 from lenience.errors import InputError, refusal
-from lenience.history_damage import check_text
+from lenience.vocabulary import NOTHING, yes_or_no
 
 MISSING = ("", "na", "nan", "null", "?", "<na>")
 MOST_CATEGORIES = 50
-LEAST_IDENTIFIERS = 10  # texts that must all be different to be taken for identifiers
+LEAST_IDENTIFIERS = 10  # values that must all be different to be taken for identifiers
+MANY = 1_000  # whole numbers that are all different in any order: measures of so many people coincide somewhere
+ID = re.compile(r"(?i:(.*[_\s.-])?(id|uuid)|row(_?names?|_?num(ber)?)?|index)|.*[a-z]I[dD]")  # names of identifiers
 NAMED = 12  # columns that are named
 
 
@@ -30,7 +33,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     """Individuals: features as numbers with their names, outcomes, and each one's group where one was named.
 
     ``rows`` is how many were read, those without an outcome included; ``columns`` are those that the features were made
-    of, and ``identifiers`` those left out because their values are texts that are all different.
+    of, and ``identifiers`` those left out because they seem to tell rows apart, and no more.
     """
 
     name: str
@@ -47,7 +50,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         columns = self.columns or self.features
         said = [f"Features: {_shortened(columns)}."]
         if self.identifiers:
-            said.append(f"Left out, for their values are texts that are all different: {_shortened(self.identifiers)}.")
+            left = _shortened(self.identifiers)
+            said.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
         if self.rows is not None and self.rows > len(self.y):
             said.insert(
                 0,
@@ -68,32 +72,13 @@ def read_table(
     group: str | None = None,
     success: str | None = None,
 ) -> Table:
-    """A table from a CSV file (with a header) or an ARFF file, OpenML's format.
+    """A table from a file: CSV with a header, Parquet (see :mod:`lenience.columns`), or ARFF, OpenML's format.
 
-    ``features`` are the columns to use, by default all but the outcome and those of identifiers, texts that are all
-    different (the group is among them: whether to use it is the user's to say); ``success`` is the outcome's value that
-    means success, needed unless outcomes are 0 and 1, true and false or yes and no.
+    ``features`` are the columns to use, by default all but the outcome and those of identifiers, texts or whole numbers
+    that are all different (the group is among them: whether to use it is the user's to say); ``success`` is the
+    outcome's value that means success, needed unless outcomes are words that :func:`lenience.fit_history` knows.
     """
     return from_columns(columns_of(path), outcome, features, group, success, Path(path).stem)
-
-
-def columns_of(path: str | Path) -> dict[str, list[Any]]:
-    """The columns of a CSV or ARFF file by name, as they are written."""
-    file = Path(path)
-    if not file.is_file():
-        raise InputError(f"data must be a file that exists, not {str(path)!r}")
-    arff = file.suffix.lower() == ".arff"
-    try:
-        if not arff:
-            check_text(file, parquet=False)
-    except InputError as error:
-        raise InputError(f"data {str(path)!r} cannot be read: {error}") from None
-    try:
-        return _arff(file) if arff else _csv(file)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"data must be a text file of comma-separated values, and {str(path)!r} is not: {error}"
-        ) from None
 
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
@@ -157,7 +142,7 @@ def from_columns(
         if column not in columns:
             raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
     chosen = [column for column in (features or columns) if column != outcome]
-    identifiers = () if features else tuple(column for column in chosen if _identifies(columns[column]))
+    identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
     chosen = [column for column in chosen if column not in identifiers]
     if not chosen:
         raise InputError("features must name at least one column other than the outcome")
@@ -170,36 +155,12 @@ def from_columns(
             names.append(label)
             parts.append(values)
     groups = (
-        None if group is None else tuple(str(value) for value, keep in zip(columns[group], known, strict=True) if keep)
+        None
+        if group is None
+        else tuple(str(value).strip() for value, keep in zip(columns[group], known, strict=True) if keep)
     )
     X = np.ascontiguousarray(np.column_stack(parts)[known])
     return Table(name, X, y[known], tuple(names), groups, len(y), tuple(chosen), identifiers)
-
-
-def _csv(file: Path) -> dict[str, list[Any]]:
-    with file.open(newline="", encoding="utf-8-sig") as text:
-        rows = list(csv.reader(text))
-    rows = [row for row in rows if row]
-    if len(rows) < 2:
-        raise InputError(f"data must have a header and at least one row, and {str(file)!r} has {len(rows)} lines")
-    header = rows[0]
-    for position, row in enumerate(rows[1:], start=2):
-        if len(row) != len(header):
-            raise InputError(f"line {position} of {str(file)!r} must have {len(header)} values, not {len(row)}")
-    return {column: [row[i] for row in rows[1:]] for i, column in enumerate(header)}
-
-
-def _arff(file: Path) -> dict[str, list[Any]]:
-    from scipy.io import arff
-
-    try:
-        data, meta = arff.loadarff(str(file))
-    except (arff.ArffError, ValueError, StopIteration) as error:
-        raise InputError(f"data must be an ARFF file, and {str(file)!r} is not one that can be read: {error}") from None
-    return {
-        column: [value.decode() if isinstance(value, bytes) else value for value in data[column].tolist()]
-        for column in meta.names()
-    }
 
 
 def _missing(value: Any) -> bool:
@@ -241,12 +202,26 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
         yield f"{column}={category}", np.array([float(label == category) for label in labels])
 
 
-def _identifies(values: Sequence[Any]) -> bool:
-    """Whether the values are texts (not mostly numbers) that are all different, as names and numbers of files are."""
+def _identifies(column: str, values: Sequence[Any]) -> bool:
+    """Whether a column tells rows apart, and no more: by texts (not mostly numbers) that are all different, as names
+    are, or by whole numbers that are all different and either rise or fall from row to row, or are many; a column named
+    id need not differ in every row.
+
+    >>> _identifies("loan", range(1001, 1020)), _identifies("age", [30, 20, 40] * 9), _identifies("pay", [3, 1, 2] * 9)
+    (True, False, False)
+    """
     texts = [str(value).strip() for value in values if not _missing(value)]
-    if len(texts) < LEAST_IDENTIFIERS or len(set(texts)) < len(texts):
+    different = len(set(texts))
+    named = ID.fullmatch(column) is not None
+    if len(texts) < LEAST_IDENTIFIERS or (2 * different < len(texts) if named else different < len(texts)):
         return False
-    return 2 * sum(_number(text) is None for text in texts) >= len(texts)
+    numbers = [number for text in texts if (number := _number(text)) is not None]
+    if 2 * len(numbers) <= len(texts):
+        return different == len(texts)
+    if len(numbers) < len(texts) or not all(number.is_integer() for number in numbers):
+        return False
+    steps = np.diff(numbers)
+    return named or len(numbers) >= MANY or bool(np.all(steps > 0) or np.all(steps < 0))
 
 
 def _shortened(names: Sequence[str]) -> str:
@@ -259,24 +234,21 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
     """1 for success, 0 for failure, NaN where the outcome is missing."""
     found = np.full(len(values), np.nan)
     for i, value in enumerate(values):
-        if _missing(value):
-            continue
         text = str(value).strip()
+        if _missing(value) or text.lower() in NOTHING:
+            continue
         number = _number(text)
         if success is not None:
-            same = text == success or (number is not None and number == _number(success))
-            found[i] = float(same)
-        elif number in (0.0, 1.0):
-            found[i] = number
-        elif text.lower() in ("true", "yes", "good", "success"):
-            found[i] = 1.0
-        elif text.lower() in ("false", "no", "bad", "failure"):
-            found[i] = 0.0
-        else:
+            same = text.lower() == success.strip().lower()
+            found[i] = float(same or (number is not None and number == _number(success)))
+            continue
+        said = number if number in (0.0, 1.0) else yes_or_no(text)
+        if said is None:
             raise InputError(
-                f"outcome {column!r} must be 0 or 1, true or false, or yes or no, unless success says which value is "
-                f"success, not {text!r}"
+                f"outcome {column!r} must be 1 or 0, true or false, yes or no, or a word such as repaid or default, "
+                f"unless success says which value is success, not {text!r}"
             )
+        found[i] = float(said)
     if not np.any(~np.isnan(found)):
         raise refusal(f"outcome {column!r}", "nothing", "known for at least one row")
     if success is not None and not np.any(found == 1.0):

@@ -113,7 +113,7 @@ def rounded(edges: tuple[float, ...], values: Any) -> list[float]:
 
 
 def _values(path: Path, column: str) -> list[str]:
-    text = text_of(column)
+    text = identifier(column)
     with connect() as engine:
         asked = (
             f"SELECT DISTINCT {text} AS v FROM {kept(path)} WHERE v IS NOT NULL AND v <> {literal(OTHER)} ORDER BY v"
@@ -127,20 +127,15 @@ def _values(path: Path, column: str) -> list[str]:
     return found
 
 
-def text_of(column: str) -> str:
-    """A column's text in a query; nothing where it is blank."""
-    return f"NULLIF(trim({identifier(column)}), '')"
-
-
 def number_of(column: str) -> str:
     """A column's number in a query; nothing where it is none."""
-    return f"TRY_CAST(trim({identifier(column)}) AS DOUBLE)"
+    return f"TRY_CAST({identifier(column)} AS DOUBLE)"
 
 
 def part_of(feature: Feature) -> str:
     """The part of a feature that a row lies in, in a query; nothing where its value is missing."""
     if feature.values:
-        text = text_of(feature.name)
+        text = identifier(feature.name)
         known = f"WHEN {among(text, feature.values)} THEN {literal(feature.name + '=')} || {text}"
         return f"CASE WHEN {text} IS NULL THEN NULL {known} ELSE {literal(feature.labels[-1])} END"
     number = number_of(feature.name)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from lenience.vocabulary import NOTHING, yes_or_no
 from lenience.web.past_file import Column
 
 Kind = Literal["accepted", "outcome"]
@@ -30,16 +31,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "score": ("score", "fico", "rating", "points"),
     "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
 }
-YES: dict[Kind, tuple[str, ...]] = {
-    "accepted": ("1", "1.0", "true", "t", "yes", "y", "accept", "accepted", "approve", "approved", "granted", "ok"),
-    "outcome": ("1", "1.0", "true", "t", "yes", "y", "success", "good", "paid", "repaid", "fully paid", "ok", "won"),
-}
-NO: dict[Kind, tuple[str, ...]] = {
-    "accepted": ("0", "0.0", "false", "f", "no", "n", "reject", "rejected", "declined", "denied", "refused"),
-    "outcome": ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost"),
-}
 TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud")  # columns in which 1 is the bad end
-AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", "nan", "na", "n/a", "null", "none", "")
+AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", *NOTHING)
 PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n")
 
 
@@ -94,8 +87,7 @@ def guess_meaning(kind: Kind, column: str, value: str) -> str:
     """
     word = re.sub(r"[\s_-]+", " ", value.strip().lower())
     turned = kind == "outcome" and any(part in column.lower() for part in TURNED) and word in PLAIN
-    if word in YES[kind]:
-        return "no" if turned else "yes"
-    if word in NO[kind]:
-        return "yes" if turned else "no"
+    said = yes_or_no(word)
+    if said is not None:
+        return "yes" if said != turned else "no"
     return "none" if kind == "outcome" and word in AWAITED else "bad"

@@ -1,21 +1,24 @@
 """Taking in an uploaded file of past decisions: checked once, and kept as a table of texts.
 
 Whatever came (CSV with any separator, Parquet with any types) becomes one Parquet file whose columns are texts, so that
-a value a person sees on the page is the value that is compared.
+a value a person sees on the page is the value that is compared. White space around a text is none of it, as for
+:func:`lenience.fit_history`.
 """
 
 from __future__ import annotations
 
 import csv
+from itertools import islice
 from pathlib import Path
+from string import whitespace
 from typing import Any
 
+from lenience.columns import HEAD, separator
 from lenience.errors import InputError
 from lenience.history_damage import PARQUET, begins, check_text, said_of
 from lenience.web.kept_table import connect, identifier, kept, literal, names
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
-SEPARATORS = (",", ";", "\t", "|")
 HEADINGS = "repeated_headings"  # under which the file says how many rows were left out as such
 
 
@@ -29,7 +32,7 @@ def take_in(source: Path, target: Path) -> None:
     with connect() as engine:
         try:
             table = _parquet(engine, source) if parquet else _csv(source)
-            query = f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {table}"
+            query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
             repeated = _heading(engine, query)
             count = engine.execute(f"SELECT count(*) FROM ({query}) WHERE {repeated}").fetchone()[0]
             how = f"FORMAT parquet, KV_METADATA {{{HEADINGS}: {literal(str(count))}}}"
@@ -54,7 +57,7 @@ def repeated_headings(path: Path) -> int:
 def _heading(engine: Any, query: str) -> str:
     """Whether a row is the heading once more, as where files were put one after the other."""
     there = [row[0] for row in engine.execute(f"DESCRIBE {query}").fetchall()]
-    return " AND ".join(f"coalesce(trim({identifier(name)}) = {literal(name.strip())}, false)" for name in there)
+    return " AND ".join(f"coalesce({identifier(name)} = {literal(name.strip())}, false)" for name in there)
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -75,10 +78,9 @@ def _parquet(engine: Any, source: Path) -> str:
 def _csv(source: Path) -> str:
     """How to read a CSV: separated as its first line is, every column as text."""
     with source.open(encoding="utf-8-sig", newline="") as file:
-        lines = [line for _, line in zip(range(20), file, strict=False)]  # a quoted name may run over several
-    headings = {mark: next(csv.reader(lines, delimiter=mark), []) for mark in SEPARATORS}
-    mark = max(headings, key=lambda one: len(headings[one]))
-    names = [name.strip() for name in headings[mark]]
+        lines = list(islice(file, HEAD))
+    mark = separator(lines)
+    names = [name.strip() for name in next(csv.reader(lines, delimiter=mark), [])]
     if len(names) < 2:
         raise InputError(
             "the file has only one column: a CSV has a heading and at least a column for the segment and one for the "

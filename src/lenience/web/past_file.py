@@ -1,6 +1,7 @@
 """A file of past decisions that was taken in, read for what each step needs.
 
-Its columns are texts (see :mod:`lenience.web.intake`). Counting is left to :func:`lenience.fit_history`.
+Its columns are texts without white space around them (see :mod:`lenience.web.intake`). Counting is left to
+:func:`lenience.fit_history`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lenience.history_count import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
 from lenience.service.features import Feature
-from lenience.web.bands import Cells, Cut, cell_of, features_of, part_of, text_of
+from lenience.web.bands import Cells, Cut, cell_of, features_of, part_of
 from lenience.web.kept_table import among, connect, identifier, kept, literal, names
 
 MOST_VALUES = 20  # that an outcome or a decision may have
@@ -95,7 +96,7 @@ def columns(path: Path) -> list[Column]:
         rows = engine.execute(f"SELECT * FROM {kept(path)} LIMIT {SAMPLE}").fetchall()
     found = []
     for i, name in enumerate(names(path)):
-        values = [row[i] for row in rows if row[i] is not None and row[i].strip()]
+        values = [row[i] for row in rows if row[i] is not None]
         different = list(dict.fromkeys(values))
         found.append(
             Column(
@@ -104,7 +105,7 @@ def columns(path: Path) -> list[Column]:
                 len(different),
                 bool(values) and 10 * sum(_is_number(value) for value in values) >= 9 * len(values),
                 2 * sum(_is_date(value) for value in values) > len(values),
-                any(BAND.fullmatch(value.strip()) and not _is_number(value) for value in different),
+                any(BAND.fullmatch(value) and not _is_number(value) for value in different),
             )
         )
     return found
@@ -271,7 +272,7 @@ def _meant(path: Path, mapping: Mapping) -> str:
             raise InputError(f"the file has no column {name!r}")
     features = features_of(path, mapping.segments, mapping.cuts)
     # Missing where one of the columns is.
-    whole = cell_of(features) if features else " || ' / ' || ".join(text_of(name) for name in mapping.segments)
+    whole = cell_of(features) if features else " || ' / ' || ".join(identifier(name) for name in mapping.segments)
     parts = [f"{whole} AS segment"]
     if mapping.accepted:
         column = identifier(mapping.accepted)
@@ -287,12 +288,10 @@ def _meant(path: Path, mapping: Mapping) -> str:
     )
     parts.append(f"{column} AS told")
     parts.append(f"{_moment(mapping.time)} AS decided")
-    grouped = text_of(mapping.group) if mapping.group else "CAST(NULL AS VARCHAR)"
-    for feature in features:
-        if feature.name == mapping.group:
-            grouped = part_of(feature)
-    parts.append(f"{grouped} AS grouped")
-    parts.append(f"{f'trim({identifier(mapping.score)})' if mapping.score else 'CAST(NULL AS VARCHAR)'} AS score")
+    for name, meaning in ((mapping.group, "grouped"), (mapping.score, "score")):
+        told = identifier(name) if name else "CAST(NULL AS VARCHAR)"
+        cut = next((one for one in features if one.name == name and meaning == "grouped"), None)
+        parts.append(f"{told if cut is None else part_of(cut)} AS {meaning}")
     parts.append("file_row_number AS place")
     return f"SELECT {', '.join(parts)} FROM read_parquet({literal(str(path))}, file_row_number = true)"
 
@@ -300,7 +299,7 @@ def _meant(path: Path, mapping: Mapping) -> str:
 def _moment(column: str) -> str:
     if not column:
         return "CAST(NULL AS TIMESTAMP)"
-    text = f"trim({identifier(column)})"
+    text = identifier(column)
     return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, ['%d.%m.%Y', '%Y-%m']))"
 
 

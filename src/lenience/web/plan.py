@@ -50,8 +50,9 @@ class Segments(msgspec.Struct, frozen=True):
     past: Past | None = None
 
 
-class Start(msgspec.Struct, frozen=True):
-    """Whether a segment would start; ``starts`` and ``needed`` are nothing where it takes too long to tell."""
+class Forecast(msgspec.Struct, frozen=True):
+    """Whether a segment would start, as far as a page can wait: ``starts`` and ``needed`` are nothing where it takes
+    too long to tell, unlike those of a :class:`lenience.segments.starting.Start`."""
 
     name: str
     belief: Belief
@@ -328,7 +329,7 @@ def _no_name(name: str) -> str:
     return f"{said}: {name[:64]!r} could be {could!r}" if could else f"{said}, a letter or digit first"
 
 
-def starting(segments: Segments, objective: Objective, seconds: float = SECONDS) -> list[Start]:
+def starting(segments: Segments, objective: Objective, seconds: float = SECONDS) -> list[Forecast]:
     """Which segments would start, the largest first; volumes are told to a hundredth while there is time."""
     starting_volume(UNIFORM, objective.cost, COARSE, MOST_VOLUME)  # what is compiled first does not count
     until = time.monotonic() + seconds
@@ -348,7 +349,7 @@ def starting(segments: Segments, objective: Objective, seconds: float = SECONDS)
                 begins = None
             if begins and isinstance(objective, Delayed):
                 begins = _starts_late(objective.for_share(min(share, 1.0)), row.belief)
-        found.append(Start(row.cell, row.belief, share, volume, needed, begins))
+        found.append(Forecast(row.cell, row.belief, share, volume, needed, begins))
     return found
 
 

@@ -44,7 +44,10 @@ PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
 PolicyFilter = Annotated[str | None, NAME]
-Time = Annotated[datetime | None, Parameter(description="A time, ISO 8601")]
+Time = Annotated[
+    str | None,
+    Parameter(description="A date, which is its midnight in UTC, or a time (of UTC unless it says), ISO 8601"),
+]
 
 
 @post("/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
@@ -167,7 +170,7 @@ async def list_decisions(
     limit: Annotated[int, Parameter(ge=1, le=1000)] = PAGE,
 ) -> DecisionsPage:
     """Decisions, oldest first, a page at a time: give the ``next`` of a page as ``after``."""
-    filters = Filters(policy, segment, decision, status, reference, _micro(since), _micro(until))
+    filters = Filters(policy, segment, decision, status, reference, _micro("since", since), _micro("until", until))
     service = request.app.state.service
     found: DecisionsPage = await service.ask(lambda: service.queries.page(filters, after, limit))
     return found
@@ -190,7 +193,7 @@ async def export_csv(
     until: Time = None,
 ) -> Stream:
     """All decisions as CSV, with what determined them (no personal data)."""
-    filters = Filters(policy, segment, since=_micro(since), until=_micro(until))
+    filters = Filters(policy, segment, since=_micro("since", since), until=_micro("until", until))
     service = request.app.state.service
     lines = service.queries.csv(filters)
     first = await service.ask(lambda: next(lines))
@@ -216,7 +219,7 @@ async def export_parquet(
     until: Time = None,
 ) -> Response[bytes]:
     """All decisions as a Parquet file, with what determined them (no personal data)."""
-    filters = Filters(policy, segment, since=_micro(since), until=_micro(until))
+    filters = Filters(policy, segment, since=_micro("since", since), until=_micro("until", until))
     service = request.app.state.service
     file = await service.ask(lambda: service.queries.parquet(filters))
     return Response(file, media_type=PARQUET)
@@ -261,12 +264,21 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     return items
 
 
-def _micro(time: datetime | None) -> int | None:
-    if time is None:
+def _micro(field: str, text: str | None) -> int | None:
+    """A date or a time in microseconds.
+
+    >>> _micro("since", "1970-01-02"), _micro("until", "1970-01-02T01:00:00+01:00")
+    (86400000000, 86400000000)
+    """
+    if text is None:
         return None
     try:
-        zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-        return int(zoned.timestamp() * 1_000_000)
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        allowed = "a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z"
+        raise BadRequest(f"{field} must be {allowed}, not {text[:80]!r}") from None
+    try:
+        return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)
     except (OverflowError, ValueError):
         raise BadRequest("a time must lie between the years 1 and 9999") from None
 

@@ -37,6 +37,7 @@ CHECKS: tuple[Callable[[int], Claim], ...] = (
     shape.shape,
     shape.more_stringent,
     average.to_go,
+    average.known_average,
     average.jensen,
     average.average,
     average.indistinct,

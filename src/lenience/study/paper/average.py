@@ -108,6 +108,27 @@ def to_go(seed: int) -> Claim:
     )
 
 
+def known_average(seed: int) -> Claim:
+    arrivals, sure = 1000, 1e5
+    worst, half = 0.0, 0.0
+    for p in (0.5, 0.75, 0.8, 0.85, 0.95):
+        belief = Belief(sure, p * sure)
+        whole, rest = (FiniteHorizon(COST, left).enclose(belief, 1e-9)[0] for left in (arrivals, arrivals // 2))
+        worst = max(worst, abs(whole.midpoint / arrivals - max(p - COST, 0.0)))
+        half = max(half, abs(rest.midpoint / arrivals - max(p - COST, 0.0) / 2))
+    unsure = FiniteHorizon(COST, arrivals).enclose(Belief(10, 8.5), 1e-9)[0].midpoint / arrivals
+    return Claim(
+        "3.2, after (9)",
+        "As n grows p̂ tends to p, and the optimal average reward is V_i*(∞, p̂) = max{p̂ − c, 0}.",
+        verdict(worst < 1e-4 and half < 1e-4, CORRECTED),
+        f"The optimum over N = {arrivals:,} arrivals from a belief of n = 10⁵ observations, divided by N, is within "
+        f"{worst:.1g} of max{{p̂ − c, 0}} for p̂ = 0.5, 0.75, 0.8, 0.85, 0.95 and c = 0.8; at n = 10 and p̂ = 0.85 it is "
+        f"{unsure:.4f} instead of 0.05, for there is still something to learn.",
+        "By (9), whose sum begins at individual i and is divided by N, it is (1 − i/N) max{p̂ − c, 0}: the same for "
+        f"every fixed i as N → ∞, but half of it at i = N/2 (here to within {half:.1g}).",
+    )
+
+
 def _by_history(policy: Policy, steps: int) -> float:
     total = 0.0
     for history in product((None, 0, 1), repeat=steps):

@@ -1,0 +1,67 @@
+"""lenience outcomes: from a file to a running service."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from lenience.cli.options import FILE, json_option, print_json
+from lenience.settings import KEY, URL
+
+if TYPE_CHECKING:
+    from lenience.outcomes_import import OutcomesImport
+
+EVERY = 2.0  # seconds between two words on how far it is
+
+
+@click.command(short_help="Record the outcomes of a file, however long, with a running service.")
+@click.argument("file", type=FILE)
+@click.option(
+    "--url", default="http://127.0.0.1:8000", show_default=True, envvar=URL, show_envvar=True,
+    help="The service's address, as lenience serve prints it.",
+)  # fmt: skip
+@click.option("--key", envvar=KEY, show_envvar=True, help="An API key with the role outcome, where keys exist.")
+@click.option("--id", "identity", default="id", show_default=True, help="The column of the decisions' ids.")
+@click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty: not known yet.")
+@json_option
+def outcomes(file: str, url: str, key: str | None, identity: str, outcome: str, as_json: bool) -> None:
+    """Record what became of the accepted, from FILE, a CSV of decisions' ids and outcomes (success or failure).
+
+    The file may have any number of lines and be imported again: an outcome counts once. Lines that cannot be read, or
+    that the service refuses, are named, and do not hinder the others; the exit code is then 2.
+
+    \b
+    Example:
+      lenience outcomes repaid.csv --url http://127.0.0.1:8000 --key lk_…
+      lenience outcomes loans.csv.gz --id decision --outcome status --json
+    """
+    from lenience.client import Client, ServiceError
+
+    told = time.monotonic()
+    done: OutcomesImport | None = None
+
+    def progress(so_far: OutcomesImport) -> None:
+        nonlocal told, done
+        done = so_far
+        if time.monotonic() - told > EVERY:
+            told = time.monotonic()
+            click.echo(f"{so_far.lines:,} lines read, {so_far.recorded:,} outcomes recorded", err=True)
+
+    with Client(url, key) as client:
+        try:
+            found = client.import_outcomes(file, id_column=identity, outcome_column=outcome, progress=progress)
+        except ServiceError as error:
+            so_far = f" Until then: {done.describe()} Import the file again: an outcome counts once." if done else ""
+            raise click.ClickException(f"{error}.{so_far}") from error
+    if as_json:
+        print_json(msgspec.to_builtins(found))
+    else:
+        summary, *refused = found.describe().splitlines()
+        click.echo(summary)
+        for line in refused:
+            click.echo(line, err=True)
+    sys.exit(2 if found.refused else 0)

@@ -1,0 +1,116 @@
+"""Files of rows as their columns, as they are written: what :func:`lenience.fit_history` reads, and ARFF.
+
+Text is separated by commas, semicolons, tabs or bars, whichever divides the heading into the most columns, and may be
+packed by gzip; for it no extra is needed. Parquet, Zstandard, folders and patterns are read by the engine of histories.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from glob import glob
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+from lenience.errors import InputError
+from lenience.history_damage import PARQUET, begins, check_text
+
+SEPARATORS = (",", ";", "\t", "|")
+HEAD = 20  # lines looked at for the heading: a quoted name may run over several
+
+
+def columns_of(path: str | Path) -> dict[str, list[Any]]:
+    """The columns of a file by name, as they are written; of Parquet as they are typed."""
+    file = Path(path)
+    if not file.exists() and not glob(str(path), recursive=True):
+        raise InputError(f"data must be a file that exists, not {str(path)!r}")
+    if file.suffix.lower() == ".arff":
+        return _arff(file)
+    if not file.is_file() or file.suffix == ".zst" or begins(file) == PARQUET or ".parquet" in file.name:
+        return _engine(str(path))
+    lines = rows_of(file)
+    _, heading = next(lines)
+    columns: list[list[str]] = [[] for _ in heading]
+    for number, row in lines:
+        if len(row) != len(heading):
+            raise InputError(f"line {number:,} of {str(file)!r} must have {len(heading)} values, not {len(row)}")
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    return dict(zip(heading, columns, strict=True))
+
+
+def rows_of(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """The heading of a text file and then its rows that are not empty, each with its line, read as they are asked for.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     print("id; paid\\n\\n17; yes", file=file, flush=True)
+    ...     list(rows_of(file.name))
+    [(1, ['id', 'paid']), (3, ['17', ' yes'])]
+    """
+    file = Path(path)
+    packed = file.suffix == ".gz"
+    try:
+        if not packed:
+            check_text(file)
+        with _opened(file, packed) as text:
+            mark = separator(list(islice(text, HEAD)))
+        with _opened(file, packed) as text:
+            reader = csv.reader(text, delimiter=mark)
+            full = ((reader.line_num, row) for row in reader if row)
+            line, heading = next(full, (0, []))
+            names = [name.strip() for name in heading]
+            for name in names:
+                if names.count(name) > 1:
+                    raise InputError(f"the names of columns must differ, and {name!r} is there twice")
+            first = next(full, None)
+            if first is None:
+                raise InputError(f"it must have a header and at least one row, and has {len(names[:1])} lines")
+            yield line, names
+            yield first
+            yield from full
+    except (InputError, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"data {str(path)!r} cannot be read: {error}") from None
+
+
+def separator(lines: Sequence[str]) -> str:
+    """What separates the values of a text, by its heading.
+
+    >>> separator(["id;day;paid, or not\\n"]), separator(["id\\n"])
+    (';', ',')
+    """
+    return max(SEPARATORS, key=lambda mark: len(next(csv.reader(lines, delimiter=mark), [])))
+
+
+def _opened(file: Path, packed: bool) -> TextIO:
+    if packed:
+        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
+    return file.open(encoding="utf-8-sig", newline="")
+
+
+def _engine(path: str) -> dict[str, list[Any]]:
+    from lenience.history_source import open_source, quietly, reading
+
+    with quietly(), reading(path):
+        table, backend = open_source(path)
+        try:
+            found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
+        finally:
+            backend.disconnect()
+    return found
+
+
+def _arff(file: Path) -> dict[str, list[Any]]:
+    from scipy.io import arff
+
+    try:
+        data, meta = arff.loadarff(str(file))
+    except (arff.ArffError, ValueError, StopIteration) as error:
+        raise InputError(f"data must be an ARFF file, and {str(file)!r} is not one that can be read: {error}") from None
+    return {
+        column: [value.decode() if isinstance(value, bytes) else value for value in data[column].tolist()]
+        for column in meta.names()
+    }

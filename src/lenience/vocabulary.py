@@ -1,0 +1,19 @@
+"""The words that mean yes, no and nothing, wherever people write who was accepted and what became of them."""
+
+from __future__ import annotations
+
+SUCCESS = ("1", "1.0", "true", "t", "yes", "y", "ok", "success", "good", "paid", "repaid", "fully paid", "won")
+FAILURE = ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost")
+YES = (*SUCCESS, "accept", "accepted", "approve", "approved", "granted")
+NO = (*FAILURE, "reject", "rejected", "declined", "denied", "refused")
+NOTHING = ("", "nan", "null", "none", "na", "n/a")
+
+
+def yes_or_no(text: str) -> bool | None:
+    """Whether a word means yes or no; None where it is neither.
+
+    >>> yes_or_no(" Repaid "), yes_or_no("0"), yes_or_no("soon")
+    (True, False, None)
+    """
+    word = text.strip().lower()
+    return True if word in YES else False if word in NO else None

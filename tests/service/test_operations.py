@@ -19,6 +19,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from apart import awaited
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts
 from lenience.service.command import sender
@@ -181,8 +182,8 @@ def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: p
             return await client.get("/ready")
 
     with caplog.at_level(logging.ERROR):
-        answer = asyncio.run(ask())
-    asyncio.run(app.app.state.service.stop())
+        answer = awaited(ask())
+    awaited(app.app.state.service.stop())
     assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
     assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
 
@@ -221,7 +222,7 @@ def test_how_many_wait_is_seen_whoever_is_asked(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         watching.cancel()
 
-    asyncio.run(look())
+    awaited(look())
     assert metrics.registry.get_sample_value("lenience_waiting") == 7  # and nobody has asked for its metrics
     gone = subprocess.Popen(["true"])
     gone.wait()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from apart import awaited
 from engines import Engine
 from lenience.belief import Belief
 from lenience.objective.discounted import Discounted
@@ -271,8 +270,7 @@ def test_what_an_audit_found_is_there_for_all_processes(
         assert started._task is not None
         await started._task
 
-    with ThreadPoolExecutor(1) as thread:  # in this one the browser's loop may be running
-        thread.submit(lambda: asyncio.run(both())).result()
+    awaited(both())
     found = audits.audit_status(service)
     assert not found.running
     assert found.last is not None

@@ -62,6 +62,7 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
 @contextmanager
 def reading(source: object) -> Iterator[None]:
     """While a file is read: what the engine says of one that is damaged further down, in a sentence."""
+    _ibis()  # or what to install
     import duckdb
 
     try:

@@ -201,3 +201,17 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     assert "give --group first" in err
     said = " ".join(run("report", "--help")[1].split())
     assert "The break-even success rate, between 0 and 1. [required]" in said
+
+
+def test_without_the_extra_for_history_it_is_said_what_to_install(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for package in ("duckdb", "ibis"):
+        monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / "past.csv").write_text("region,accepted,repaid\nnorth,1,1\n")
+    columns = ["--segment", "region", "--accepted", "accepted", "--outcome", "repaid"]
+    for command in ("fit", "report"):
+        more = ["--cost", "0.8", "--discount", "0.9"] if command == "report" else []
+        code, _, err = run(command, str(tmp_path / "past.csv"), *columns, *more)
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert "pip install 'lenience[history]'" in err

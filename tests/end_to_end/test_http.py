@@ -17,6 +17,8 @@ import pytest
 from lenience import Client, ServiceError
 from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
+JSON = {"Content-Type": "application/json"}
+CSV = {"Content-Type": "text/csv"}
 RARE: dict[str, Any] = {**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]}
 
 
@@ -189,9 +191,9 @@ def test_what_is_refused_and_how(http: httpx.Client, path: str, body: Any, statu
 
 
 def test_too_large_is_refused(http: httpx.Client) -> None:
-    answer = http.post("/v1/policies/cards/decisions", content=b"[" + b" " * 5_000_000 + b"]")
+    answer = http.post("/v1/policies/cards/decisions", content=b"[" + b" " * 5_000_000 + b"]", headers=JSON)
     assert (answer.status_code, answer.json()["detail"]) == (413, "the request is larger than is allowed")
-    assert http.post("/v1/policies/cards/decisions", content=b"{").status_code == 400
+    assert http.post("/v1/policies/cards/decisions", content=b"{", headers=JSON).status_code == 400
     assert http.delete("/v1/policies/cards").status_code == 405
     assert http.get("/v1/nothing").status_code == 404
     refused = http.get("/v1/decisions", params={"since": "yesterday"})
@@ -228,7 +230,7 @@ def test_a_slip_in_a_query_parameter_is_refused(http: httpx.Client) -> None:
 def test_every_line_that_cannot_be_read_is_named_and_nothing_recorded(client: Client, http: httpx.Client) -> None:
     made = client.decide("cards", "young")["id"]
     lines = [f"{made},success", "", '"x",good', "y", *["z,bad"] * 19]
-    answer = http.post("/v1/outcomes/import", content="id,outcome\n" + "\n".join(lines) + "\n")
+    answer = http.post("/v1/outcomes/import", content="id,outcome\n" + "\n".join(lines) + "\n", headers=CSV)
     told = answer.json()["detail"]
     assert answer.status_code == 400
     assert told.startswith(
@@ -249,7 +251,7 @@ def test_batches_exports_and_imports(
     assert [one["decision"] for one in made] == ["accept"] * 5 + ["reject"] * 3
     assert client.outcomes({made[0]["id"]: "success", made[1]["id"]: "failure"})["recorded"] == 2
     body = f"id,outcome\n{made[2]['id']},success\n{made[7]['id']},success\nunknown,failure\n"
-    answer = http.post("/v1/outcomes/import", content=body, headers={"content-type": "text/csv"}).json()
+    answer = http.post("/v1/outcomes/import", content=body, headers=CSV).json()
     assert (answer["recorded"], [one["status"] for one in answer["problems"]]) == (1, [409, 404])
     # A file of more lines than one request may have: repeats count once, and lines that cannot be are named.
     lines = [f"{made[0]['id']};repaid"] * 1_500 + ["x;0", f"{made[3]['id']}; ", f"{made[3]['id']};soon", "y"]
@@ -276,7 +278,7 @@ def test_batches_exports_and_imports(
         "id,outcome\nx,maybe\n",
         "id,outcome\n\xff,success\n".encode("latin1"),
     ):
-        assert http.post("/v1/outcomes/import", content=wrong).status_code == 400
+        assert http.post("/v1/outcomes/import", content=wrong, headers=CSV).status_code == 400
     listed = list(client.decisions(policy="batch", status="pending"))
     assert [one["id"] for one in listed] == [made[3]["id"], made[4]["id"]]
     exported = http.get("/v1/decisions.csv", params={"policy": "batch"})
@@ -399,14 +401,45 @@ def test_the_example_of_the_document_runs(served: Served) -> None:
     assert names["decision"]["segment"] == "young"
 
 
+@pytest.mark.parametrize(
+    ("headers", "status", "detail"),
+    [
+        ({"Host": "evil.example:8000"}, 403, "without API keys the service answers only under 127.0.0.1 or localhost"),
+        ({"Origin": "https://evil.example"}, 403, "without API keys the service answers no page of another site"),
+        ({"Origin": "null"}, 403, "without API keys the service answers no page of another site"),
+        ({"Sec-Fetch-Site": "cross-site"}, 403, "without API keys the service answers no page of another site"),
+        ({"Content-Type": "text/plain"}, 415, "the Content-Type of the body must be application/json, not 'text/plain'"),
+        ({"Content-Type": ""}, 415, "the Content-Type of the body must be application/json, and it is not given"),
+        ({"Content-Encoding": "gzip"}, 415, "the body must not be packed, and its Content-Encoding is 'gzip'"),
+    ],
+)
+def test_what_a_page_of_another_site_could_send_is_refused(
+    http: httpx.Client, headers: dict[str, str], status: int, detail: str
+) -> None:
+    sent: dict[str, Any] = {"url": "/v1/policies/cards/decisions", "content": b'{"segment": "young"}'}
+    answer = http.post(headers={**JSON, **headers}, **sent)
+    assert (answer.status_code, answer.json()["detail"]) == (status, detail)
+    own = {"Content-Type": "Application/JSON; charset=utf-8", "Origin": str(http.base_url).rstrip("/")}
+    assert http.post(headers=own, **sent).status_code == 201
+
+
 def test_what_is_wrong_is_said_with_what_is_allowed(http: httpx.Client) -> None:
     def told(path: str, body: bytes) -> tuple[int, str]:
-        sent = http.post(path, content=body, headers={"Content-Type": "application/json"})
+        sent = http.post(path, content=body, headers=JSON)
         return sent.status_code, sent.json()["detail"]
 
     assert told(f"/v1/decisions/{'0' * 36}/outcome", b'{"outcome": "Success"}') == (
         400,
         "outcome must be success or failure, not 'Success'",
+    )
+    assert told("/v1/policies", b'{"name": "a", "objective": {"type": "discounted", "cost": 1e400}}') == (
+        400,
+        "objective.cost must be a number below 1.8e308 in size",
+    )
+    assert told("/v1/policies/cards/decisions", b'{"segment": 1' + b"0" * 5_000 + b"}")[0] == 400
+    assert told("/v1/policies/cards/decisions", b'{"segment": "old", "segment": "young"}') == (
+        400,
+        "segment is there twice",
     )
     assert told("/v1/policies", b"") == (400, "body must be JSON, and it is empty")
     assert told("/v1/policies", b"[" * 100_000) == (400, "the body is nested too deeply")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import logging
 import os
@@ -115,6 +114,7 @@ def tell_when_ready(address: tuple[str, int], said: str) -> None:
 
 def prepare(host: str, database: str, workers: int) -> None:
     """Refuse what cannot be served, before anything is: a second writer, an open door, a database out of reach."""
+    from lenience.service.http.auth import loopback
     from lenience.service.keys import list_keys
     from lenience.service.problems import Problem
     from lenience.service.store import Store
@@ -136,20 +136,6 @@ def prepare(host: str, database: str, workers: int) -> None:
     finally:
         if store is not None:
             store.close()
-
-
-def loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("::1"), loopback("0.0.0.0"), loopback("example.org")
-    (True, True, True, False, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int) -> socket.socket:

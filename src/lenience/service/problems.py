@@ -49,6 +49,13 @@ class Conflict(Problem):
     title = "Conflict"
 
 
+class Unsupported(Problem):
+    """A body of a kind that its endpoint does not read."""
+
+    status = 415
+    title = "Unsupported media type"
+
+
 class Damaged(Problem):
     """The database is no database, or damaged: a backup is needed."""
 

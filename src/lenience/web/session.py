@@ -25,6 +25,7 @@ from litestar.datastructures import Cookie, FormMultiDict
 from litestar.handlers import BaseRouteHandler
 
 from lenience.service.clock import now
+from lenience.service.http.auth import refuse_other_names
 from lenience.service.http.service import Service
 from lenience.service.keys import LOCAL, ROLES, Keyring
 from lenience.service.problems import Forbidden
@@ -33,7 +34,6 @@ from lenience.settings import SESSION_SECRET
 COOKIE = "lenience_session"
 HOURS = 12
 ANYONE = "anyone"  # in place of a role: whoever is signed in
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "testserver")
 
 
 class Visitor(msgspec.Struct, frozen=True):
@@ -72,9 +72,8 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
     """A guard: know the visitor, or ask for a key; refuse whom the page's role is missing."""
     service: Service = connection.app.state.service
     keyring = service.keyring
-    if not keyring.any and not _loopback(connection.headers.get("host", "")):
-        # Another name for this machine, while nobody needs a key: someone may have pointed that name here.
-        raise Forbidden("without API keys the dashboard answers only under 127.0.0.1 or localhost")
+    if not keyring.any:
+        refuse_other_names(connection)
     visitor = read_session(keyring, connection.cookies.get(COOKIE))
     if visitor is None:
         if keyring.any:
@@ -160,11 +159,6 @@ def _secret(keyring: Keyring, actor: str) -> bytes:
 
 def _sign(secret: bytes, purpose: str, payload: str) -> str:
     return hmac.new(secret, f"{purpose}\0{payload}".encode(), sha256).hexdigest()
-
-
-def _loopback(host: str) -> bool:
-    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-    return name in LOOPBACK
 
 
 def _path(address: str) -> str:

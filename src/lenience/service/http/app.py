@@ -28,7 +28,7 @@ from lenience.service import limits
 from lenience.service.answers import Health
 from lenience.service.http import decisions, policies
 from lenience.service.http.auth import needs_role
-from lenience.service.http.bodies import StrictRequest
+from lenience.service.http.bodies import StrictRequest, known_body
 from lenience.service.http.errors import (
     documented,
     on_exception,
@@ -105,7 +105,7 @@ def create_app(
     api = Router(
         "/v1",
         route_handlers=[*policies.HANDLERS, *decisions.HANDLERS],
-        guards=[needs_role, known_parameters],
+        guards=[needs_role, known_parameters, known_body],
         request_class=StrictRequest,
     )
     app = Litestar(

@@ -1,8 +1,13 @@
-"""Who may do what: a guard that asks the keyring for the role a handler names."""
+"""Who may do what: a guard that asks the keyring for the role a handler names.
+
+While no key exists whoever is on this machine may do everything, and so might any page that its browser shows: what
+comes under another name, or from another site, is refused.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -10,15 +15,50 @@ from litestar.handlers import BaseRouteHandler
 
 from lenience.service.http.service import Service
 from lenience.service.keys import Keyring
-from lenience.service.problems import Unauthenticated
+from lenience.service.problems import Forbidden, Unauthenticated
+
+NAMES = ("localhost", "testserver")  # the latter is what the framework's test client calls itself
 
 
 async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Admit the request, or refuse it; who it is goes into the request."""
     service: Service = connection.app.state.service
     role = str(handler.opt["role"])
+    if not service.keyring.any:
+        refuse_foreign(connection)
     given = connection.headers.get("authorization")
     connection.scope["auth"] = await _admit(service.keyring, given, role)
+
+
+def refuse_foreign(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    """While nobody needs a key: refuse what a page of another site makes a browser send."""
+    refuse_other_names(connection)
+    headers = connection.headers
+    origin = headers.get("origin")
+    of_another = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
+    if of_another or headers.get("sec-fetch-site") == "cross-site":
+        raise Forbidden("without API keys the service answers no page of another site")
+
+
+def refuse_other_names(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+    """While nobody needs a key: refuse another name for this machine, for someone may have pointed that name here."""
+    host = connection.headers.get("host", "")
+    if not loopback((host if host.endswith("]") else host.rpartition(":")[0] or host).strip("[]")):
+        raise Forbidden("without API keys the service answers only under 127.0.0.1 or localhost")
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> loopback("127.0.0.1"), loopback("localhost"), loopback("::1"), loopback("0.0.0.0"), loopback("example.org")
+    (True, True, True, False, False)
+    """
+    if host.lower() in NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 async def _admit(keyring: Keyring, given: str | None, role: str) -> str:

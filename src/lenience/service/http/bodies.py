@@ -1,10 +1,13 @@
 """JSON bodies, decoded strictly: a number given as text is refused, and a refusal names every entry that is wrong.
 
-The framework would take "0.8" for 0.8, which is right for an address, where all is text, and wrong for a body.
+The framework would take "0.8" for 0.8, which is right for an address, where all is text, and wrong for a body. It would
+also read a body as JSON whatever it is said to be; but what is said to be a form, or nothing, is what a page of another
+site can make a browser send without asking.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -12,12 +15,16 @@ from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
+from litestar.handlers import BaseRouteHandler
 
 from lenience.service.http.words import ABSENT, in_words
-from lenience.service.problems import BadRequest
+from lenience.service.problems import BadRequest, Unsupported
 
 PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # of what is wrong, in a validator's message
+JSON = "application/json"
+LONG = 300  # digits of a whole number; longer ones are no number that is used here
 MOST_TOLD = 20  # entries that are wrong, of those that a refusal names
 
 
@@ -29,6 +36,21 @@ class StrictRequest(Request[Any, Any, State]):
         field = self.route_handler.parsed_data_field
         assert field is not None  # it is asked for by a handler that takes one
         return decoded(await self.body(), field.annotation)
+
+
+async def known_body(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse a body that is not said to be what its endpoint reads, or that is packed."""
+    headers = connection.headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return
+    wanted = str(handler.opt.get("body", JSON))
+    given = headers.get("content-type", "")
+    if given.split(";")[0].strip().lower() != wanted:
+        told = f"not {given[:80]!r}" if given else "and it is not given"
+        raise Unsupported(f"the Content-Type of the body must be {wanted}, {told}")
+    packed = headers.get("content-encoding", "identity")
+    if packed.strip().lower() != "identity":
+        raise Unsupported(f"the body must not be packed, and its Content-Encoding is {packed[:80]!r}")
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,11 +74,39 @@ def decoded(body: bytes, kind: Any) -> Any:
     lenience.service.problems.BadRequest: 2 entries of outcomes cannot be read: outcomes[0].outcome must be success ...
     """
     try:
-        return _decoder(kind).decode(body)
+        found = _decoder(kind).decode(body)
     except msgspec.ValidationError as error:
-        raise BadRequest(_told(msgspec.json.decode(body), kind, error)) from None
+        raise BadRequest(_told(_plain(body), kind, error)) from None
     except msgspec.DecodeError as error:
         raise BadRequest(f"body must be JSON ({error})") from None
+    _plain(body)
+    return found
+
+
+def _plain(body: bytes) -> Any:
+    """A body as it stands, whatever its numbers are; an object that names a field twice is refused.
+
+    >>> _plain(b'{"cost": 0.8, "cost": 0.2}')
+    Traceback (most recent call last):
+        ...
+    lenience.service.problems.BadRequest: cost is there twice
+    """
+    return _reader.decode(body.decode())
+
+
+def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(fields)
+    if len(found) < len(fields):
+        names = [name for name, _ in fields]
+        raise BadRequest(f"{next(name for name in names if names.count(name) > 1)[:80]} is there twice")
+    return found
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= LONG else float(digits)
+
+
+_reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole)
 
 
 def several(told: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ DecisionId = Annotated[str, Parameter(min_length=36, max_length=36, pattern=r"^[
 
 def changing(path: str, role: str, tag: str) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
     """A POST that changes something which must be there."""
-    return post(path, opt={"role": role}, status_code=200, responses=documented(404, 409, 413), tags=[tag])
+    return post(path, opt={"role": role}, status_code=200, responses=documented(404, 409, 413, 415), tags=[tag])
 
 
 def answered(answer: Answer) -> Response[Any]:

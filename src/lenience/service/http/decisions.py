@@ -50,7 +50,7 @@ Time = Annotated[
 ]
 
 
-@post("/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413), tags=["decide"])
+@post("/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413, 415), tags=["decide"])
 async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
@@ -62,7 +62,7 @@ async def decide(
 @post(
     "/policies/{name:str}/decisions/batch",
     opt={"role": "decide"},
-    responses=documented(404, 409, 413),
+    responses=documented(404, 409, 413, 415),
     tags=["decide"],
 )
 async def decide_batch(
@@ -136,9 +136,9 @@ class CsvOperation(Operation):
 
 @post(
     "/outcomes/import",
-    opt={"role": "outcome"},
+    opt={"role": "outcome", "body": "text/csv"},
     status_code=200,
-    responses=documented(404, 409, 413),
+    responses=documented(404, 409, 413, 415),
     tags=["outcomes"],
     operation_class=CsvOperation,
 )

@@ -25,6 +25,7 @@ TITLES = {
     405: "Method not allowed",
     409: "Conflict",
     413: "Too large",
+    415: "Unsupported media type",
     500: "Internal error",
     503: "Unavailable",
 }

@@ -19,7 +19,7 @@ from lenience.service.specification import PolicySpecification
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 
 
-@post("/policies", opt={"role": "admin"}, responses=documented(409, 413), tags=["policies"])
+@post("/policies", opt={"role": "admin"}, responses=documented(409, 413, 415), tags=["policies"])
 async def create_policy(
     data: JSONBody[PolicySpecification], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:

@@ -47,6 +47,8 @@ def in_words(field: str, message: str, value: Any = ABSENT) -> str:
     message = message.split(" - at ")[0]
     if field == "body" and message == "'data'":
         return "body must be JSON, and it is empty"
+    if message == "Number out of range":
+        return f"{field} must be a number below 1.8e308 in size"
     given = message.removeprefix("Invalid enum value ").removeprefix("Invalid value ")
     last = field.rsplit(".", 1)[-1]
     if given != message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
 
 
 def test_without_the_extra_for_history_it_is_said_what_to_install(
-    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for package in ("duckdb", "ibis"):
         monkeypatch.setitem(sys.modules, package, None)

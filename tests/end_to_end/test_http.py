@@ -408,7 +408,11 @@ def test_the_example_of_the_document_runs(served: Served) -> None:
         ({"Origin": "https://evil.example"}, 403, "without API keys the service answers no page of another site"),
         ({"Origin": "null"}, 403, "without API keys the service answers no page of another site"),
         ({"Sec-Fetch-Site": "cross-site"}, 403, "without API keys the service answers no page of another site"),
-        ({"Content-Type": "text/plain"}, 415, "the Content-Type of the body must be application/json, not 'text/plain'"),
+        (
+            {"Content-Type": "text/plain"},
+            415,
+            "the Content-Type of the body must be application/json, not 'text/plain'",
+        ),
         ({"Content-Type": ""}, 415, "the Content-Type of the body must be application/json, and it is not given"),
         ({"Content-Encoding": "gzip"}, 415, "the body must not be packed, and its Content-Encoding is 'gzip'"),
     ],

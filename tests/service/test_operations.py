@@ -30,6 +30,7 @@ from lenience.service.ledger import Ledger
 from lenience.service.migrate import revision_of
 from lenience.service.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.problems import Conflict, Unavailable
+from lenience.service.rights import RIGHTS
 from lenience.service.store import Store
 from lenience.service.writer import Writer
 from serving import Postgres, sqlite_file
@@ -111,6 +112,25 @@ def test_who_may_not_write_is_told_so(run: Run, only_reading: str) -> None:
         code, _, err = run(*words, "--database", only_reading)
         assert (code, len(err.strip().splitlines())) == (2, 1)
         assert "the user of the database may not write to it" in err
+
+
+def test_a_right_that_is_missing_is_named_before_it_is_needed(postgres: Postgres) -> None:
+    engine = Engine(postgres.emptied())
+    engine.store.check_writable()
+    engine.close()
+    with psycopg.connect(engine.database, autocommit=True) as connection:
+        with suppress(psycopg.errors.DuplicateObject):
+            connection.execute("CREATE ROLE clerk LOGIN")
+        connection.execute("GRANT USAGE ON SCHEMA public TO clerk")
+        connection.execute("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO clerk")
+        for table, rights in RIGHTS.items():
+            connection.execute(f"GRANT {rights} ON {table} TO clerk")
+        clerk = Store(engine.database.replace("postgres:@", "clerk:@"))
+        clerk.check_writable()
+        connection.execute("REVOKE DELETE ON personal FROM clerk")
+        with pytest.raises(Unavailable, match=r"it lacks DELETE on personal$"):
+            clerk.check_writable()
+        clerk.close()
 
 
 def test_a_right_that_was_withdrawn_is_a_503(only_reading: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ from engines import Engine
 from lenience.cli import cli
 from lenience.errors import InputError
 from lenience.service import schema
+from lenience.service.address import database_url
 from lenience.service.chain import genesis, link
 from lenience.service.events import PolicyCreated, write
 from lenience.service.migrate import newest, revision_of
 from lenience.service.problems import Damaged, Unavailable
-from lenience.service.store import Store, database_url
+from lenience.service.store import Store
 from serving import Postgres, sqlite_file
 
 
@@ -31,6 +33,9 @@ from serving import Postgres, sqlite_file
         ("sqlite://", "in memory would forget"),
         (":memory:", "in memory would forget"),
         ("/nowhere/at/all.db", "in a folder that exists"),
+        ("postgresql+asyncpg://localhost/x", r"not postgresql\+asyncpg://"),
+        ("postgresql://localhost/x?colour=red", "an option of database must be one that libpq knows, .*not 'colour'"),
+        ("postgresql://me:pa@secret@localhost/x", r"^(?!.*secret).*in a password, write %40 for @"),
     ],
 )
 def test_addresses_that_cannot_be_used(address: str, message: str) -> None:
@@ -41,8 +46,9 @@ def test_addresses_that_cannot_be_used(address: str, message: str) -> None:
 def test_passwords_are_not_shown() -> None:
     store = Store("postgresql://user:secret@localhost:1/none")
     assert "secret" not in store.name
-    with pytest.raises(Unavailable, match="cannot be used now"), store.read():
+    with pytest.raises(Unavailable, match=r"^the database cannot be used now$") as told, store.read():
         pass
+    assert "port 1 failed" in told.value.told  # to who runs it, and to the log
     store.close()
 
 
@@ -53,6 +59,11 @@ def test_sqlite_has_one_writer(tmp_path: Path) -> None:
         InputError, match=r"another process \(pid \d+\) is serving .*for several processes use PostgreSQL"
     ):
         Store(database, serving=True)
+    link_to_it = tmp_path / "link.db"
+    link_to_it.symlink_to(database)
+    with pytest.raises(InputError, match="another process"):
+        Store(str(link_to_it), serving=True)
+    assert Path(f"{database}.lock").stat().st_mode & 0o777 == 0o600
     first.close()
     Store(database, serving=True).close()
 
@@ -121,6 +132,16 @@ def test_the_migrated_schema_is_the_described_one(database: str) -> None:
             indexes = {index["name"] for index in found.get_indexes(name) if not index.get("duplicates_constraint")}
             assert indexes == {index.name for index in table.indexes}, name
     store.close()
+
+
+def test_a_database_of_others_is_refused(run: Callable[..., tuple[int, str, str]], database: str) -> None:
+    store = Store(database)
+    with store.write() as connection:
+        connection.execute(text("CREATE TABLE event (id INTEGER)"))
+    store.close()
+    for command in (("serve", "--port", "0"), ("keys", "create", "--label", "x", "--role", "read"), ("audit",)):
+        code, _, err = run(*command, "--database", database)
+        assert (code, err) == (2, "lenience: this database holds other tables (event): give lenience one of its own\n")
 
 
 def test_an_empty_database_is_said_to_be_empty(database: str) -> None:

@@ -147,7 +147,7 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
         store.check_schema()
         yield store
     except Problem as problem:
-        raise InputError(problem.detail) from None
+        raise InputError(problem.told) from None
     finally:
         store.close()
 

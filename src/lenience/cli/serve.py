@@ -132,7 +132,7 @@ def prepare(host: str, database: str, workers: int) -> None:
                 "make one with lenience keys create"
             )
     except Problem as problem:
-        raise InputError(problem.detail) from None
+        raise InputError(problem.told) from None
     finally:
         if store is not None:
             store.close()

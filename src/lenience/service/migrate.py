@@ -8,7 +8,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 
 from lenience.errors import InputError
 
@@ -32,6 +32,15 @@ def newest() -> str:
 def revision_of(connection: Connection) -> str | None:
     """The revision a database is at; nothing if it is empty."""
     return MigrationContext.configure(connection).get_current_revision()
+
+
+def refuse_others(connection: Connection, revision: str | None) -> None:
+    """Refuse a database that has no schema of ours, and is not empty."""
+    if revision is None:
+        found = sorted(inspect(connection).get_table_names())
+        if found:
+            shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+            raise InputError(f"this database holds other tables ({shown}): give lenience one of its own")
 
 
 def refuse_newer(revision: str | None, name: str) -> None:

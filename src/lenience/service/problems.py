@@ -13,6 +13,12 @@ class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
         super().__init__(detail)
         self.detail = detail
 
+    @property
+    def told(self) -> str:
+        """All of it, for whoever runs the service: who only calls it is told the detail."""
+        cause = getattr(self, "cause", None)
+        return self.detail if cause is None else f"{self.detail} ({cause})"
+
 
 class BadRequest(Problem):
     """The request cannot be understood, or a value in it cannot be used."""

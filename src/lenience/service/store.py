@@ -18,20 +18,22 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from lenience.errors import InputError
-from lenience.service.migrate import migrate, newest, refuse_newer, revision_of
+from lenience.service.address import database_url
+from lenience.service.migrate import migrate, newest, refuse_newer, refuse_others, revision_of
 from lenience.service.problems import Damaged, Problem, Unavailable
 from lenience.service.read_only import ReadOnlyFile
+from lenience.service.rights import missing_rights
 
 PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
 MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
 # Another transaction got there first: the same work, done again, comes out right.
 AGAIN = {"40001", "40P01", "23505"}
-NO_RIGHT = "the user of the database may not write to it: grant it the right to, on all tables of lenience"
+NO_RIGHT = "the user of the database may not write to it as lenience must"
 NO_TABLE = re.compile(r'no such table: (?:main\.)?(\w+)|relation "(\w+)" does not exist')
 DAMAGED = {"file is not a database", "database disk image is malformed"}
 
@@ -73,6 +75,7 @@ class Store:
             if not self.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
             found = revision_of(connection)
+            refuse_others(connection, found)
             refuse_newer(found, self.name)
             if found is None or not only_empty:
                 migrate(connection, revision)
@@ -82,6 +85,7 @@ class Store:
         """Refuse a database whose schema is not the one this software works with."""
         with self.read() as connection:
             found = revision_of(connection)
+            refuse_others(connection, found)
         refuse_newer(found, self.name)
         if found != newest():
             at = "is empty" if found is None else f"has schema {found}"
@@ -104,13 +108,12 @@ class Store:
             self._ask_rights()  # the database was away, and may be back
 
     def _ask_rights(self) -> None:
-        rights = "has_table_privilege('event', 'INSERT') AND has_table_privilege('chain', 'UPDATE')"
         with self.write() as connection:
-            allowed = connection.execute(text(f"SELECT {rights}")).scalar_one()
             if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
                 raise Unavailable("the database cannot be written to now (it is read-only)")
-        if not allowed:
-            raise Unavailable(NO_RIGHT)
+            missing = missing_rights(connection)
+        if missing:
+            raise Unavailable(f"{NO_RIGHT}: it lacks {', '.join(missing)}")
 
     @property
     def name(self) -> str:
@@ -122,14 +125,14 @@ class Store:
         """A transaction that is on the disk when this block is left, or has not happened at all."""
         assert not self._reading
         self._check_file()
-        with _told(self), self._writer.begin() as connection:
+        with _told(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database throughout."""
         self._check_file()
-        with _told(self), self._reader.begin() as connection:
+        with _told(), self._reader.begin() as connection:
             yield connection
         if self._file is not None:
             self._file.check_unchanged()
@@ -256,30 +259,6 @@ class Store:
             self._lock = None
 
 
-def database_url(database: str) -> URL:
-    """The address of a database: a file's path, sqlite:///path or postgresql://user:password@host/name.
-
-    >>> database_url("decisions.db").drivername, database_url("postgresql://localhost/lenience").drivername
-    ('sqlite', 'postgresql+psycopg')
-    """
-    try:
-        url = make_url(database) if "://" in database else URL.create("sqlite", database=database)
-        if url.drivername in ("postgresql", "postgres"):
-            url = url.set(drivername="postgresql+psycopg")
-        url.get_dialect()
-    except (ArgumentError, NoSuchModuleError, ValueError):
-        url = None
-    if url is None or url.get_backend_name() not in ("sqlite", "postgresql"):
-        raise InputError("database must be a file's path, sqlite:///path or postgresql://user@host/name")
-    if url.get_backend_name() == "sqlite":
-        if url.database in (None, "", ":memory:"):
-            raise InputError("database must be a file, for one in memory would forget what it decided")
-        folder = Path(str(url.database)).absolute().parent
-        if not folder.is_dir():
-            raise InputError(f"database must be in a folder that exists, and {str(folder)!r} does not")
-    return url
-
-
 def _parts(rows: int) -> Iterator[tuple[int, int]]:
     """Where each statement that writes some of the rows begins, and how many it takes: powers of two, so few differ.
 
@@ -301,7 +280,8 @@ def try_again(error: BaseException) -> bool:
 
 
 def _only_writer(path: Path) -> IO[str]:
-    lock = open(f"{path}.lock", "a+")  # noqa: SIM115  (held for as long as the store is open)
+    beside = f"{path.resolve()}.lock"  # the same one whatever link leads to the file
+    lock = os.fdopen(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -352,35 +332,36 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 @contextmanager
-def _told(store: Store) -> Iterator[None]:
+def _told() -> Iterator[None]:
     """Turn the driver's errors that mean «not now» into :class:`Unavailable`."""
     try:
         yield
     except PoolTimeout as error:
         raise Unavailable("the database has no free connection") from error
     except (sqlite3.DatabaseError, DBAPIError) as error:
-        problem = None if try_again(error) else _in_words(store, error)
+        problem = None if try_again(error) else _in_words(error)
         if problem is None:
             raise
         raise problem from error
 
 
-def _in_words(store: Store, error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
-    """What an error of the driver means, if it is one that was foreseen."""
+def _in_words(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
+    """What an error of the driver means, if it is one that was foreseen. Callers learn nothing of where it is."""
     original = error.orig if isinstance(error, DBAPIError) else error
     said = (str(original).strip() or type(original).__name__).splitlines()[0]
     state = getattr(original, "sqlstate", None) or ""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     missing = NO_TABLE.search(said)
     if missing is not None:
-        table = missing[1] or missing[2]
-        return Damaged(f"the database {store.name} is damaged: it has no table {table!r}; restore a backup")
+        return Damaged(f"the database is damaged: it has no table {missing[1] or missing[2]!r}; restore a backup")
     if said in DAMAGED:
-        return Damaged(f"the file of {store.name} is damaged or no database ({said})")
+        return Damaged(f"the database's file is damaged or no database ({said})")
     if state == "42501":
         return Unavailable(NO_RIGHT, cause=said)
     # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
     away = state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03")
     if lost or away or isinstance(error, sqlite3.OperationalError | OperationalError | InterfaceError):
-        return Unavailable(f"the database cannot be used now ({said})", lost=lost)
+        if state or isinstance(original, sqlite3.Error):
+            return Unavailable(f"the database cannot be used now ({said})", lost=lost)
+        return Unavailable("the database cannot be used now", lost=lost, cause=said)  # it may name host and port
     return None

@@ -10,7 +10,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.errors import InputError
-from lenience.service.http.errors import TITLES, log, refused_by_validation
+from lenience.service.http.errors import TITLES, log, log_cause, refused_by_validation
 from lenience.service.http.service import Service
 from lenience.service.problems import NotFound, Problem, Unauthenticated
 from lenience.web import decisions, fairness, new_policy, overview, policy, what_if
@@ -116,6 +116,7 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     if isinstance(error, ValidationException):
         error = refused_by_validation(request, error)
     if isinstance(error, Problem):
+        log_cause(error)
         status, detail = error.status, error.detail
     elif isinstance(error, InputError):
         status, detail = 400, str(error)

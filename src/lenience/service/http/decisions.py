@@ -50,7 +50,9 @@ Time = Annotated[
 ]
 
 
-@post("/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413, 415), tags=["decide"])
+@post(
+    "/policies/{name:str}/decisions", opt={"role": "decide"}, responses=documented(404, 409, 413, 415), tags=["decide"]
+)
 async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:

@@ -53,13 +53,19 @@ def problem_response(status: int, detail: str, headers: Mapping[str, str] | None
 
 
 def on_problem(request: Request[Any, Any, Any], error: Problem) -> Response[bytes]:
-    """A request the service refuses. Where anybody may ask, nothing is told of where the database is."""
+    """A request the service refuses. Where anybody may ask, nothing is told of what is wrong with the database."""
+    log_cause(error)
     handler = request.scope.get("route_handler")
     if error.status == 503 and handler is not None and handler.opt.get("open"):
-        fields = {"detail": error.detail, "cause": getattr(error, "cause", None)}
-        log.error("database unavailable", extra={"fields": fields})
         return problem_response(503, "the database cannot be used now")
     return problem_response(error.status, error.detail)
+
+
+def log_cause(error: Problem) -> None:
+    """Say in the log what a caller is not told."""
+    if error.status == 503:
+        fields = {"detail": error.detail, "cause": getattr(error, "cause", None)}
+        log.error("database unavailable", extra={"fields": fields})
 
 
 def on_input_error(request: Request[Any, Any, Any], error: InputError) -> Response[bytes]:

@@ -1,0 +1,34 @@
+"""The rights that the user of a PostgreSQL database needs: each is asked for before it is missed."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+RIGHTS = {
+    "alembic_version": "SELECT",
+    "policy": "SELECT, INSERT",
+    "version": "SELECT, INSERT, UPDATE",
+    "solved": "SELECT, INSERT",
+    "chain": "SELECT, INSERT, UPDATE",
+    "event": "SELECT, INSERT",
+    "decision": "SELECT, INSERT, UPDATE",
+    "personal": "SELECT, INSERT, DELETE",
+    "idempotency": "SELECT, INSERT, DELETE",
+    "api_key": "SELECT, INSERT, UPDATE",
+    "audited": "SELECT, INSERT, UPDATE, DELETE",
+}
+NUMBERED = ("policy", "chain")  # whose rows take their number from a sequence
+
+
+def missing_rights(connection: Connection) -> list[str]:
+    """The rights that are missing, such as DELETE on personal."""
+    wanted = [(table, right) for table, rights in RIGHTS.items() for right in rights.split(", ")]
+    asked = ", ".join(f"has_table_privilege('{table}', '{right}')" for table, right in wanted)
+    held = connection.execute(text(f"SELECT {asked}")).one()
+    missing = [f"{right} on {table}" for (table, right), has in zip(wanted, held, strict=True) if not has]
+    for table in NUMBERED:
+        sequence = connection.execute(text(f"SELECT pg_get_serial_sequence('{table}', 'id')")).scalar_one()
+        allowed = text("SELECT has_sequence_privilege(:sequence, 'USAGE')")
+        if sequence is not None and not connection.execute(allowed, {"sequence": sequence}).scalar_one():
+            missing.append(f"USAGE on {sequence}")
+    return missing

@@ -164,7 +164,7 @@ def test_audit_in_words_and_its_exit_code(run: Run, tmp_path: Path) -> None:
     connection.close()
     code, out, _ = run("audit", "--database", database)
     assert code == 1
-    assert "its row says" in out
+    assert "status: success in the table, pending in the log" in out
     assert "1 finding:" in out
 
 

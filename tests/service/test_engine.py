@@ -67,6 +67,7 @@ def test_a_rejection_gives_its_principal_reasons(engine: Engine) -> None:
     assert view.value_of_continuing is not None
     assert view.value.upper == 0 > view.value_of_continuing.upper
     accepted = engine.queries.decision(first["id"])
+    assert accepted.would_have_changed == ["1 further failure: reject."]  # before any outcome there was
     assert accepted.value_of_continuing is not None
     assert accepted.value_of_continuing.lower > 0
 
@@ -133,7 +134,7 @@ def test_overrides_by_a_person_still_teach(engine: Engine) -> None:
     assert engine.counts("old") == (2, 1, 0)
     view = engine.queries.decision(rejected)
     assert view.overridden
-    assert view.reason.startswith("Decided otherwise by the head of credit: ")
+    assert view.reason.startswith("Decided otherwise (head of credit): ")
     assert [(entry.by, entry.reason) for entry in view.history if entry.kind == "override"] == [
         ("head of credit", "known to the branch")
     ]

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import signal
 import socket
 import subprocess
 from contextlib import suppress
@@ -21,7 +22,7 @@ from sqlalchemy import text
 
 from apart import awaited
 from engines import Engine
-from lenience.cli.serve import listen, tell_that_it_starts
+from lenience.cli.serve import listen, tell_that_it_starts, tell_the_dead
 from lenience.service.command import sender
 from lenience.service.http import decisions, policies
 from lenience.service.http.app import create_app
@@ -154,6 +155,12 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
     assert "it has no table 'decision'" in err
 
 
+def test_making_a_key_says_that_it_made_a_database(run: Run, database: str) -> None:
+    command = ("keys", "create", "--database", database, "--label", "x", "--role", "read")
+    assert run(*command)[2].startswith("A new database was made at ")
+    assert run(*command)[2] == ""
+
+
 def test_making_a_key_does_not_migrate(run: Run, database: str) -> None:
     store = Store(database)
     store.upgrade("0002")
@@ -188,6 +195,15 @@ def test_the_first_line_is_of_the_log(caplog: pytest.LogCaptureFixture, capsys: 
         tell_that_it_starts(2)
     assert caplog.messages == ["Starting 2 processes …"]
     assert capsys.readouterr().err == ""
+
+
+def test_the_death_of_a_process_is_an_error_with_its_signal(caplog: pytest.LogCaptureFixture) -> None:
+    codes = (None, -signal.SIGSEGV, 3)
+    tell_the_dead(cast(Any, [SimpleNamespace(pid=7 + i, exitcode=code) for i, code in enumerate(codes)]))
+    assert [(record.levelname, record.fields) for record in caplog.records] == [  # type: ignore[attr-defined]
+        ("ERROR", {"pid": 8, "signal": "SIGSEGV"}),
+        ("ERROR", {"pid": 9, "exit_code": 3}),
+    ]
 
 
 def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -179,6 +180,23 @@ def test_a_log_written_anew_is_found_by_an_earlier_audit(written: Engine) -> Non
     assert [finding.what for finding in audit(written.store, gone).findings] == [
         "it was there at an earlier audit, and is gone"
     ]
+
+
+def test_what_a_finding_causes_is_counted_after_it(tmp_path: Path) -> None:
+    engine = Engine(sqlite_file(tmp_path))
+    engine.create()
+    engine.batch(["young"] * 25)
+    with engine.store.write() as connection:
+        connection.execute(text("UPDATE version SET segments = segments || ' '"))
+        connection.execute(text("UPDATE decision SET at = 0, status = 'success' WHERE seq = 2"))
+    found = [f"{finding.where}: {finding.what}" for finding in engine.audit().findings]
+    engine.close()
+    assert found[0] == "version 1 of policy 'cards': its specification or segments are not what the log says"
+    assert sum("its policy version 1 does not exist" in one for one in found) == 20
+    assert found[-1] == "decisions: and 5 more like these, for the versions named above"
+    (row,) = [one for one in found if one.startswith("decision 0")]
+    assert ": at: 1970-01-01T00:00:00.000000Z in the table, 20" in row
+    assert row.endswith("Z in the log; status: success in the table, pending in the log")
 
 
 def test_texts_are_exactly_what_was_hashed(written: Engine) -> None:

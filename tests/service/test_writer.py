@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from engines import Engine
 from lenience.service import schema
+from lenience.service.clock import now, when
 from lenience.service.command import Answer, Sender, sender
 from lenience.service.deciding import Decide, DecisionRequest
 from lenience.service.ledger import Ledger
@@ -143,6 +144,24 @@ def test_a_transaction_that_cannot_be_written_leaves_nothing(engine: Engine, mon
             engine.decide()
     assert engine.audit().digest == before
     engine.decide()
+
+
+def test_a_clock_that_is_set_back_takes_no_decision_out_of_its_order(
+    engine: Engine, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.create()
+    made = [engine.decide()["id"] for _ in range(2)]
+    engine.writer.close()
+    monkeypatch.setattr("lenience.service.identity._last", 0)  # another process
+    ago = now() - 3_600_000_000
+    engine.writer = Writer(engine.store, engine.registry, clock=lambda: ago)  # started since
+    late = [engine.decide() for _ in range(3)]
+    made += [one["id"] for one in late]
+    assert made == sorted(made)
+    assert late[0]["decided_at"] > when(ago + 3_500_000_000)
+    told = [record for record in caplog.records if "the clock was set back" in record.message]
+    assert [record.levelname for record in told] == ["WARNING"]
+    assert 3_590 < told[0].fields["seconds"] < 3_700  # type: ignore[attr-defined]
 
 
 def test_a_closed_writer_refuses(engine: Engine) -> None:

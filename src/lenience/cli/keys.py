@@ -141,7 +141,8 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
     store = Store(database, reading=purpose == "read")
     try:
         if purpose == "make":
-            store.upgrade(only_empty=True)
+            if store.upgrade(only_empty=True):
+                click.echo(f"A new database was made at {store.name}.", err=True)
         elif store.sqlite and not Path(str(store.url.database)).exists():
             raise InputError(f"there is no database {database!r}")
         store.check_schema()

@@ -6,14 +6,17 @@ import json
 import logging
 import os
 import secrets
+import signal
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
+from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +24,9 @@ from lenience.cli.options import FILE, json_option
 from lenience.errors import InputError
 from lenience.policy.words import counted
 from lenience.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
+
+if TYPE_CHECKING:
+    import uvicorn
 
 database_option = click.option(
     "--database",
@@ -83,9 +89,32 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     if workers > 1:
         with tempfile.TemporaryDirectory(prefix="lenience-metrics-") as folder:
             os.environ.setdefault(MULTIPROCESS, folder)
-            uvicorn.run(application, fd=listening.fileno(), workers=workers, **options)
+            supervise(uvicorn.Config(application, workers=workers, **options), listening)
     else:
         uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listening])
+
+
+def supervise(config: uvicorn.Config, listening: socket.socket) -> None:
+    """Keep so many processes running; of one that dies, say so with what ended it."""
+    from uvicorn.supervisors import Multiprocess
+
+    class Watched(Multiprocess):
+        def keep_subprocess_alive(self) -> None:
+            if not self.should_exit.is_set():
+                tell_the_dead([one.process for one in self.processes])
+            super().keep_subprocess_alive()
+
+    Watched(config, sockets=[listening]).run()
+
+
+def tell_the_dead(processes: Sequence[BaseProcess]) -> None:
+    """An error in the log for each process that has ended by itself: another is started in its place."""
+    for process in processes:
+        code = process.exitcode
+        if code is not None:
+            ended = {"signal": signal.Signals(-code).name} if code < 0 else {"exit_code": code}
+            fields = {"pid": process.pid, **ended}
+            logging.getLogger("lenience.service").error("a process died", extra={"fields": fields})
 
 
 def tell_that_it_starts(workers: int) -> None:

@@ -20,11 +20,12 @@ from lenience.service.command import receipt_digest
 from lenience.service.events import KeyCreated, KeyRevoked, PolicyCreated, Repeated, StateChanged, VersionCreated, read
 from lenience.service.problems import NotFound
 from lenience.service.registry import Registry, Version
-from lenience.service.replay import SegmentReplay, walk
+from lenience.service.replay import SegmentReplay, told_apart, walk
 from lenience.service.rule import Counts
 from lenience.service.store import Store
 
 MOST_FINDINGS = 100
+MOST_FOLLOWING = 20  # findings that another has caused
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -71,6 +72,7 @@ class _Audit:
         self.findings: list[Finding] = []
         self.heads: list[Head] = []
         self.decisions = 0
+        self.followed = 0
         self.tables: set[str] = set()
         self.known_chains: set[int] = set()
 
@@ -78,6 +80,12 @@ class _Audit:
         """Note a finding; beyond a hundred they only count as broken."""
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(Finding(where, what))
+
+    def follows(self, where: str, what: str) -> None:
+        """Note what another finding has caused: a few show it, and the rest are counted."""
+        self.followed += 1
+        if self.followed <= MOST_FOLLOWING:
+            self.report(where, what)
 
     def run(self, expected: list[Head]) -> AuditReport:
         """Replay everything."""
@@ -92,6 +100,9 @@ class _Audit:
             self._policy(row)
         for name in policies:
             self.report(f"policy {name!r}", "it is in the system's log, but its row is missing")
+        if self.followed > MOST_FOLLOWING:
+            more = f"and {self.followed - MOST_FOLLOWING:,} more like these, for the versions named above"
+            self.report("decisions", more)
         self._strays()
         self._receipts()
         self._expected(expected)
@@ -154,7 +165,7 @@ class _Audit:
             if name not in segments:
                 self.report(f"segment {name!r} of {label}", "no version of the policy has it")
             where = f"segment {name!r} of {label}"
-            replay = SegmentReplay(where, name, lambda number: versions.get(number), self.report)
+            replay = SegmentReplay(where, name, lambda number: versions.get(number), self.report, self.follows)
             replay.run(self.connection, chain.id, genesis(row.name, name))
             replay.check_rows(self.connection, chain.id)
             self.decisions += len(replay.lives)
@@ -230,7 +241,7 @@ class _Audit:
         if (row.length, row.head) != (length, head):
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
         if Counts(*row[6:11]) != counts:
-            self.report(where, f"its row says {Counts(*row[6:11])}, the events give {counts}")
+            self.report(where, told_apart(Counts(*row[6:11]), counts, "in the table", "by the events"))
         if row.revision != revision:
             self.report(where, f"its revision is {row.revision}, the log says {revision}")
 

@@ -38,6 +38,15 @@ def new_id_and_salt(now: int) -> tuple[str, str]:
     return f"{head[:8]}-{head[8:12]}-7{head[12:]}-a{noise[:3]}-{noise[3:15]}", noise[15:]
 
 
+def time_after(identity: str) -> int:
+    """The first time in microseconds from which all identifiers sort after this one.
+
+    >>> new_id(time_after("018bcfe5-6800-7fff-a000-000000000000")) > "018bcfe5-6800-7fff-a000-000000000000"
+    True
+    """
+    return (int(identity[:8] + identity[9:13], 16) + 1) * 1000
+
+
 def _random(digits: int) -> str:
     global _noise, _taken
     if _taken + digits > len(_noise):

@@ -339,9 +339,7 @@ def _volume_to_start(table: SolvedTable) -> float | None:
 def _told(reason: str, history: list[HistoryEntry]) -> str:
     """The reason as it was given, after who has decided otherwise since."""
     last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
-    return (
-        reason if last is None else f"Decided otherwise by the {last.by}: {last.choice}. The policy had said: {reason}"
-    )
+    return reason if last is None else f"Decided otherwise ({last.by}): {last.choice}. The policy had said: {reason}"
 
 
 def _chains(record: PolicyRecord, segment: str | None) -> list[int]:

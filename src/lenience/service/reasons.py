@@ -133,6 +133,9 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
             changes.append(
                 f"{fewer:,} fewer {plural(fewer, 'success', 'successes')} among {counted(outcomes, 'outcome')}: reject."
             )
+        run = _failures_needed(rule, counts)
+        if run is not None:
+            changes.append(f"{run:,} further {plural(run, 'failure')}{' in a row' if run > 1 else ''}: reject.")
     if kind == FLOOR:
         changes.append("Another draw of the exploration floor: reject.")
     return changes
@@ -187,5 +190,16 @@ def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
     for more in range(1, 1001):
         limit = rule.table.limit(counts.successes + more, counts.failures)
         if limit is None or counts.pending < limit:
+            return more
+    return None
+
+
+def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
+    """How many failures in a row would close the segment, as far as its table goes."""
+    if rule.table.horizon is not None:
+        return None
+    for more in range(1, min(1001, rule.table.rows - counts.successes - counts.failures)):
+        limit = rule.table.limit(counts.successes, counts.failures + more)
+        if limit is not None and counts.pending >= limit:
             return more
     return None

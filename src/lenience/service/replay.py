@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 
 from lenience.service import schema
 from lenience.service.chain import commitment, draw, link
+from lenience.service.clock import when
 from lenience.service.events import (
     Corrected,
     Decided,
@@ -23,7 +24,7 @@ from lenience.service.events import (
     read,
 )
 from lenience.service.registry import Version
-from lenience.service.rule import Counts
+from lenience.service.rule import Counts, Verdict
 
 Report = Callable[[str, str], None]
 AT_A_TIME = 2_000
@@ -78,6 +79,7 @@ class SegmentReplay:
     segment: str
     versions: Callable[[int], Version | None]
     report: Report
+    follows: Report  # what another finding has caused
     counts: Counts = field(default_factory=Counts)
     lives: dict[str, Life] = field(default_factory=dict)
     commitments: dict[int, str] = field(default_factory=dict)  # by event: what personal data must stand beside it
@@ -157,13 +159,13 @@ class SegmentReplay:
             self.counts = stated
         version = self.versions(event.version)
         if version is None or self.segment not in version.rules:
-            self.report(where, f"its policy version {event.version} does not exist for this segment")
+            self.follows(where, f"its policy version {event.version} does not exist for this segment")
         else:
             rule = version.rules[self.segment]
             verdict = rule.decide(self.counts, draw(previous, event.id))
-            said = (event.decision, event.rule, event.limit, event.probability, event.threshold)
-            if tuple(verdict) != said:
-                self.report(where, f"it says {said}, but policy version {event.version} says {tuple(verdict)}")
+            said = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
+            if verdict != said:
+                self.report(where, told_apart(said, verdict, "in the log", f"by policy version {event.version}"))
             self._shadows(where, event, previous)
         if event.id in self.lives:
             self.report(where, f"the decision {event.id} was made before")
@@ -185,12 +187,13 @@ class SegmentReplay:
         for shadow in event.shadows:
             version = self.versions(shadow.version)
             if version is None or self.segment not in version.rules:
-                self.report(where, f"its shadow version {shadow.version} does not exist for this segment")
+                self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
             verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id))
-            said = (shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
-            if tuple(verdict) != said:
-                self.report(where, f"its shadow says {said}, but version {shadow.version} says {tuple(verdict)}")
+            said = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
+            if verdict != said:
+                told = told_apart(said, verdict, "in the log", f"by version {shadow.version}")
+                self.report(where, f"its shadow, {told}")
 
     def check_rows(self, connection: Connection, chain: int) -> None:
         """Compare the decisions' rows and the personal data with what the log says."""
@@ -207,10 +210,10 @@ class SegmentReplay:
                 self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
                 continue
             seen += 1
-            stored = (row.seq, row.version, row.at, bool(row.accepted), row.status)
-            logged = (life.seq, life.version, life.at, life.accepted, life.status)
-            if stored != logged or row.accepted not in (0, 1):
-                self.report(f"decision {row.id}", f"its row says {stored}, the log says {logged}")
+            accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
+            stored = Life(row.seq, row.version, row.at, accepted, row.status)
+            if stored != life:
+                self.report(f"decision {row.id}", told_apart(stored, life, "in the table", "in the log"))
         if seen < len(self.lives):
             missing = set(self.lives)
             for (identity,) in connection.execute(select(decisions.c.id).where(decisions.c.chain_id == chain)):
@@ -231,6 +234,27 @@ class SegmentReplay:
                 self.report(where, "it is not what the event commits to")
         for seq in sorted(waiting)[:10]:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, and was not erased on request")
+
+
+def told_apart(one: object, other: object, here: str, there: str) -> str:
+    """The fields in which two values of a kind differ, and what each says.
+
+    >>> told_apart(Life(3, 1, 0, True, "failure"), Life(3, 1, 10**6, True, "success"), "in the table", "in the log")
+    'at: 1970-01-01T00:00:00.000000Z in the table, 1970-01-01T00:00:01.000000Z in the log; status: failure in the ...'
+    """
+    names = getattr(one, "_fields", None) or type(one).__slots__  # type: ignore[attr-defined]
+    told = []
+    for name in names:
+        if getattr(one, name) != getattr(other, name):
+            said = [_shown(name, getattr(value, name)) for value in (one, other)]
+            told.append(f"{name}: {said[0]} {here}, {said[1]} {there}")
+    return "; ".join(told)
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "at" and isinstance(value, int):
+        return when(value)
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _told(counts: Counts) -> str:

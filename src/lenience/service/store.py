@@ -62,8 +62,8 @@ class Store:
             raise
         self._inserts: dict[tuple[str, int], str] = {}
 
-    def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> None:
-        """Bring the schema, or that of an empty database only, to the newest revision.
+    def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> bool:
+        """Bring the schema, or that of an empty database only, to the newest revision: whether it was empty.
 
         Processes that start together do it one after the other.
         """
@@ -80,6 +80,7 @@ class Store:
             if found is None or not only_empty:
                 migrate(connection, revision)
         self._remember_file()
+        return found is None
 
     def check_schema(self) -> None:
         """Refuse a database whose schema is not the one this software works with."""

@@ -21,11 +21,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from lenience.service import schema
 from lenience.service.clock import now
 from lenience.service.command import Answer, Command
+from lenience.service.identity import time_after
 from lenience.service.ledger import Ledger
 from lenience.service.problems import Conflict, Problem, Unavailable
 from lenience.service.registry import Registry
@@ -35,6 +36,7 @@ MOST_COMMANDS = 256
 A_GROUP = 8  # commands that are not divided among two transactions
 MOST_ROWS = 6_000
 MOST_TRIES = 8
+MOST_BEHIND = 1.0  # seconds that a clock may be set back without a word
 MOST_WAITING = 10_000  # commands in the queue; more are refused at once
 
 log = logging.getLogger("lenience.service")
@@ -66,6 +68,8 @@ class Writer:
         self.batches = 0
         self._count = written  # called with what a transaction did, once that is on the disk
         self._clock = clock  # a demonstration plays the past at another speed
+        self._latest = _last_time(store)
+        self._set_back = False
         self._after = after  # called once after each batch: whoever waits is told in one go
         self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
@@ -176,12 +180,23 @@ class Writer:
                 return [error]
         raise AssertionError("unreachable")
 
+    def _now(self) -> int:
+        """The time, which never goes back: who reads decisions in the order of their ids would miss those made then."""
+        time = self._clock()
+        behind = (self._latest - time) / 1e6
+        if behind > MOST_BEHIND and not self._set_back:
+            fields = {"seconds": round(behind, 3)}
+            log.warning("the clock was set back: times stand still until it has caught up", extra={"fields": fields})
+        self._set_back = behind > MOST_BEHIND
+        self._latest = max(time, self._latest)
+        return self._latest
+
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
         new: list[Answer] = []
         self._committing = False
         with self.store.write() as connection:
-            ledger = Ledger(self.store, connection, self.registry, self._clock())
+            ledger = Ledger(self.store, connection, self.registry, self._now())
             wanted: set[int] = set()
             about = [decision for command in commands for decision in command.decisions]
             ledger.find(about)
@@ -217,6 +232,13 @@ class Writer:
         if self._count is not None:
             self._count(new)
         return [result if result is not None else AssertionError("no result") for result in results]
+
+
+def _last_time(store: Store) -> int:
+    """The time of the newest decision: this process may have been started after the clock was set back."""
+    with store.read() as connection:
+        newest = connection.execute(select(func.max(schema.decision.c.id))).scalar_one()
+    return 0 if newest is None else time_after(newest)
 
 
 def _kept_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, Answer]]:

@@ -74,9 +74,10 @@ class Client:
         body = dict(mapped("specification", specification, "a mapping, as the service's documentation describes"))
         return self._post("/v1/policies", body, idempotency_key)
 
-    def activate(self, policy: str, version: int | None = None) -> Json:
-        """Let a version rule; by default the newest."""
-        return self._post(f"/v1/policies/{_part('policy', policy)}/activate", {"version": version})
+    def activate(self, policy: str, version: int | None = None, *, replaces: int | None = None) -> Json:
+        """Let a version rule, by default the newest; if it ``replaces`` one, only if that one rules."""
+        body = {"version": version} if replaces is None else {"version": version, "replaces": replaces}
+        return self._post(f"/v1/policies/{_part('policy', policy)}/activate", body)
 
     def shadow(self, policy: str, version: int | None = None) -> Json:
         """Let a version decide beside the active one, without ruling."""

@@ -77,7 +77,8 @@ def test_keys_and_roles(run: Run, database: str) -> None:
         assert httpx.get(f"{served.url}/metrics").status_code == 401
         assert httpx.get(f"{served.url}/health").status_code == 200
         assert httpx.get(f"{served.url}/ready").status_code == 200
-        _, out, _ = run("keys", "revoke", "--database", database, made["read"]["id"], "--json")
+        _, out, err = run("keys", "revoke", "--database", database, made["read"]["id"], "--json")
+        assert err == ""
         assert json.loads(out) == {"revoked": made["read"]["id"]}
         soon_refused(clients["read"])
         for client in clients.values():

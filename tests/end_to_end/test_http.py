@@ -178,7 +178,8 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             "s to solve",
         ),
         ("/v1/policies/cards/activate", {"version": 9}, 404, "has no version 9"),
-        ("/v1/policies/cards/activate", {"version": 1}, 409, "is active, so it cannot become active"),
+        ("/v1/policies/cards/shadow", {"version": 1}, 409, "is active, so it cannot become shadow"),
+        ("/v1/policies/cards/shadow", {"replaces": 1}, 400, "replaces is no field here"),
     ],
 )
 def test_what_is_refused_and_how(http: httpx.Client, path: str, body: Any, status: int, detail: str) -> None:
@@ -192,9 +193,14 @@ def test_what_is_refused_and_how(http: httpx.Client, path: str, body: Any, statu
 
 def test_too_large_is_refused(http: httpx.Client) -> None:
     answer = http.post("/v1/policies/cards/decisions", content=b"[" + b" " * 5_000_000 + b"]", headers=JSON)
-    assert (answer.status_code, answer.json()["detail"]) == (413, "the request is larger than is allowed")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        413,
+        "the request is larger than the 4 MiB that are allowed",
+    )
     assert http.post("/v1/policies/cards/decisions", content=b"{", headers=JSON).status_code == 400
-    assert http.delete("/v1/policies/cards").status_code == 405
+    refused = http.delete("/v1/policies/cards")
+    assert (refused.status_code, refused.json()["detail"]) == (405, "this address does not take DELETE, but GET")
+    assert "after must be the id of a decision, not 'zzz'" in http.get("/v1/decisions?after=zzz").json()["detail"]
     assert http.get("/v1/nothing").status_code == 404
     refused = http.get("/v1/decisions", params={"since": "yesterday"})
     told = "since must be a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z, not 'yesterday'"
@@ -445,5 +451,11 @@ def test_what_is_wrong_is_said_with_what_is_allowed(http: httpx.Client) -> None:
         400,
         "segment is there twice",
     )
+    for path, body, said in (
+        ("cards", rb'{"segment": "\ud800"}', "body must be text in Unicode, and it has half a surrogate pair"),
+        ("cards", b'{"segment": "\xff"}', "body must be in UTF-8 (invalid start byte"),
+    ):
+        status, detail = told(f"/v1/policies/{path}/decisions", body)
+        assert (status, detail[: len(said)]) == (400, said)
     assert told("/v1/policies", b"") == (400, "body must be JSON, and it is empty")
     assert told("/v1/policies", b"[" * 100_000) == (400, "the body is nested too deeply")

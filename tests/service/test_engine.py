@@ -119,7 +119,7 @@ def test_overrides_by_a_person_still_teach(engine: Engine) -> None:
     first = engine.decide()["id"]
     engine.outcome(first, "failure")
     rejected = engine.decide()["id"]
-    with pytest.raises(Conflict, match="was to reject"):
+    with pytest.raises(Conflict, match="is to reject, so it has no outcome: override it"):
         engine.outcome(rejected, "success")
     assert engine.override(rejected, "accept")["status"] == "pending"
     with pytest.raises(Conflict, match="is to accept already"):

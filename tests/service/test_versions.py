@@ -11,7 +11,8 @@ from engines import Engine
 from lenience.model.curve import Curve
 from lenience.model.protocol import beliefs
 from lenience.model.shared import Shared
-from lenience.service.lifecycle import solve_version
+from lenience.service.command import sender
+from lenience.service.lifecycle import ChangeState, solve_version
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.specification import PolicySpecification
 from serving import LATE, SPEC
@@ -60,6 +61,19 @@ def test_segments_say_their_volume_and_that_at_which_they_would_start(engine: En
     assert (ends.volume, ends.volume_to_start) == (None, None)
 
 
+def test_a_version_without_a_segment_of_which_something_is_known_warns(engine: Engine) -> None:
+    engine.create()
+    engine.outcome(engine.decide("young")["id"], "success")
+    engine.decide("young")
+    said = (
+        "This version has no segment 'young' (1 outcome pending, 1 known): once it rules, nobody of it can be decided"
+    )
+    made = engine.create(segments=["old"], activate=False)
+    assert [one.startswith(said) for one in made["warnings"]] == [True]
+    assert engine.state("cards", "active")["warnings"] == made["warnings"]
+    assert engine.create()["warnings"] == []  # 'old' is new to nobody, and nothing is known of it
+
+
 def test_versions_shadows_and_states(engine: Engine) -> None:
     engine.create()
     engine.outcome(engine.decide()["id"], "failure")
@@ -69,7 +83,14 @@ def test_versions_shadows_and_states(engine: Engine) -> None:
     assert (made["decision"], made["policy_version"]) == ("reject", 1)
     shadows = engine.queries.decision(made["id"]).shadows
     assert [(one.version, one.decision) for one in shadows] == [(2, "accept")]
-    engine.state("cards", "active", 2)
+    with pytest.raises(Conflict, match="of the policy 'cards' version 1 is active, not version 7"):
+        engine.call(ChangeState(sender("tester", None, "", 2), "cards", "active", 2, replaces=7))
+    changed = engine.state("cards", "active", 2, key="twice")
+    assert (changed["changed"], changed["replaced"]) == (True, 1)
+    assert engine.state("cards", "active", 2, key="twice") == changed
+    for key in (None, "another"):
+        again = engine.state("cards", "active", 2, key=key)
+        assert (again["changed"], again["replaced"], again["state"]) == (False, None, "active")
     assert engine.decide()["policy_version"] == 2
     assert engine.decide()["belief"] == {"n": 3, "s": 1}
     states = {one.version: one.state for one in engine.queries.policy("cards").versions}

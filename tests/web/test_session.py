@@ -118,6 +118,8 @@ def test_a_key_that_may_not_look_is_refused_and_links_are_those_one_may_follow(e
         assert 'href="/decisions"' not in lost.text
         out = http.post("/sign-out", data={"token": earlier.token})
         assert (out.status_code, out.headers["location"]) == (303, "/sign-in")
+        http.cookies.set("lenience_session", earlier.cookie or "")  # someone has kept it
+        assert http.get("/decisions").headers["location"].startswith("/sign-in")
         for key, may in ((reader, False), (owner, True)):
             http.cookies.clear()
             http.post("/sign-in", data={"key": key, "next": "/"})

@@ -121,11 +121,14 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
       lenience keys revoke 3f9a1c0b2d4e
     """
     needed()
-    from lenience.service.keys import key_id, revoke_key
+    from lenience.service.clock import now
+    from lenience.service.keys import key_id, list_keys, revoke_key
 
     with opened(database, "change") as store:
         identity = key_id(identity)
         revoke_key(store, identity, actor())
+        if not any("admin" in key.roles and key.valid(now()) for key in list_keys(store)):
+            click.echo("No key with the role admin is left: lenience keys create makes one.", err=True)
     if as_json:
         print_json({"revoked": identity})
     else:

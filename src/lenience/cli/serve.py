@@ -36,7 +36,7 @@ database_option = click.option(
     show_default=True,
     envvar=DATABASE,
     show_envvar=True,
-    help="A file (SQLite), or postgresql://user:password@host/name.",
+    help="A file (SQLite), or postgresql://user@host/name (the password in ~/.pgpass).",
 )
 
 

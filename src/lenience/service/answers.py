@@ -88,6 +88,8 @@ class VersionAnswer(msgspec.Struct, frozen=True):
     state: State
     segments: list[str]
     warnings: list[str]
+    changed: bool = True  # not if it was so already
+    replaced: int | None = None  # the version that ruled until then
 
 
 class SegmentView(msgspec.Struct, frozen=True):

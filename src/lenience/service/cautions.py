@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from lenience.policy.words import plural
+from lenience.policy.words import counted, plural
 from lenience.segments.alike import told_alike
 from lenience.segments.starting import known_to_lose
+from lenience.service.rule import Counts
 from lenience.service.specification import PolicySpecification
 from lenience.service.tables import SolvedTable
 
@@ -29,6 +30,27 @@ def cautions(specification: PolicySpecification, tables: Mapping[str, SolvedTabl
             "open them."
         )
     return warnings
+
+
+def dropped(segments: Mapping[str, Counts], kept: Collection[str]) -> list[str]:
+    """A warning about segments that the ruling version has, another one lacks, and of which something is known.
+
+    >>> dropped({"old": Counts(successes=2), "young": Counts(pending=1), "new": Counts()}, ["young"])
+    ["This version has no segment 'old' (0 outcomes pending, 2 known): once it rules, nobody of it can be decided, ..."]
+    """
+    known = {name: (one.pending, one.successes + one.failures) for name, one in segments.items() if name not in kept}
+    gone = [
+        f"{name!r} ({counted(pending, 'outcome')} pending, {outcomes:,} known)"
+        for name, (pending, outcomes) in known.items()
+        if pending or outcomes
+    ]
+    if not gone:
+        return []
+    shown = ", ".join(gone[:5]) + (" …" if len(gone) > 5 else "")
+    return [
+        f"This version has no {plural(len(gone), 'segment')} {shown}: once it rules, nobody of it can be decided, and "
+        "what was learnt there is not used."
+    ]
 
 
 def _never_start(names: list[str], segments: int) -> str:

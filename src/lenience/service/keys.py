@@ -23,6 +23,7 @@ from lenience.service.events import KeyCreated, KeyRevoked
 from lenience.service.ledger import Ledger
 from lenience.service.problems import Forbidden, Unauthenticated
 from lenience.service.registry import Registry
+from lenience.service.sessions import ended_sessions
 from lenience.service.store import Store
 
 ROLES = ("admin", "decide", "outcome", "read")
@@ -139,6 +140,7 @@ class Keyring:
         self._store = store
         self._lock = threading.Lock()
         self._keys: dict[str, ApiKey] = {}
+        self.ended: frozenset[str] = frozenset()  # sessions of the dashboard
         self._read_at = -FRESH
 
     @property
@@ -150,6 +152,7 @@ class Keyring:
         """Read the list."""
         with self._lock:
             self._keys = {key.id: key for key in list_keys(self._store)}
+            self.ended = ended_sessions(self._store)
             self._read_at = time.monotonic()
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
@@ -16,13 +16,13 @@ from sqlalchemy import insert, select, update
 from lenience.errors import InputError, TooLargeError
 from lenience.service import limits, schema
 from lenience.service.answers import VersionAnswer
-from lenience.service.cautions import cautions
+from lenience.service.cautions import cautions, dropped
 from lenience.service.chain import genesis
 from lenience.service.command import Answer, Sender, encoder, keep, receipt
-from lenience.service.events import PolicyCreated, State, StateChanged, VersionCreated
+from lenience.service.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.ledger import Ledger
 from lenience.service.problems import BadRequest, Conflict, NotFound
-from lenience.service.registry import StoredSegment
+from lenience.service.registry import PolicyRecord, StoredSegment
 from lenience.service.specification import PolicySpecification, SegmentProblem
 from lenience.service.tables import load, solve, solve_seconds
 
@@ -38,6 +38,12 @@ class VersionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which version; by default the newest (to retire: the active one)."""
 
     version: Annotated[int, Meta(ge=1, le=10**6)] | None = None
+
+
+class ActivationRequest(VersionRequest, frozen=True, forbid_unknown_fields=True):
+    """Which version, and which one it is meant to replace: if another rules, nothing is changed."""
+
+    replaces: Annotated[int, Meta(ge=1, le=10**6)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,8 @@ class CreateVersion:
             values = {"policy_id": policy_id, "segment": segment, "revision": revision, "head": genesis(name, segment)}
             connection.execute(insert(schema.chain), values)
         names = [segment.name for segment in self.version.segments]
-        answer = Answer(201, encoder.encode(VersionAnswer(name, number, "draft", names, self.version.warnings)))
+        warnings = [*self.version.warnings, *_dropped(ledger, record, names)]
+        answer = Answer(201, encoder.encode(VersionAnswer(name, number, "draft", names, warnings)))
         given = receipt(self.sender, answer)
         event = VersionCreated(
             at=ledger.now,
@@ -181,6 +188,7 @@ class ChangeState:
     policy: str
     state: State
     version: int | None
+    replaces: int | None = None
 
     @property
     def size(self) -> int:
@@ -207,23 +215,31 @@ class ChangeState:
         record = ledger.registry.load(ledger.connection, self.policy)
         ledger.lock([record.chain, *record.segments.values()])
         number = self.version
+        active = record.active.number if record.active else None
         if number is None:
-            active = record.active.number if record.active else None
             number = active if self.state == "retired" else max(record.states)
         if number is None:
             raise Conflict(f"the policy {self.policy!r} has no active version to retire")
         if number not in record.states:
             raise NotFound(f"the policy {self.policy!r} has no version {number}")
         now = record.states[number]
+        if now == self.state:
+            return self._repeated(ledger, record, number)
+        if self.replaces not in (None, active):
+            rules = "none" if active is None else f"version {active}"
+            raise Conflict(f"of the policy {self.policy!r} {rules} is active, not version {self.replaces}")
         if now not in NEXT[self.state]:
             raise Conflict(f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}")
         changes: list[tuple[int, State]] = [(number, self.state)]
-        if self.state == "active" and record.active is not None:
-            changes.insert(0, (record.active.number, "retired"))
+        replaced = active if self.state == "active" else None
+        if replaced is not None:
+            changes.insert(0, (replaced, "retired"))
         version = ledger.registry.version(ledger.connection, record.id, number)
         tables = {name: rule.table for name, rule in version.rules.items()}
         warnings = [] if self.state == "retired" else cautions(version.specification, tables)
-        told = VersionAnswer(record.name, number, self.state, list(tables), warnings)
+        if self.state == "active":
+            warnings += _dropped(ledger, record, list(tables))
+        told = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
         answer = Answer(200, encoder.encode(told))
         given = receipt(self.sender, answer)
         chain = ledger.chains[record.chain]
@@ -247,3 +263,24 @@ class ChangeState:
         # Commands that follow in this transaction see the new state.
         ledger.registry.load(ledger.connection, self.policy).revision = chain.revision
         return answer
+
+    def _repeated(self, ledger: Ledger, record: PolicyRecord, number: int) -> Answer:
+        """It is in that state: say so, and change nothing."""
+        version = ledger.registry.version(ledger.connection, record.id, number)
+        answer = Answer(
+            200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), [], changed=False))
+        )
+        if self.sender.key is not None:
+            given = receipt(self.sender, answer)
+            chain = ledger.chains[record.chain]
+            event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
+            keep(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
+        return answer
+
+
+def _dropped(ledger: Ledger, record: PolicyRecord, names: Collection[str]) -> list[str]:
+    """A warning about segments of the ruling version that another one, with these, would drop."""
+    if record.active is None:
+        return []
+    ruling = {name: ledger.chains[record.segments[name]].counts for name in record.active.rules}
+    return dropped(ruling, names)

@@ -109,7 +109,7 @@ def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = No
     """The outcome of an acceptance; one that was given up may still come."""
     now = state.status if status is None else status
     if now == schema.REJECTED:
-        raise Conflict(f"the decision {state.id} was to reject, so it has no outcome (unless it is overridden)")
+        raise Conflict(f"the decision {state.id} is to reject, so it has no outcome: override it to accept first")
     if now == outcome:
         return Plan(state, outcome, "accept", "outcome", recorded=False)
     if now in (schema.SUCCESS, schema.FAILURE):

@@ -15,6 +15,7 @@ RIGHTS = {
     "personal": "SELECT, INSERT, DELETE",
     "idempotency": "SELECT, INSERT, DELETE",
     "api_key": "SELECT, INSERT, UPDATE",
+    "signed_out": "SELECT, INSERT, DELETE",
     "audited": "SELECT, INSERT, UPDATE, DELETE",
 }
 NUMBERED = ("policy", "chain")  # whose rows take their number from a sequence

@@ -4,7 +4,8 @@
 policy's own life and one for the system (which policies and keys there are). Everything else is either content that
 an event commits to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection
 that a replay of the log reproduces (``chain``'s counts, ``decision``). ``lenience audit`` checks each row of each.
-Beside them ``audited`` says what the service's last audit found, for the dashboard: it proves nothing.
+Beside them ``audited`` says what the service's last audit found, and ``signed_out`` which sessions were ended, both for
+the dashboard: they prove nothing.
 
 One chain a segment, rather than one for all, because a decision holds its segment's row anyway (for the belief and the
 pending count): the chain then costs no further lock, and processes that decide on different segments never wait.
@@ -161,4 +162,11 @@ audited = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),  # one row
     Column("running_at", BigInteger, nullable=True),  # the last sign of life of one that is running
     Column("found", Text, nullable=True),  # what the last one found that came to its end
+)
+
+signed_out = Table(
+    "signed_out",
+    metadata,
+    Column("session", String(64), primary_key=True),  # its digest
+    Column("until", BigInteger, nullable=False),  # when it would have ended by itself
 )

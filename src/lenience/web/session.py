@@ -1,8 +1,9 @@
 """Who looks at the dashboard: sign-in by API key, a signed cookie, and a token that every form carries.
 
 The cookie names a key, an end and a random number, under a signature made with the key's own (hashed) secret: any
-process of the service can check it, revoking the key ends it, and nothing is stored. While no key exists everyone on
-this machine is the visitor ``local``, with a cookie signed by a secret of the service's own.
+process of the service can check it, revoking the key ends it, and nothing is stored but which of them were signed out.
+While no key exists everyone on this machine is the visitor ``local``, with a cookie signed by a secret of the service's
+own.
 
 A page of another site can send this browser's cookie along with a form of its own. Two things stop it: the cookie is
 SameSite=Strict, and a form must carry a token that follows from the cookie's random number and the secret, which no
@@ -29,6 +30,7 @@ from lenience.service.http.auth import refuse_other_names
 from lenience.service.http.service import Service
 from lenience.service.keys import LOCAL, ROLES, Keyring
 from lenience.service.problems import Forbidden
+from lenience.service.sessions import digest_of, end_session
 from lenience.settings import SESSION_SECRET
 
 COOKIE = "lenience_session"
@@ -131,10 +133,19 @@ def read_session(keyring: Keyring, cookie: str | None) -> Visitor | None:
     payload = ".".join(parts[:3])
     if not hmac.compare_digest(signature.encode(), _sign(secret, "session", payload).encode()):
         return None
+    if digest_of(payload) in keyring.ended:
+        return None
     token = _sign(secret, "form", payload)
     if key is None:
         return Visitor(LOCAL, "this machine", ROLES, token)
     return Visitor(key.id, key.label, key.roles, token)
+
+
+def sign_out(service: Service, cookie: str) -> None:
+    """End the session of a valid cookie, in every process: here at once, in others when they next read the keys."""
+    payload, _, _ = cookie.rpartition(".")
+    end_session(service.store, payload, int(payload.split(".")[1]) * 1_000_000)
+    service.keyring.refresh()
 
 
 def cookie_of(visitor: Visitor, secure: bool) -> Cookie:

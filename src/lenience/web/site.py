@@ -28,6 +28,7 @@ from lenience.web.session import (
     visited,
     visitor_of,
 )
+from lenience.web.session import sign_out as end
 from lenience.web.windows import Tallies, Then
 
 Req = Request[Any, Any, Any]
@@ -77,6 +78,10 @@ async def sign_in_now(request: Req) -> Response[bytes]:
 async def sign_out(request: Req) -> Response[bytes]:
     """End the session."""
     await checked_form(request)
+    service: Service = request.app.state.service
+    cookie = request.cookies.get(COOKIE)
+    if cookie is not None:
+        await service.ask(lambda: end(service, cookie))
     response = moved("/sign-in")
     response.delete_cookie(COOKIE)
     return response
@@ -125,7 +130,7 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
         detail = "there is nothing at this address" if status == 404 else error.detail
     else:
         status, detail = 500, "an error that was not foreseen; it has been logged"
-        log.error("unforeseen error", exc_info=error, extra={"fields": {"path": request.scope.get("path_template")}})
+        log.error("unforeseen error", exc_info=error, extra={"fields": {"route": request.scope.get("path_template")}})
     if (
         visitor_of(request) is None
     ):  # an address of no page, which nobody guards: who is signed in can sign out there too

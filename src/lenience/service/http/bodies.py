@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin
 
@@ -23,6 +24,7 @@ from lenience.service.http.words import ABSENT, in_words
 from lenience.service.problems import BadRequest, Unsupported
 
 PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # of what is wrong, in a validator's message
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 JSON = "application/json"
 LONG = 300  # digits of a whole number; longer ones are no number that is used here
 MOST_TOLD = 20  # entries that are wrong, of those that a refusal names
@@ -78,9 +80,20 @@ def decoded(body: bytes, kind: Any) -> Any:
     except msgspec.ValidationError as error:
         raise BadRequest(_told(_plain(body), kind, error)) from None
     except msgspec.DecodeError as error:
-        raise BadRequest(f"body must be JSON ({error})") from None
+        raise BadRequest(_no_json(body, error)) from None
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"body must be in UTF-8 ({error.reason} at byte {error.start:,})") from None
     _plain(body)
     return found
+
+
+def _no_json(body: bytes, error: msgspec.DecodeError) -> str:
+    """Why a body is no JSON; half of a pair of surrogates is no letter, though a lenient reader takes it."""
+    if SURROGATE.search(body):
+        with suppress(ValueError):
+            _plain(body)
+            return r"body must be text in Unicode, and it has half a surrogate pair, such as \ud800 alone"
+    return f"body must be JSON ({error})"
 
 
 def _plain(body: bytes) -> Any:
@@ -106,7 +119,7 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= LONG else float(digits)
 
 
-_reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole)
+_reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, strict=False)
 
 
 def several(told: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 
 from lenience.errors import InputError
+from lenience.service import limits
 from lenience.service.answers import ProblemAnswer
 from lenience.service.http.words import ABSENT, in_words
 from lenience.service.problems import BadRequest, Problem, unknown_decision
@@ -75,13 +76,17 @@ def on_input_error(request: Request[Any, Any, Any], error: InputError) -> Respon
 
 def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     """A request the framework refuses."""
-    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
+    headers = {name.lower(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     if isinstance(error, ValidationException):
         return on_problem(request, refused_by_validation(request, error))
     status = error.status_code if error.status_code in TITLES else 400
     if status == 500:
         return on_exception(request, error)
-    said = {404: "there is nothing at this address", 413: "the request is larger than is allowed"}
+    said = {
+        404: "there is nothing at this address",
+        405: f"this address does not take {request.method}, but {headers.get('allow', 'other methods')}",
+        413: f"the request is larger than the {limits.BODY >> 20} MiB that are allowed",
+    }
     return problem_response(status, said.get(status, error.detail or TITLES[status]), headers)
 
 
@@ -92,7 +97,7 @@ def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Respons
 
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Something nobody foresaw: logged in full, told in a word."""
-    log.error("unforeseen error", exc_info=error, extra={"fields": {"path": request.scope.get("path_template")}})
+    log.error("unforeseen error", exc_info=error, extra={"fields": {"route": request.scope.get("path_template")}})
     return problem_response(500, "an error that was not foreseen; it has been logged")
 
 

@@ -20,7 +20,7 @@ from lenience.service.command import Answer
 from lenience.service.writer import Writer
 from lenience.settings import MULTIPROCESS
 
-BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 WATCH_EVERY = 1.0  # seconds
 
 

@@ -12,7 +12,7 @@ from lenience.service.clock import now
 from lenience.service.command import sender
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
-from lenience.service.lifecycle import ChangeState, CreateVersion, VersionRequest
+from lenience.service.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
 from lenience.service.outcomes import Expire, ExpiryRequest
 from lenience.service.specification import PolicySpecification
 
@@ -48,10 +48,13 @@ async def show_policy(name: PolicyName, request: Req, version: VersionNumber = N
 
 @changing("/policies/{name:str}/activate", "admin", "policies")
 async def activate(
-    name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
+    name: PolicyName,
+    request: Req,
+    data: JSONBody[ActivationRequest | None] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response[VersionAnswer]:
-    """Let a version rule (by default the newest); the one that ruled is retired."""
-    return await _change(name, "active", data, request, idempotency_key)
+    """Let a version rule (by default the newest); the one that ruled is retired: if given, ``replaces`` must name it."""
+    return await _change(name, "active", data or ActivationRequest(), request, idempotency_key)
 
 
 @changing("/policies/{name:str}/shadow", "admin", "policies")
@@ -85,7 +88,8 @@ async def _change(
 ) -> Response[VersionAnswer]:
     asked = data or VersionRequest()
     who = sender(request.auth, key, f"POST /v1/policies/{name}/{state}", asked)
-    command = ChangeState(who, name, state, asked.version)  # type: ignore[arg-type]
+    replaces = asked.replaces if isinstance(asked, ActivationRequest) else None
+    command = ChangeState(who, name, state, asked.version, replaces)  # type: ignore[arg-type]
     return answered(await request.app.state.service.perform(command))
 
 

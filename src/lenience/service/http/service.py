@@ -19,6 +19,7 @@ from lenience.service.outcomes import Expire
 from lenience.service.problems import Problem, Unavailable
 from lenience.service.queries import Queries
 from lenience.service.registry import Registry
+from lenience.service.sessions import forget_ended
 from lenience.service.specification import PolicySpecification
 from lenience.service.store import Store
 from lenience.service.writer import Result, Writer
@@ -99,7 +100,8 @@ class Service:
         return await asyncio.to_thread(question)
 
     def do_chores(self) -> None:
-        """Give up outcomes that are overdue, and forget old idempotency keys."""
+        """Give up outcomes that are overdue, and forget old idempotency keys and sessions."""
+        forget_ended(self.store)
         for entry in self.queries.policies().policies:
             if entry.active is None:
                 continue

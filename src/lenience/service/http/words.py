@@ -66,6 +66,8 @@ def _limited(kinds: list[str], limit: str, value: Any) -> str:
     if limit.startswith("matching regex"):
         if NAME_PATTERN in limit:
             form = "that begins with a letter or digit and has only letters, digits, dots, dashes and underscores"
+        elif "[0-9a-f-]" in limit:
+            return f"the id of a decision{_not(value)}"
         else:
             form = "without control characters"
         return f"{allowed} {form}{_not(value)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("lenience")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The kernels that take longest to compile, compiled once where several workers run."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        from kernels import compile_together
+
+        compile_together(tmp_path_factory.getbasetemp().parent)
 
 
 @pytest.fixture(scope="session")

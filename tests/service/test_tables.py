@@ -66,7 +66,9 @@ def test_thresholds_lie_between_the_last_rejection_and_the_first_acceptance(outc
 
 @pytest.mark.parametrize("outcomes", [0, 8, 98, 998])
 def test_thresholds_are_those_of_the_solver(outcomes: int) -> None:
-    assert stopping().threshold(0, outcomes) == pytest.approx(policy_of_stopping().threshold(2 + outcomes, 1e-7).midpoint, abs=2e-4)
+    assert stopping().threshold(0, outcomes) == pytest.approx(
+        policy_of_stopping().threshold(2 + outcomes, 1e-7).midpoint, abs=2e-4
+    )
 
 
 @pytest.mark.parametrize(("volume", "near"), [(539.0, 5e-4), (2000.0, 5e-4), (8000.0, 5e-3)])

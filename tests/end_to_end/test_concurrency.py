@@ -12,6 +12,7 @@ import httpx
 import psutil
 import pytest
 
+from apart import awaited
 from serving import LATE, SPEC, Postgres, Served, audited, runs, serving, sqlite_file
 
 CLIENTS = 200
@@ -83,7 +84,7 @@ def test_200_clients_at_once(addresses: tuple[str, list[str]]) -> None:
     database, urls = addresses
 
     def send(*calls: Call) -> list[Answered]:
-        return asyncio.run(at_once(urls, list(calls)))
+        return awaited(at_once(urls, list(calls)))
 
     def decisions(policy: str, body: dict[str, Any]) -> list[dict[str, Any]]:
         answers = send(*[(f"/v1/policies/{policy}/decisions", body, {})] * CLIENTS)
@@ -142,7 +143,7 @@ def test_several_processes_on_one_port(postgres: Postgres) -> None:
     with serving(database, "--workers", "2") as served:
         prepare(served)
         calls: list[Call] = [("/v1/policies/capped/decisions", {}, {})] * CLIENTS
-        answers = [answer.json() for answer in asyncio.run(at_once([served.url], calls))]
+        answers = [answer.json() for answer in awaited(at_once([served.url], calls))]
         assert sum(one["decision"] == "accept" for one in answers) == 7
         # Whichever process is asked, its metrics are those of all.
         for _ in range(4):

@@ -162,7 +162,12 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
             400,
             "shares",
         ),
-        ("/v1/policies", {**SPEC, "features": [{"name": "x", "edges": [1]}]}, 400, "segments or features, not both"),
+        (
+            "/v1/policies",
+            {**SPEC, "features": [{"name": "x", "edges": [1]}]},
+            400,
+            "must be cells of these, such as 'x<1'",
+        ),
         ("/v1/policies", {**SPEC, "history": {"c": {"successes": 1, "failures": 1}}}, 400, "'c' is none of them"),
         (
             "/v1/policies",

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from sqlalchemy import text
 
+from apart import awaited
 from engines import Engine
 from lenience.service.audit import audit
 from lenience.service.http import service as running
@@ -72,10 +73,10 @@ def test_what_is_asked_for_again_while_it_is_solved_is_solved_once(
         await service.stop()
         return [one.specification.name for one in found]
 
-    assert asyncio.run(several()) == ["cards", "loans", "cards", "cards"]
+    assert awaited(several()) == ["cards", "loans", "cards", "cards"]
     assert solved == ["cards", "loans", "cards"]
 
 
 def test_the_application_uses_nothing_that_is_going_away(tmp_path: Path) -> None:
     made: Any = create_app(sqlite_file(tmp_path))  # a deprecation warning is an error in the tests
-    asyncio.run(made.app.state.service.stop())
+    awaited(made.app.state.service.stop())

@@ -202,7 +202,11 @@ def test_the_exploration_floor_keeps_a_stopped_segment_open(engine: Engine) -> N
 
 def test_features_instead_of_segments(engine: Engine) -> None:
     features = [{"name": "score", "edges": [600, 700]}, {"name": "region", "values": ["north"]}]
-    engine.create(segments=[], features=features)
+    own = {"name": "score<600, region=north", "share": 0.5, "prior": {"n": 10, "s": 9}, "group": "north"}
+    engine.create(segments=[own], features=features)
+    rules = engine.registry.known("cards").ruling().rules  # type: ignore[union-attr]
+    assert [round(rule.share, 3) for rule in rules.values()] == [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]
+    assert [rule.table.prior.n for rule in rules.values()] == [10, 2, 2, 2, 2, 2]
     made = engine.decide(None, features={"score": 650, "region": "west"}, reference="17")
     assert made["segment"] == "score 600..700, region=other"
     view = engine.queries.decision(made["id"])
@@ -216,6 +220,7 @@ def test_features_instead_of_segments(engine: Engine) -> None:
             engine.decide(None, features=wrong)
     with pytest.raises(BadRequest, match="takes features instead of a segment"):
         engine.decide("young")
+    assert engine.audit().whole
 
 
 def test_the_same_key_gives_the_same_answer(engine: Engine) -> None:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 import socket
+import subprocess
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import psycopg
 import pytest
 from sqlalchemy import text
 
+from apart import awaited
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts
 from lenience.service.command import sender
 from lenience.service.http import decisions, policies
 from lenience.service.http.app import create_app
-from lenience.service.http.metrics import Metrics
+from lenience.service.http.metrics import Metrics, forget_the_dead
 from lenience.service.ledger import Ledger
 from lenience.service.migrate import revision_of
 from lenience.service.outcomes import OutcomeItem, RecordOutcomes
@@ -178,8 +182,8 @@ def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: p
             return await client.get("/ready")
 
     with caplog.at_level(logging.ERROR):
-        answer = asyncio.run(ask())
-    asyncio.run(app.app.state.service.stop())
+        answer = awaited(ask())
+    awaited(app.app.state.service.stop())
     assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
     assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
 
@@ -208,6 +212,26 @@ def test_metrics_count_what_was_written(database: str) -> None:
         "lenience_transactions_total": 7,  # made, activated, two decisions, an outcome, and twice the same again
         "lenience_commands_total": 7,
     }
+
+
+def test_how_many_wait_is_seen_whoever_is_asked(tmp_path: Path) -> None:
+    metrics, busy = Metrics(), SimpleNamespace(waiting=7)
+
+    async def look() -> None:
+        watching = asyncio.create_task(metrics.watch(cast(Writer, busy)))
+        await asyncio.sleep(0)
+        watching.cancel()
+
+    awaited(look())
+    assert metrics.registry.get_sample_value("lenience_waiting") == 7  # and nobody has asked for its metrics
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    files = [tmp_path / f"gauge_livesum_{process}.db" for process in (os.getpid(), 1, gone.pid)]
+    counted = tmp_path / f"counter_{gone.pid}.db"
+    for path in (*files, counted):
+        path.touch()
+    forget_the_dead(tmp_path)
+    assert set(tmp_path.iterdir()) == {*files[:2], counted}
 
 
 def test_the_role_of_every_endpoint_is_documented() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from serving import Postgres
 
 pytest.importorskip("playwright")
-from browsing import DESK, PHONE, Visit, visiting
+from browsing import PHONE, Visit, visiting
 
 PAGES = [
     "/",
@@ -42,6 +42,22 @@ def test_every_page_opens_fits_is_accessible_and_weighs_less_than_a_megabyte(
             assert page.locator("h1").count() == 1
             assert 50_000 < page.evaluate(WEIGHT) < 1_000_000, path
             visit.looks_right(path)
+
+
+def test_the_longest_names_are_broken_and_widen_no_page(browser: Browser, portfolio: Served) -> None:
+    name, segment = "p" * 64, "s" * 200
+    with portfolio.client() as client:
+        client.create_policy(
+            {"name": name, "objective": {"type": "discounted", "cost": 0.8, "discount": 0.9}, "segments": [segment]}
+        )
+        client.activate(name)
+        made = client.decide(name, segment=segment, reference="r" * 200)
+    with visiting(browser, portfolio.url, PHONE) as visit:
+        for path in (f"/decisions/{made['id']}", f"/what-if?policy={name}", f"/fairness?policy={name}"):
+            visit.open(path)
+            visit.fits(path)
+    with portfolio.client() as client:
+        client.retire(name)
 
 
 def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, portfolio: Served) -> None:

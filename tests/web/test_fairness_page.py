@@ -18,6 +18,7 @@ from lenience.web.overview import attention
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
 from lenience.web.standing import read_standing
+from lenience.web.windows import Tallies
 from serving import Served, serving, sqlite_file
 
 SCRIPT = "<script>alert(1)</script>"
@@ -100,7 +101,7 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
             engine.outcome(decided["id"], "success" if segment == "a old" else "failure")
     with engine.store.read() as connection:
         standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]  # it reads the registry alone
-        found = read_fairness(connection, standing)
+        found = read_fairness(connection, standing, Tallies())
     a, b, c = found.groups
     for group, mine in ((a, seen["a"]), (b, seen["b"])):
         half = len(mine) // 2
@@ -129,7 +130,7 @@ def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
     engine.batch(["a young", "b"])
     with engine.store.read() as connection:
         standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
-        found = read_fairness(connection, standing)
+        found = read_fairness(connection, standing, Tallies())
     assert [group.all for group in found.groups] == [Tally(0, 1), Tally(0, 1), Tally(0, 0)]
     assert all(group.disparity is None for group in disparities(found.groups))
 
@@ -146,7 +147,7 @@ def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(eng
     engine.override(again["id"], "reject")  # back to what the policy decided
     with engine.store.read() as connection:
         standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
-        found = read_fairness(connection, standing)
+        found = read_fairness(connection, standing, Tallies())
     b = found.groups[1]
     segment = standing.segment("b")
     assert (b.overridden, found.groups[0].overridden) == ((1, 1), (0, 0))
@@ -180,7 +181,10 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "Beside four fifths" in page
         assert SCRIPT not in page
         assert "b &lt;script&gt;" in page
-        row = re.search(r'<th scope="row">a</th><td class="number">4</td>\s*<td class="number">100 %', page)
+        row = re.search(
+            r'<th scope="row"><span class="name">a</span></th><td class="number">4</td>\s*<td class="number">100 %',
+            page,
+        )
         assert row
         for _ in range(25):
             client.decide("cards", "a old")

@@ -169,6 +169,40 @@ def test_a_score_in_bands_opens_the_curve(browser: Browser, tmp_path: Path) -> N
     assert "or bands such as '300-499', and the segment 'n/a' has none" in _alert(refused)
 
 
+def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(browser: Browser, served: Served) -> None:
+    rows = "".join(f"{500 + i},{'ns'[i % 2]},{int(i % 9 > 0)}\n" for i in range(100))
+    answers = browser.uploaded(("score,region,repaid\n" + rows).encode())
+    assert answers["bands:score"] == ["5"]  # usual for many different numbers, once the column is ticked
+    shown = browser.http.get("/new/bands", params={**answers, "of": "score", "bands:score": "2"}).text
+    assert "would make 2 bands" in shown
+    assert all(name in html.unescape(shown) for name in ("score<550", "score>=550"))
+    told = browser.http.get("/new/bands", params={**answers, "of": "score", "bands:score": "x"}).text
+    assert "must be how many there are to be" in html.unescape(told)
+    answers = {**answers, **OBJECTIVE, "name": "cut", "segment": ["score", "region"], "bands:score": "550,"}
+    check = browser.http.get("/new/check", params=answers)
+    assert '"features": {"score": 550, "region": "n"}' in html.unescape(check.text)
+    assert "share of one applicant" in browser.http.get("/new/beliefs", params=answers).text
+    made = browser.post("/new/create", **browser.answers(check), state="active")
+    assert made.status_code == 303, made.text
+    with served.client() as client:
+        decided = client.decide("cut", features={"score": 549.5, "region": "s"})
+    assert decided["segment"] == "score<550, region=s"
+    assert (decided["belief"]["n"], decided["cost"]) == (27, 0.8)
+    again = browser.uploaded(("score,region,repaid\n" + rows).encode())
+    cut = {"segment": ["score", "region"], "name": "cut", "bands:score": "550,"}
+    assert "new to cut" not in browser.http.get("/new/check", params={**again, **OBJECTIVE, **cut}).text
+    cut["bands:score"] = "550, 580"
+    told = browser.http.get("/new/check", params={**again, **OBJECTIVE, **cut}).text
+    assert "6 of its 9 segments are new to cut" in told  # the lowest band is the same
+    page = browser.http.get("/policies/cut").text
+    assert 'name="feature:score"' in page
+    sent = browser.post("/policies/cut/decide", **{"feature:score": "612", "feature:region": "n"})
+    seen = browser.http.get(sent.headers["location"]).text
+    assert "score&gt;=550, region=n" in seen
+    wrong = browser.post("/policies/cut/decide", **{"feature:score": "high", "feature:region": "n"})
+    assert (wrong.status_code, "Score must be a number, such as 640" in wrong.text) == (400, True)
+
+
 def test_a_form_of_another_site_is_refused(browser: Browser) -> None:
     for path in ("/new/file", "/new/segments", "/new/create"):
         assert browser.http.post(path, data={"token": "no", "segments": "a"}).status_code == 403, path

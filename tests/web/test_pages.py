@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
+import sys
+import time
+from pathlib import Path
+from typing import Any, cast
 
+import msgspec
 import pytest
 
+from apart import awaited
 from engines import Engine
 from lenience.belief import Belief
 from lenience.objective.discounted import Discounted
@@ -14,6 +19,7 @@ from lenience.service.http.service import Service
 from lenience.service.queries import Filters
 from lenience.solver.boundary_walk import fate
 from lenience.study.characteristics import characteristics
+from lenience.web import audits, windows
 from lenience.web.decisions import references
 from lenience.web.figures.boundary import picture, sparkline
 from lenience.web.overview import attention, look
@@ -22,7 +28,7 @@ from lenience.web.paths import belief_path
 from lenience.web.policy import _by_group, compare
 from lenience.web.prospects import Prospects
 from lenience.web.standing import PolicyStanding, policy_names, read_standing
-from lenience.web.windows import Then, counts_at, span, stretches, width_for
+from lenience.web.windows import Stretch, Then, counts_at, span, stretches, width_for
 
 
 def _service(engine: Engine) -> Service:
@@ -94,6 +100,31 @@ def test_stretches_add_up_to_all_decisions(engine: Engine) -> None:
     assert sum(row.accepted for row in rows) == standing.totals.accepted
     assert width_for(0, 23 * 3_600_000_000) == 3_600_000_000
     assert width_for(0, 10**16) == 28 * 86_400 * 1_000_000
+
+
+def test_stretches_that_are_over_are_counted_once_unless_a_person_changes_them(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.create()
+    chains = [one.chain for one in _standing(engine).segments]
+    monkeypatch.setattr(windows, "LATE", 0)
+    since = now() // 1000 * 1000
+    tallies, asked = windows.Tallies(), []
+
+    def counted(connection: Any, chains: list[int], since: int, width: int) -> list[Stretch]:
+        asked.append(since)
+        return stretches(connection, chains, since, width)
+
+    monkeypatch.setattr(windows, "stretches", counted)
+    made = []
+    for change in ("", "", "override", ""):
+        made += engine.batch(["young", "old"])
+        if change:
+            engine.override(made[0]["id"], "reject")
+        time.sleep(0.002)
+        with engine.store.read() as connection:
+            assert tallies.stretches(connection, chains, since, 1000) == stretches(connection, chains, since, 1000)
+    assert since == asked[0] == asked[2] < asked[1] < asked[3]
 
 
 def test_a_path_is_read_off_the_log(engine: Engine) -> None:
@@ -211,3 +242,42 @@ def test_a_shadow_is_compared_with_what_was_decided(engine: Engine) -> None:
     with engine.store.read() as connection:
         (found,) = compare(connection, _standing(engine))
     assert (found.version, found.decisions, found.same, found.stricter, found.laxer) == (2, 4, 0, 4, 0)
+
+
+def test_what_an_audit_found_is_there_for_all_processes(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.create()
+    told = tmp_path / "told"
+    told.write_bytes(msgspec.json.encode(engine.audit()))
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\ncat {told}\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    service = _service(engine)
+
+    async def ask(question: Any) -> Any:
+        return question()
+
+    monkeypatch.setattr(service, "ask", ask, raising=False)
+
+    async def both() -> None:
+        started = audits.Audits("")
+        assert not audits.audit_status(service).running
+        await started.start(service)
+        assert audits.audit_status(service).running
+        await audits.Audits("nobody begins a second one").start(service)
+        assert started._task is not None
+        await started._task
+
+    awaited(both())
+    found = audits.audit_status(service)
+    assert not found.running
+    assert found.last is not None
+    assert found.last.report is not None
+    assert (found.last.report.whole, found.last.report.events) == (True, engine.audit().events)
+    assert engine.audit().whole
+    # One that has died is not waited for, and what was found before stays until another has ended.
+    monkeypatch.setattr(audits, "LOST_AFTER", -1_000_000_000)
+    assert audits._begin(service)
+    assert audits.audit_status(service) == found

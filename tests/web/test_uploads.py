@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import html
 import os
 import tempfile
@@ -25,6 +26,14 @@ def test_without_the_extra_the_page_says_which_is_needed(tmp_path: Path, monkeyp
     assert "lenience[history]" in html.unescape(shown)
     assert "/new/segments" in shown
     assert "/new/file" not in shown
+
+
+def test_whether_the_extra_is_there_is_told_without_loading_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(builtins, "__import__", lambda name, *_: loaded.append(name))
+    able = past_file.ready()
+    monkeypatch.undo()
+    assert (able, loaded) == (True, [])
 
 
 def test_uploads_are_private_and_go_after_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

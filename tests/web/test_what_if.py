@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from lenience import Belief, Delayed, Discounted
 from lenience.errors import InputError
 from lenience.policy.words import percent
 from lenience.segments.starting import starting_volume
-from lenience.service.problems import BadRequest
 from lenience.service.specification import DelayedSpec, PolicySpecification, Record, SegmentSpec
 from lenience.service.tables import load, solve
 from lenience.solver.boundary_walk import fate
@@ -113,6 +113,8 @@ def test_a_population_that_never_starts() -> None:
         "It never starts: 10 applicants count, and only from 32.1 on would a first acceptance pay."
     )
     assert answer(Asked(break_even=80, applicants=3.3, rate=10)).outlook.starts
+    large = msgspec.structs.replace(found, volume=51_234.5, needed=61_234.5)
+    assert "51,234 applicants count, and only from 61,234 on" in summary(large)
 
 
 @pytest.mark.parametrize("prior", [Belief(2, 1), Belief(6.155, 4.3)])
@@ -132,8 +134,6 @@ def test_the_line_drawn_is_the_threshold(prior: Belief) -> None:
 
 @pytest.mark.parametrize("spec", [GROUPED, LATE])
 def test_presets_give_the_policy_s_own_figures(spec: dict[str, Any]) -> None:
-    import msgspec
-
     for one in msgspec.convert(spec, PolicySpecification).problems():
         theirs = foresee(one.problem, one.prior, load(solve(one)))
         mine = answer(preset(one.problem, one.prior).asked).outlook
@@ -206,16 +206,15 @@ def test_what_was_not_moved_is_not_rounded() -> None:
     assert dearer.label_delay == pytest.approx(1 / 7, abs=1e-12)
 
 
-def test_a_belief_of_a_segment_made_of_features_cannot_be_saved() -> None:
-    import msgspec
-
+def test_a_belief_of_a_segment_made_of_features_becomes_its_own() -> None:
     features = [{"name": "age", "edges": [30]}]
     base = msgspec.convert({**LATE, "features": features}, PolicySpecification)
     one = base.problems()[0]
     start = preset(one.problem, one.prior).asked
     assert draft(start, "loans", base, one.name) == base
-    with pytest.raises(BadRequest, match="made of features"):
-        draft(read_asked({"success": "90"}, start), "loans", base, one.name)
+    surer = draft(read_asked({"success": "90"}, start), "loans", base, one.name).problems()
+    assert [problem.name for problem in surer] == ["age<30", "age>=30"]
+    assert [problem.prior.mean for problem in surer] == [pytest.approx(0.9), 0.5]
 
 
 def test_the_page_shows_both(http: httpx.Client) -> None:

@@ -66,7 +66,7 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         else "Outcomes still to come may change that."
     )
     return (
-        f"Reject: {seen}, not above the {percent(verdict.threshold)} that is asked after {n:.4g} observations "
+        f"Reject: {seen}, not above the {percent(verdict.threshold)} that is asked after {count(n)} observations "
         f"(break-even {percent(cost)}){floor}. {awaited}"
     )
 

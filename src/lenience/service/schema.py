@@ -4,6 +4,7 @@
 policy's own life and one for the system (which policies and keys there are). Everything else is either content that
 an event commits to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection
 that a replay of the log reproduces (``chain``'s counts, ``decision``). ``lenience audit`` checks each row of each.
+Beside them ``audited`` says what the service's last audit found, for the dashboard: it proves nothing.
 
 One chain a segment, rather than one for all, because a decision holds its segment's row anyway (for the belief and the
 pending count): the chain then costs no further lock, and processes that decide on different segments never wait.
@@ -23,6 +24,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData()
@@ -85,6 +87,9 @@ event = Table(
 Index(
     "event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None)
 )
+# Those are few, and all of them are asked for at once. A query that is to use the index must hold the same words.
+OVERRIDE = text("""substr(body, 1, 18) = '{"kind":"override"'""")
+Index("event_override", event.c.chain_id, event.c.seq, sqlite_where=OVERRIDE, postgresql_where=OVERRIDE)
 
 decision = Table(
     "decision",
@@ -148,4 +153,12 @@ api_key = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=True),
     Column("revoked_at", BigInteger, nullable=True),
+)
+
+audited = Table(
+    "audited",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # one row
+    Column("running_at", BigInteger, nullable=True),  # the last sign of life of one that is running
+    Column("found", Text, nullable=True),  # what the last one found that came to its end
 )

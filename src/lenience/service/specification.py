@@ -116,7 +116,12 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     prior: Belief = Belief(2, 1)
     segments: Annotated[list[limits.SegmentName | SegmentSpec], Meta(max_length=limits.SEGMENTS)] = []
     features: Annotated[
-        list[Feature], Meta(max_length=8, description="Instead of segments: how features divide the population")
+        list[Feature],
+        Meta(
+            max_length=8,
+            description="How features divide the population into cells, which are the segments; those listed as "
+            "segments then say what a cell has of its own",
+        ),
     ] = []
     history: Annotated[
         dict[limits.SegmentName, Record],
@@ -141,8 +146,6 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
 
     def __post_init__(self) -> None:
-        if self.segments and self.features:
-            raise InputError("a policy must have segments or features, not both")
         if self.history_model != "own" and not self.history:
             raise InputError(f"history_model {self.history_model!r} must have a history to fit it to")
         if (self.history_model == "curve") != bool(self.scores):
@@ -163,19 +166,29 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     def problems(self) -> list[SegmentProblem]:
         """Each segment's own problem."""
-        given = [SegmentSpec(name) for name in names_of(self.features)] if self.features else list(self.segments)
-        specs = [SegmentSpec(spec) if isinstance(spec, str) else spec for spec in given] or [SegmentSpec(ONLY_SEGMENT)]
+        specs = self._specs()
         names = [spec.name for spec in specs]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"the names of segments must differ, and {twice!r} is there twice")
-        if len(names) > limits.SEGMENTS:
-            raise InputError(f"segments must be at most {limits.SEGMENTS:,}, and the features make {len(names):,}")
         unknown = [name for name in self.history if name not in names]
         if unknown:
             raise InputError(f"history must be of segments of the policy, and {unknown[0]!r} is none of them")
         priors = self._priors(specs)
         return [self._problem(*one) for one in zip(specs, _shares(specs), priors, strict=True)]
+
+    def _specs(self) -> list[SegmentSpec]:
+        """The segments with what each has of its own."""
+        given = [SegmentSpec(spec) if isinstance(spec, str) else spec for spec in self.segments]
+        cells = names_of(self.features) if self.features else []
+        own = {spec.name: spec for spec in given}
+        for names in ([spec.name for spec in given], cells):
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise InputError(f"the names of segments must differ, and {twice!r} is there twice")
+        if not cells:
+            return given or [SegmentSpec(ONLY_SEGMENT)]
+        odd = next((name for name in own if name not in cells), None)
+        if odd is not None:
+            raise InputError(f"segments beside features must be cells of these, such as {cells[0]!r}, not {odd!r}")
+        return [own.get(name, SegmentSpec(name)) for name in cells]
 
     def _priors(self, specs: list[SegmentSpec]) -> list[Belief]:
         """What each segment is given beside its own past outcomes."""

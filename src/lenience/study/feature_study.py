@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lenience.errors import InputError
 from lenience.model.bayesian_logistic import BayesianLogistic
@@ -98,6 +99,11 @@ def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, 
         rivals[outcome.policy] = {
             "mean": outcome.mean, "ahead": float(ahead.mean()), "half": half_width(ahead), "accepted": outcome.accepted,
         }  # fmt: skip
+    defaults = [OURS, *_defaults()]
+    unbeaten = [
+        name for name in defaults
+        if not any(_ahead(found[other].discounted - found[name].discounted) for other in defaults)
+    ]  # fmt: skip
     best = {}
     for family, settings in several.items():
         names = [*DEFAULTS[family], *(f"{family} {setting}" for setting in settings)]
@@ -105,7 +111,7 @@ def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, 
     return {
         "data": name, "cost": cost, "warm": warm, "discount": discount, "arrivals": arrivals, "seeds": seeds,
         "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": found.known, "rivals": rivals,
-        "best": best,
+        "best": best, "unbeaten": unbeaten,
     }  # fmt: skip
 
 
@@ -136,14 +142,23 @@ def run_study(path: Path, settings: Iterable[tuple[float, int, int]] = SETTINGS,
 
 def behind(cell: Cell) -> list[str]:
     """The default rivals that are ahead of ours beyond the interval."""
-    defaults = [name for names in DEFAULTS.values() for name in names] + ["always"]
-    return [name for name in defaults if cell["rivals"][name]["ahead"] < -cell["rivals"][name]["half"]]
+    return [name for name in _defaults() if cell["rivals"][name]["ahead"] < -cell["rivals"][name]["half"]]
+
+
+def _defaults() -> list[str]:
+    """The rivals at their defaults."""
+    return [name for names in DEFAULTS.values() for name in names] + ["always"]
+
+
+def _ahead(lead: NDArray[np.float64]) -> bool:
+    """Whether a lead, run by run, is above 0 beyond its interval."""
+    return bool(lead.mean() > half_width(lead))
 
 
 def tables(cells: list[Cell]) -> str:
     """The study as Markdown."""
     parts_of = {data.name: data.part for data in DATASETS}
-    names = [name for family in DEFAULTS.values() for name in family] + ["always"]
+    names = _defaults()
     parts = []
     for discount in sorted({cell["discount"] for cell in cells}):
         mine = [cell for cell in cells if cell["discount"] == discount]
@@ -161,6 +176,7 @@ def tables(cells: list[Cell]) -> str:
             )
             head = ["data", "c", "labels", "known", f"**{OURS}**", *names]
             parts.append("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + _rows(some, names))
+        parts.append(_unbeaten(mine, parts_of))
         parts.append(_same_model(mine))
         parts.append(_hindsight(mine))
     return "\n".join(parts)
@@ -191,6 +207,23 @@ def _against(cells: list[Cell], rivals: list[Cell]) -> str:
 
 
 HEAD = "| rival | we are ahead | level | behind | median lead |\n|---|---:|---:|---:|---:|\n"
+
+
+def _unbeaten(cells: list[Cell], parts_of: dict[str, Part]) -> str:
+    """Of each policy, in how many cells no other default policy is ahead of it, and what it earned in all."""
+    head = ["policy", *(part for part in PARTS if part in parts_of.values()), "all", "reward of all cells"]
+    lines = []
+    for name in [OURS, *_defaults()]:
+        held = {part: [c for c in cells if parts_of[c["data"]] == part] for part in PARTS}
+        counts = [f"{sum(name in c['unbeaten'] for c in some)} of {len(some)}" for some in held.values() if some]
+        total = sum(c["ours"] if name == OURS else c["rivals"][name]["mean"] for c in cells)
+        everywhere = sum(name in c["unbeaten"] for c in cells)
+        lines.append(f"| {name} | " + " | ".join([*counts, f"{everywhere} of {len(cells)}", f"{total:,.0f}"]) + " |")
+    return (
+        "### In how many cells no default policy is ahead\n\n"
+        "Of each policy, beyond the interval, and what it earned in all cells together.\n\n"
+        "| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + "\n".join(lines) + "\n"
+    )
 
 
 def _same_model(cells: list[Cell]) -> str:

@@ -13,8 +13,10 @@ from lenience.errors import InputError, real, refusal
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
+BANDS = "bands:"  # and a column: the field that says how it is cut
 COLUMNS = (
     "segment",
+    "bands",
     "accepted",
     "accepted_means",
     "outcome",
@@ -40,11 +42,12 @@ class Refused(InputError):  # noqa: N818  (it says where, too)
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The answers of all steps; those not given are empty. ``…_means`` say of each value ``yes:``, ``no:``,
-    ``none:`` (not yet) or ``bad:``."""
+    """The answers of all steps; those not given are empty. ``bands`` are pairs of a column and how it is cut;
+    ``…_means`` say of each value ``yes:``, ``no:``, ``none:`` (not yet) or ``bad:``."""
 
     file: str = ""
     segment: tuple[str, ...] = ()
+    bands: tuple[tuple[str, str], ...] = ()
     accepted: str = ""
     accepted_means: tuple[str, ...] = ()
     outcome: str = ""
@@ -75,7 +78,9 @@ class Answers(msgspec.Struct, frozen=True):
         found = []
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if name not in without:
+            if name == "bands" and name not in without:
+                found += [(BANDS + column, text) for column, text in self.bands]
+            elif name not in without:
                 found += [(name, one) for one in (value if isinstance(value, tuple) else (value,)) if one]
         return found
 
@@ -98,6 +103,10 @@ def read_answers(form: Any) -> Answers:
     """The answers in a form or a query; what is too long or too much is refused."""
     given: dict[str, Any] = {}
     for name in Answers.__struct_fields__:
+        if name == "bands":  # of the columns that were ticked: what is typed beside others means nothing
+            wanted = [(column, str(form.get(BANDS + column, "")).strip()[:LONGEST]) for column in given["segment"]]
+            given[name] = tuple((column, text) for column, text in wanted if text)
+            continue
         texts = [str(one) for one in form.getall(name, [])]
         if len(texts) > MOST or any(len(text) > LONGEST for text in texts):
             raise InputError(f"{name} must be at most {MOST} answers of {LONGEST:,} characters")

@@ -15,6 +15,7 @@ from lenience.belief import Belief
 from lenience.errors import real, refusal
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.words import count
 from lenience.service.specification import DelayedSpec, DiscountedSpec, ObjectiveSpec, PolicySpecification, Problem
 
 WEEKS = 52.0  # in a year
@@ -187,7 +188,7 @@ def preset(problem: Problem, prior: Belief) -> Preset:
     else:
         applicants = problem.volume * rate / 100
         word = (
-            f"The policy says how many applicants count ({problem.volume:,.4g}), not how many come in a year: these "
+            f"The policy says how many applicants count ({count(problem.volume)}), not how many come in a year: these "
             f"are the numbers at a discount rate of {rate:g} % a year. Only their ratio matters while outcomes come "
             "at once."
         )
@@ -228,19 +229,12 @@ def draft(
 
 def _believing(spec: PolicySpecification, segment: str, prior: Belief) -> PolicySpecification:
     """The specification with another belief about one segment, whose history is in it already."""
-    from lenience.service.problems import BadRequest
     from lenience.service.specification import SegmentSpec
 
-    if spec.features:
-        raise BadRequest(
-            f"the segments of {spec.name!r} are made of features, so {segment!r} has no belief of its own: leave "
-            "what is believed beforehand as it is, or save under a new name without choosing a policy"
-        )
-    if not spec.segments:
+    if not spec.segments and not spec.features:
         return msgspec.structs.replace(spec, prior=prior, history={})
-    own: list[str | SegmentSpec] = []
-    for one in spec.segments:
-        given = SegmentSpec(one) if isinstance(one, str) else one
-        own.append(msgspec.structs.replace(given, prior=prior) if given.name == segment else one)
+    given = {one.name: one for one in (SegmentSpec(s) if isinstance(s, str) else s for s in spec.segments)}
+    # A cell of features that had nothing of its own is named from now on.
+    given[segment] = msgspec.structs.replace(given.get(segment, SegmentSpec(segment)), prior=prior)
     history = {name: past for name, past in spec.history.items() if name != segment}
-    return msgspec.structs.replace(spec, segments=own, history=history)
+    return msgspec.structs.replace(spec, segments=list(given.values()), history=history)

@@ -25,6 +25,7 @@ from lenience.web.standing import policy_names
 
 Req = Request[Any, Any, Any]
 PAGE = 50
+FEATURE = "feature:"  # and its name: the field of a form that holds it
 STATUSES = ("pending", "success", "failure", "expired", "rejected")
 Choice = FromQuery[Literal["accept", "reject", ""]]
 Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", ""]]
@@ -123,15 +124,32 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
     """Decide about one individual, by hand."""
     form = await checked_form(request)
     visitor = _may(request, "decide")
-    given = {key: str(form.get(key, "")).strip() or None for key in ("segment", "reference")}
+    service: Service = request.app.state.service
+    given: dict[str, Any] = {key: str(form.get(key, "")).strip() or None for key in ("segment", "reference")}
+    told = {key.removeprefix(FEATURE): str(form[key]).strip() for key in form if key.startswith(FEATURE)}
+    if told:
+        given["features"] = await service.ask(lambda: _features(service, name, told))
     try:
         asked = msgspec.convert(given, DecisionRequest)
     except msgspec.ValidationError as error:
         raise BadRequest(f"this cannot be decided: {error}") from None
-    service: Service = request.app.state.service
     answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
     made = msgspec.json.decode(answer.body)
     return moved(f"/decisions/{made['id']}", f"Decided: {made['decision']}.")
+
+
+def _features(service: Service, policy: str, told: dict[str, str]) -> dict[str, float | str]:
+    """Features as they were typed: numbers where the policy cuts them into bands."""
+    with service.store.read() as connection:
+        features = service.registry.load(connection, policy).ruling().specification.features
+    numbers = {one.name for one in features if one.edges}
+    found: dict[str, float | str] = {}
+    for name, text in told.items():
+        try:
+            found[name] = float(text) if name in numbers else text
+        except ValueError:
+            raise BadRequest(f"{name} must be a number, such as 640, not {text!r}") from None
+    return found
 
 
 def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPage:

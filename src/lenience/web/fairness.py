@@ -22,7 +22,7 @@ from lenience.web.page import page, part
 from lenience.web.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.web.prospects import Prospects
 from lenience.web.standing import PolicyStanding, SegmentStanding, policy_names, ranked_policies, read_standing
-from lenience.web.windows import Stretch, first_id, overrides, span, stretches, width_for
+from lenience.web.windows import Stretch, Tallies, first_id, overrides, span, width_for
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
@@ -130,10 +130,11 @@ class Fairness(msgspec.Struct, frozen=True):
 async def show(request: Req, policy: Chosen = "") -> Response[bytes]:
     """The page."""
     service: Service = request.app.state.service
+    tallies: Tallies = request.app.state.tallies
 
     def ask() -> dict[str, Any]:
         names = policy_names(service)
-        found = look(service, policy or first_choice(service)) if names or policy else None
+        found = look(service, tallies, policy or first_choice(service)) if names or policy else None
         return {"policies": names, **_shown(found), "ahead": None}
 
     return page(request, "fairness.html", **await service.ask(ask))
@@ -144,9 +145,10 @@ async def live(request: Req, policy: Chosen) -> Response[bytes]:
     """The same again, with what takes a solve."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
+    tallies: Tallies = request.app.state.tallies
 
     def ask() -> dict[str, Any]:
-        found = look(service, policy)
+        found = look(service, tallies, policy)
         return {**_shown(found), "ahead": prospects.shut_outs(found.policy.segments)}
 
     return part(request, "fairness.html", **await service.ask(ask))
@@ -159,19 +161,19 @@ def first_choice(service: Service) -> str:
     return [*grouped, *ranked][0].name
 
 
-def look(service: Service, name: str) -> Fairness:
+def look(service: Service, tallies: Tallies, name: str) -> Fairness:
     """Everything of a policy, in one state of the database."""
     with service.store.read() as connection:
         standing = read_standing(service, connection, name)
-        return read_fairness(connection, standing)
+        return read_fairness(connection, standing, tallies)
 
 
-def read_fairness(connection: Connection, standing: PolicyStanding) -> Fairness:
+def read_fairness(connection: Connection, standing: PolicyStanding, tallies: Tallies) -> Fairness:
     """The groups of a policy with their decisions."""
     chains = [one.chain for one in standing.segments]
     between = span(connection, chains)
     width = width_for(*between) if between else 0
-    found = stretches(connection, chains, between[0], width) if between else []
+    found = tallies.stretches(connection, chains, between[0], width) if between else []
     members: dict[str, list[SegmentStanding]] = {}
     for one in standing.segments:
         members.setdefault(one.group or one.name, []).append(one)

@@ -24,8 +24,8 @@ from lenience.service.http.service import Service
 from lenience.service.lifecycle import ChangeState, CreateVersion
 from lenience.service.problems import BadRequest
 from lenience.web import intake, past_file, uploads
-from lenience.web.answers import Answers, Refused, read_answers, sentence
-from lenience.web.new_views import VIEWS, meanings, replayed_view, starting_view
+from lenience.web.answers import BANDS, Answers, Refused, read_answers, sentence
+from lenience.web.new_views import VIEWS, bands_view, meanings, replayed_view, starting_view
 from lenience.web.page import moved, page, part
 from lenience.web.plan import read_hand, read_segments, read_specification, too_large
 from lenience.web.session import checked_form, visitor_of
@@ -100,6 +100,17 @@ async def values(request: Req) -> Response[bytes]:
     # What was said of another column's values does not count here.
     fresh = msgspec.structs.replace(answers, **{f"{kind}_means": ()})
     return part(request, "meanings.html", kind=kind, **await service.ask(lambda: meanings(path, fresh, kind)))
+
+
+@get("/new/bands", include_in_schema=False, opt=ADMIN)
+async def bands(request: Req) -> Response[bytes]:
+    """The bands of a column, as they are being chosen."""
+    answers = read_answers(request.query_params)
+    column = request.query_params.get("of", "")
+    text = request.query_params.get(BANDS + column, "").strip()
+    service: Service = request.app.state.service
+    path = uploads.find(answers.file)
+    return part(request, "bands.html", **await service.ask(lambda: bands_view(path, answers, column, text)))
 
 
 @get("/new/beliefs", include_in_schema=False, opt=ADMIN)
@@ -239,5 +250,5 @@ def _keep(sent: UploadFile) -> str:
 
 
 HANDLERS = [
-    *(start, upload, by_hand, columns, values, beliefs, objective, would_start, check, what_happened, create),
+    *(start, upload, by_hand, columns, values, bands, beliefs, objective, would_start, check, what_happened, create),
 ]

@@ -17,6 +17,7 @@ from lenience.service.specification import DelayedSpec
 from lenience.web import intake, past_file
 from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.backtest import backtest
+from lenience.web.bands import MANY, USUAL
 from lenience.web.figures.course import course_picture
 from lenience.web.figures.intervals import shrinkage_bar
 from lenience.web.guesses import guess_columns, guess_meaning
@@ -32,7 +33,7 @@ from lenience.web.plan import (
     starting,
     untouched_score,
 )
-from lenience.web.policy import objective_words
+from lenience.web.policy import objective_words, request_words
 
 MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a bad row
     "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
@@ -52,12 +53,32 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         answers = msgspec.structs.replace(answers, **names, segment=first)
     return {
         "columns": there,
+        "bands": {column.name: _bands(column, answers) for column in there if column.numbers and column.different > 2},
         "sampled": past_file.SAMPLE if past_file.count(path) > past_file.SAMPLE else 0,
         "chosen": answers,
         "accepted": meanings(path, answers, "accepted"),
         "outcome": meanings(path, answers, "outcome"),
         "carried": answers.pairs(COLUMNS),
     }
+
+
+def _bands(column: past_file.Column, answers: Answers) -> str:
+    """What stands in the field for a column's bands: as answered, or what is usual until the column was ticked."""
+    usual = USUAL if column.different > MANY and column.name not in answers.segment else ""
+    return dict(answers.bands).get(column.name, usual)
+
+
+def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str, Any]:
+    """The bands of one column: their names, how many lie in each, and what became of them."""
+    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "ticked": column in answers.segment}
+    if not text:
+        return found
+    alone = msgspec.structs.replace(answers, segment=(column,), bands=((column, text),), group="", score="")
+    try:
+        past = past_file.read_past(path, read_mapping(alone))
+    except InputError as error:
+        return found | {"trouble": sentence(str(error))}
+    return found | {"rows": past.history.segments, "shares": past.shares}
 
 
 def meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
@@ -87,7 +108,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": [*history.describe().split("\n")[1:], *_headings(path)],
+        "lines": [*history.describe().split("\n")[1:], *_headings(path), *_nobody(segments.past)],
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
@@ -156,11 +177,13 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "specification": specification,
         "words": [*objective_words(specification.objective), *unit_words(answers)],
         "number": number,
+        "fresh": len({one.name for one in specification.problems()} - _segments(service, specification.name)),
         "late": isinstance(specification.objective, DelayedSpec),
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
         "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
         "model": answers.model or "independent",
+        "sent": request_words(specification),
         "carried": answers.pairs(),
     }
 
@@ -212,6 +235,16 @@ def _from_file(path: Path) -> None:
         raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
 
 
+def _nobody(past: past_file.Past) -> list[str]:
+    """That some cells have nobody, where columns were cut."""
+    empty = [row.segment for row in past.history.segments if row.arrivals == 0]
+    if not empty:
+        return []
+    one = len(empty) == 1
+    which = f"“{empty[0]}”" if one else f"{len(empty):,} segments, such as “{empty[0]}”"
+    return [f"Nobody in the file is in {which}. The share of one applicant is taken for {'it' if one else 'each'}."]
+
+
 def _headings(path: Path) -> list[str]:
     count = intake.repeated_headings(path)
     return [f"{count:,} row{'' if count == 1 else 's'} left out: the heading once more."] if count else []
@@ -223,6 +256,14 @@ def _policies(service: Service) -> list[tuple[str, int]]:
     query = select(policy.c.name, func.max(version.c.number)).join(version, version.c.policy_id == policy.c.id)
     with service.store.read() as connection:
         return [(row[0], row[1]) for row in connection.execute(query.group_by(policy.c.name).order_by(policy.c.name))]
+
+
+def _segments(service: Service, name: str) -> set[str]:
+    """The segments that a policy has had, in any version; none where there is no such policy."""
+    policy, chain = schema.policy, schema.chain
+    query = select(chain.c.segment).join(policy, policy.c.id == chain.c.policy_id).where(policy.c.name == name)
+    with service.store.read() as connection:
+        return set(connection.execute(query.where(chain.c.segment.is_not(None))).scalars())
 
 
 VIEWS = {"columns": columns_view, "beliefs": beliefs_view, "objective": objective_view, "check": check_view}

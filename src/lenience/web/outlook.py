@@ -20,6 +20,7 @@ from lenience.bounds import Bounds
 from lenience.errors import TooLargeError
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.words import count
 from lenience.segments.starting import starting_volume
 from lenience.service.specification import DelayedSpec, Problem, SegmentProblem
 from lenience.service.tables import Effort, ExposureTable, SolvedTable, load, solve
@@ -154,12 +155,12 @@ def summary(found: Outlook) -> str:
         if found.needed is None or math.isinf(found.needed):
             return "It never starts: no number of applicants makes a first acceptance pay."
         return (
-            f"It never starts: {found.volume:,.3g} applicants count, and only from {found.needed:,.3g} on would a "
+            f"It never starts: {count(found.volume)} applicants count, and only from {count(found.needed)} on would a "
             "first acceptance pay."
         )
     bound = "at most " if found.at_most else ""
     return (
-        f"Worth {found.value.midpoint:,.3g} in all, after {found.learning:,.3g} for learning "
+        f"Worth {count(found.value.midpoint)} in all, after {count(round(found.learning, 4))} for learning "
         f"({100 * found.learning_share:.0f} % of what one who knew would earn); a good population is shut out with a "
         f"probability of {bound}{100 * found.shut_out:.1f} %."
     )

@@ -14,13 +14,13 @@ from lenience.service import schema
 from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.registry import PolicyRecord
-from lenience.web.audits import Audits
+from lenience.web.audits import Audits, audit_status
 from lenience.web.figures.volumes import bars
 from lenience.web.page import ago, count, moved, natural, page, part
 from lenience.web.prospects import Prospects
 from lenience.web.session import checked_form
 from lenience.web.standing import PolicyStanding, read_standing
-from lenience.web.windows import Then, midnight, span, stretches, time_of, width_for
+from lenience.web.windows import Tallies, Then, midnight, span, time_of, width_for
 
 Req = Request[Any, Any, Any]
 
@@ -63,8 +63,8 @@ class Glance(msgspec.Struct, frozen=True):
 async def overview(request: Req) -> Response[bytes]:
     """All policies at a glance."""
     service: Service = request.app.state.service
-    glance = await service.ask(lambda: look(service, request.app.state.past))
-    return page(request, "overview.html", glance=glance, expected={}, audit=audits(request).last)
+    glance, audit = await service.ask(lambda: (look(service, request.app.state.past), audit_status(service)))
+    return page(request, "overview.html", glance=glance, expected={}, audit=audit)
 
 
 @get("/overview/live", include_in_schema=False)
@@ -75,23 +75,27 @@ async def live(request: Req) -> Response[bytes]:
 
     def ask() -> dict[str, Any]:
         glance = look(service, request.app.state.past)
-        return {"glance": glance, "expected": {one.name: _expected(one, prospects) for one in glance.policies}}
+        expected = {one.name: _expected(one, prospects) for one in glance.policies}
+        return {"glance": glance, "expected": expected, "audit": audit_status(service)}
 
-    return part(request, "glance.html", audit=audits(request).last, **await service.ask(ask))
+    return part(request, "glance.html", **await service.ask(ask))
 
 
 @get("/overview/volumes", include_in_schema=False)
 async def volumes(request: Req) -> Response[bytes]:
     """How many came and were accepted over time, of all active policies."""
     service: Service = request.app.state.service
-    return part(request, "volumes.html", pictures=await service.ask(lambda: draw_volumes(service)))
+    return part(
+        request, "volumes.html", pictures=await service.ask(lambda: draw_volumes(service, request.app.state.tallies))
+    )
 
 
 @post("/audit", include_in_schema=False, opt={"role": "admin"}, status_code=303)
 async def start_audit(request: Req) -> Response[bytes]:
     """Replay the whole log, in a process of its own."""
     await checked_form(request)
-    audits(request).start()
+    audits: Audits = request.app.state.audits
+    await audits.start(request.app.state.service)
     return moved("/", "The audit has begun: it replays the whole log in a process of its own.")
 
 
@@ -103,12 +107,6 @@ def _expected(policy: PolicyStanding, prospects: Prospects) -> float | None:
         if None in values or len(values) < len(policy.segments)
         else sum(one.midpoint for one in values if one is not None)
     )
-
-
-def audits(request: Req) -> Audits:
-    """The audits of this process."""
-    found: Audits = request.app.state.audits
-    return found
 
 
 def look(service: Service, past: Then) -> Glance:
@@ -139,7 +137,7 @@ def look(service: Service, past: Then) -> Glance:
     )
 
 
-def draw_volumes(service: Service) -> list[Markup]:
+def draw_volumes(service: Service, tallies: Tallies) -> list[Markup]:
     """The bars of all chains together; nothing while there is no decision."""
     with service.store.read() as connection:
         table = schema.chain
@@ -148,7 +146,7 @@ def draw_volumes(service: Service) -> list[Markup]:
         if ends is None:
             return []
         width = width_for(*ends)
-        rows = stretches(connection, chains, ends[0], width)
+        rows = tallies.stretches(connection, chains, ends[0], width)
     found: dict[int, tuple[int, int]] = {}
     for row in rows:
         arrivals, accepted = found.get(row.start, (0, 0))

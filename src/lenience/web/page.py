@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import Request, Response
 
 from lenience.__about__ import __version__
+from lenience.policy import words
 from lenience.policy.words import amount, duration, percent
 from lenience.web.session import cookie_of, visitor_of
 
@@ -83,7 +84,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        percent=percent, amount=amount, duration=duration, count=count, signed=signed, moment=moment, ago=ago
+        percent=percent,
+        amount=amount,
+        duration=duration,
+        count=count,
+        figures=words.count,
+        signed=signed,
+        moment=moment,
+        ago=ago,
     )
     made.globals.update(
         version=__version__,
@@ -108,12 +116,14 @@ def address(name: str) -> str:
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """What names are sorted by: whatever their case, and numbers in them by their size.
+    """What names are sorted by: whatever their case, numbers in them by their size, and bands from below.
 
     >>> sorted(["1000-1099", "beta", "Alpha", "300-499", "5 east", "12 west"], key=natural)
     ['5 east', '12 west', '300-499', '1000-1099', 'Alpha', 'beta']
+    >>> sorted(["score>=700", "score<600", "score 600..700"], key=natural)
+    ['score<600', 'score 600..700', 'score>=700']
     """
-    parts = re.findall(r"[0-9]+|[^0-9]+", name.casefold())
+    parts = re.findall(r"[0-9]+|[^0-9]+", name.casefold().replace("<", "\0"))
     return [(0, int(part), "") if part[0] in DIGITS else (1, 0, part) for part in parts]
 
 

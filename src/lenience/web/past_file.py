@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from lenience.history import History, fit_history
 from lenience.history_count import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
+from lenience.service.features import Feature
+from lenience.web.bands import Cells, Cut, cell_of, features_of, part_of
 from lenience.web.kept_table import among, connect, identifier, kept, literal, names
 
 MOST_VALUES = 20  # that an outcome or a decision may have
@@ -32,8 +35,8 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     examples: tuple[str, ...]
     different: int  # values in the first rows
-    numbers: bool
-    dates: bool  # most of them; a few dates that are none do not make it something else
+    numbers: bool  # most of them; a few that are none do not make it something else
+    dates: bool  # likewise
     bands: bool = False
 
 
@@ -53,6 +56,7 @@ class Mapping(msgspec.Struct, frozen=True):
     score: str = ""
     maturity: float = 0.0
     as_of: str = ""
+    cuts: tuple[tuple[str, Cut], ...] = ()  # segment columns of numbers, and how they are cut into bands
 
 
 class Past(msgspec.Struct, frozen=True):
@@ -62,6 +66,14 @@ class Past(msgspec.Struct, frozen=True):
     groups: dict[str, str]
     scores: dict[str, float]
     years: float | None  # in which these applicants came
+    features: tuple[Feature, ...] = ()  # where columns are cut: the cells of these are the segments
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each segment; a cell of which nobody came has that of one applicant."""
+        came = {row.segment: max(row.arrivals, 1) for row in self.history.segments}
+        whole = sum(came.values())
+        return {name: count / whole for name, count in came.items()}
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -74,14 +86,8 @@ class Known(msgspec.Struct, frozen=True):
 
 
 def ready() -> bool:
-    """Whether the extra that reads histories is installed."""
-    try:
-        import duckdb  # noqa: F401
-        import ibis  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    """Whether the extra that reads histories is installed; it takes a second to load, and is not loaded for that."""
+    return all(find_spec(name) is not None for name in ("duckdb", "ibis", "pyarrow"))
 
 
 def columns(path: Path) -> list[Column]:
@@ -97,7 +103,7 @@ def columns(path: Path) -> list[Column]:
                 name,
                 tuple(value[:40] for value in different[:4]),
                 len(different),
-                bool(values) and all(_is_number(value) for value in values),
+                bool(values) and 10 * sum(_is_number(value) for value in values) >= 9 * len(values),
                 2 * sum(_is_date(value) for value in values) > len(values),
                 any(BAND.fullmatch(value) and not _is_number(value) for value in different),
             )
@@ -130,10 +136,9 @@ def read_past(path: Path, mapping: Mapping) -> Past:
     """Count the file as the mapping says."""
     with connect() as engine:
         frame = engine.sql(_meant(path, mapping)).to_arrow_table()
-        keys = [f"s{i}" for i in range(len(mapping.segments))]
         history = fit_history(
             frame,
-            keys if len(keys) > 1 else keys[0],
+            "segment",
             "accepted",
             "outcome",
             "decided" if mapping.time else None,
@@ -144,6 +149,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
         engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
         # In their place the mapping has put a number: named are the values of the file.
         history = msgspec.structs.replace(history, strange=_strange(engine))
+        features = features_of(path, mapping.segments, mapping.cuts)
         _check(history, mapping)
         used = "WHERE segment IS NOT NULL GROUP BY segment"
         groups = {}
@@ -158,6 +164,11 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             if least is not None:
                 groups[segment] = least
         scores = _scores(engine, mapping.score)
+        if features:
+            cells = Cells.of(features)
+            history = msgspec.structs.replace(history, segments=cells.history(history.segments))
+            groups |= cells.groups(mapping.group)
+            scores = cells.scores(mapping.score, scores)
         years = _span(engine, mapping)
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
@@ -165,7 +176,7 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             f"the column {mapping.score!r} must hold numbers, or bands such as '300-499', and the segment {without!r} "
             "has none"
         )
-    return Past(history, groups, scores, years)
+    return Past(history, groups, scores, years, features)
 
 
 def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known]:
@@ -228,7 +239,7 @@ def _check(history: History, mapping: Mapping) -> None:
         raise InputError(
             f"the file has {len(history.segments):,} segments by {by}, and a policy may have {limits.SEGMENTS:,}: "
             f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, mapping)!r} has the most "
-            "values) into bands such as 300-499 before you upload the file"
+            "values) into bands: type 5 beside it"
         )
     for row in history.segments:
         if len(row.segment) > 200 or not re.match(limits.PLAIN, row.segment):
@@ -259,10 +270,10 @@ def _meant(path: Path, mapping: Mapping) -> str:
     for name in asked:
         if name and name not in there:
             raise InputError(f"the file has no column {name!r}")
-    parts = [f"{identifier(name)} AS s{i}" for i, name in enumerate(mapping.segments)]
-    # As fit_history names a segment of several columns; missing where one of them is.
-    whole = " || ' / ' || ".join(identifier(name) for name in mapping.segments)
-    parts.append(f"{whole} AS segment")
+    features = features_of(path, mapping.segments, mapping.cuts)
+    # Missing where one of the columns is.
+    whole = cell_of(features) if features else " || ' / ' || ".join(identifier(name) for name in mapping.segments)
+    parts = [f"{whole} AS segment"]
     if mapping.accepted:
         column = identifier(mapping.accepted)
         yes, no = among(column, mapping.yes), among(column, mapping.no)
@@ -278,7 +289,9 @@ def _meant(path: Path, mapping: Mapping) -> str:
     parts.append(f"{column} AS told")
     parts.append(f"{_moment(mapping.time)} AS decided")
     for name, meaning in ((mapping.group, "grouped"), (mapping.score, "score")):
-        parts.append(f"{identifier(name) if name else 'CAST(NULL AS VARCHAR)'} AS {meaning}")
+        told = identifier(name) if name else "CAST(NULL AS VARCHAR)"
+        cut = next((one for one in features if one.name == name and meaning == "grouped"), None)
+        parts.append(f"{told if cut is None else part_of(cut)} AS {meaning}")
     parts.append("file_row_number AS place")
     return f"SELECT {', '.join(parts)} FROM read_parquet({literal(str(path))}, file_row_number = true)"
 

@@ -22,7 +22,8 @@ from lenience.segments.starting import starting_volume
 from lenience.service import limits
 from lenience.service.problems import BadRequest
 from lenience.service.specification import PolicySpecification
-from lenience.web.answers import Answers, Refused, day, number, one_of, optional, percent, sentence
+from lenience.web.answers import BANDS, Answers, Refused, day, number, one_of, optional, percent, sentence
+from lenience.web.bands import Cut, read_cut
 from lenience.web.past_file import Mapping, Past, read_past
 
 MODELS = ("independent", "shared", "curve")
@@ -163,7 +164,15 @@ def read_mapping(answers: Answers) -> Mapping:
         score=answers.score,
         maturity=maturity or 0.0,
         as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else "",
+        cuts=tuple((column, _cut(column, text)) for column, text in answers.bands if column in answers.segment),
     )
+
+
+def _cut(column: str, text: str) -> Cut:
+    try:
+        return read_cut(column, text)
+    except InputError as error:
+        raise Refused("columns", BANDS + column, sentence(str(error))) from None
 
 
 def read_segments(path: Path, answers: Answers) -> Segments:
@@ -184,7 +193,7 @@ def read_segments(path: Path, answers: Answers) -> Segments:
     rows = shrinkage(model, [row.n for row in counted], [row.s for row in counted], names)
     nothing = [0.0] * len(names)
     before = [row.prior for row in shrinkage(model, nothing, nothing, names)]
-    return Segments(rows, past.history.shares(), past.groups, before, past)
+    return Segments(rows, past.shares, past.groups, before, past)
 
 
 def _model(answers: Answers, past: Past, names: list[str]) -> Model:
@@ -281,6 +290,7 @@ def read_specification(answers: Answers, segments: Segments) -> PolicySpecificat
     made: dict[str, Any] = {
         "name": answers.name,
         "objective": told,
+        "features": [] if segments.past is None else list(segments.past.features),
         "segments": [
             {
                 "name": row.cell,

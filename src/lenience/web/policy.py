@@ -18,7 +18,8 @@ from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.lifecycle import NEXT, ChangeState
 from lenience.service.problems import BadRequest
-from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec
+from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec, PolicySpecification
+from lenience.web.bands import example
 from lenience.web.figures.boundary import picture, sparkline
 from lenience.web.page import moved, natural, page, part
 from lenience.web.paths import Step, belief_path
@@ -67,6 +68,7 @@ async def show(
                 "life": life(connection, standing),
                 "compared": [] if version else compare(connection, standing),
                 "objective": objective_words(standing.version.specification.objective),
+                "sent": request_words(standing.version.specification),
                 "steps": steps_of(standing),
                 **drawn,
             }
@@ -182,14 +184,14 @@ def compare(connection: Connection, policy: PolicyStanding) -> list[Compared]:
 
 def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
     """The objective as someone in risk would put it."""
-    from lenience.policy.words import amount, duration, percent
+    from lenience.policy.words import amount, count, duration, percent
 
     rows = [("Break-even success rate", percent(objective.cost))]
     if isinstance(objective, HorizonSpec):
         return [*rows, ("Individuals in all", amount(objective.horizon))]
     if isinstance(objective, DiscountedSpec) and objective.discount is not None:
         volume = objective.discount / (1 - objective.discount)
-        return [*rows, ("Applicants that count", f"{volume:,.4g} (γ = {objective.discount:.6g})")]
+        return [*rows, ("Applicants that count", f"{count(volume)} (γ = {objective.discount:.6g})")]
     rows += [
         ("Applicants a year", amount(objective.arrivals or 0)),
         ("Discount rate a year", percent(objective.discount_rate or 0)),
@@ -197,6 +199,23 @@ def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
     if isinstance(objective, DelayedSpec):
         rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
     return rows
+
+
+def request_words(specification: PolicySpecification) -> str:
+    """What a program sends to ask for a decision, by example.
+
+    >>> from lenience.service.features import Feature
+    >>> cut = PolicySpecification("cards", DiscountedSpec(0.8, 0.99), features=[Feature("score", edges=[600.0])])
+    >>> print(request_words(cut))
+    {"features": {"score": 600}, "reference": "application 17"}
+    """
+    told: dict[str, Any] = {}
+    if specification.features:
+        told["features"] = example(specification.features)
+    elif specification.segments:
+        first = specification.segments[0]
+        told["segment"] = first if isinstance(first, str) else first.name
+    return msgspec.json.format(msgspec.json.encode(told | {"reference": "application 17"}), indent=0).decode()
 
 
 HANDLERS = [show, live, change_state]

@@ -28,7 +28,7 @@ from lenience.web.session import (
     visited,
     visitor_of,
 )
-from lenience.web.windows import Then
+from lenience.web.windows import Tallies, Then
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
@@ -108,7 +108,7 @@ def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
             },
         ),
     )
-    return pages, {"prospects": Prospects(), "past": Then(), "audits": Audits(database)}
+    return pages, {"prospects": Prospects(), "past": Then(), "tallies": Tallies(), "audits": Audits(database)}
 
 
 def on_error(request: Req, error: Exception) -> Response[bytes]:

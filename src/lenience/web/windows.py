@@ -18,6 +18,8 @@ from lenience.service.rule import Counts
 
 STRETCHES = 24
 WIDTHS = [60, 300, 900, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400, 28 * 86_400]  # seconds
+LATE = 5_000_000  # microseconds for which a transaction with an earlier time may still be on its way
+MOST_KEPT = 100  # policies whose tallies are kept
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -92,9 +94,7 @@ def stretches(connection: Connection, chains: list[int], since: int, width: int)
 def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int, int]]:
     """Of each chain that has any: how many were accepted, and how many rejected, only because a person decided so."""
     table = schema.event
-    query = select(table.c.chain_id, table.c.about, table.c.body).where(
-        table.c.chain_id.in_(chains), table.c.about.is_not(None), table.c.body.startswith('{"kind":"override"')
-    )
+    query = select(table.c.chain_id, table.c.about, table.c.body).where(table.c.chain_id.in_(chains), schema.OVERRIDE)
     last: dict[tuple[int, str], str | None] = {}
     for chain, about, body in connection.execute(query.order_by(table.c.chain_id, table.c.seq)):
         event = read(body)
@@ -108,6 +108,33 @@ def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int,
     return found
 
 
+class Tallies:
+    """Arrivals and acceptances by stretches of time, of which those that are over are counted once.
+
+    A decision that is made changes only by a person's override, so what was kept holds until there is another.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, ...], tuple[object, int, list[Stretch]]] = {}
+
+    def stretches(self, connection: Connection, chains: list[int], since: int, width: int) -> list[Stretch]:
+        """As :func:`stretches`."""
+        events = schema.event
+        last = select(events.c.chain_id, func.max(events.c.seq)).where(events.c.chain_id.in_(chains), schema.OVERRIDE)
+        key = tuple(chains)
+        same = (since, width, sorted(map(tuple, connection.execute(last.group_by(events.c.chain_id)))))
+        before, until, found = self._kept.get(key, (None, since, []))
+        if before != same:
+            until, found = since, []
+        found = found + stretches(connection, chains, until, width)
+        over = now() - LATE
+        over -= over % width
+        if len(self._kept) > MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = (same, max(over, since), [one for one in found if one.start < over])
+        return found
+
+
 class Then:
     """How chains stood at moments that are past: looked up once each, for the past does not change."""
 
@@ -119,7 +146,7 @@ class Then:
         found = self._kept.get((chain, at))
         if found is None:
             found = counts_at(connection, chain, at)
-            if at < now() - 5_000_000:  # a transaction with an earlier time may still be on its way
+            if at < now() - LATE:
                 if len(self._kept) > 50_000:
                     self._kept.clear()
                 self._kept[chain, at] = found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Sequence
@@ -90,9 +91,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         await service.start()
+        watching = asyncio.create_task(counted.watch(service.writer))
         try:
             yield
         finally:
+            watching.cancel()
             await service.stop()
 
     # The dashboard is a layer above; it hangs in the same application.

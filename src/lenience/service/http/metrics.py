@@ -1,22 +1,27 @@
 """Metrics for Prometheus: of this process, or of all processes of a service together.
 
-Several processes of `lenience serve` keep theirs in files of one folder, so that whichever is asked tells the sum.
+Several processes of `lenience serve` keep theirs in files of one folder, so that whichever is asked tells the sum. How
+many commands wait is not counted but seen, so each process looks every second, asked or not; of one that has died what
+it saw last is thrown away.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from lenience.service.command import Answer
 from lenience.service.writer import Writer
 from lenience.settings import MULTIPROCESS
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+WATCH_EVERY = 1.0  # seconds
 
 
 class Metrics:
@@ -75,14 +80,34 @@ class Metrics:
             self._policies[policy] = found
         return found
 
+    async def watch(self, writer: Writer) -> None:
+        """See how many commands wait, again and again."""
+        while True:
+            self._waiting.set(writer.waiting)
+            await asyncio.sleep(WATCH_EVERY)
+
     def text(self, writer: Writer) -> bytes:
         """All of them, as Prometheus reads them."""
         self._waiting.set(writer.waiting)
-        if MULTIPROCESS not in os.environ:
+        folder = os.environ.get(MULTIPROCESS)
+        if folder is None:
             return generate_latest(self.registry)
+        forget_the_dead(Path(folder))
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+def forget_the_dead(folder: Path) -> None:
+    """Throw away what processes that are gone saw last; what they counted stays."""
+    for path in folder.glob("gauge_live*_*.db"):
+        process = int(path.stem.rpartition("_")[2])
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
+        except PermissionError:
+            continue  # it is there, and another user's
 
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

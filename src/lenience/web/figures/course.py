@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from lenience.policy.words import amount
 from lenience.web.figures.svg import Canvas, linear_ticks
 
 Course = Sequence[tuple[int, float, float]]
@@ -20,9 +21,9 @@ def course_picture(course: Course, scale: float = 1.0, *, narrow: bool = False) 
     canvas = Canvas(
         *((440, 300) if narrow else (960, 320)), (0, last), (low - room, high + room), margins=(16, 24, 44, 74)
     )
-    canvas.vertical_axis([(tick, f"{tick:,.6g}") for tick in linear_ticks(low - room, high + room)], "earned")
+    canvas.vertical_axis([(tick, amount(tick)) for tick in linear_ticks(low - room, high + room)], "earned")
     ticks = linear_ticks(0, last, 5 if narrow else 9)
-    canvas.horizontal_axis([(tick, f"{tick:,.6g}") for tick in ticks], "applicants with a known outcome, in order")
+    canvas.horizontal_axis([(tick, amount(tick)) for tick in ticks], "applicants with a known outcome, in order")
     canvas.rule(0, "even")
     _, was, would = course[-1]
     canvas.line([(at, scale * value) for at, value, _ in course], "past", "As it was")

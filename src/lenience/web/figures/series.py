@@ -14,6 +14,7 @@ from lenience.web.figures.svg import Canvas, Point, percent_ticks
 
 DAY = 86_400 * 1_000_000
 APART = 14.0  # between two names at line ends
+LONGEST, LETTER = 16, 8.3  # letters of a name, and the width of one in bold
 Row = tuple[str, tuple[float, Bounds], tuple[float, Bounds]]
 
 
@@ -22,6 +23,15 @@ class Series(msgspec.Struct, frozen=True):
 
     name: str
     points: list[tuple[int, int, int]]
+
+
+def shortened(name: str) -> str:
+    """A name as a figure has room for it: its ends, for that is where names of one kind differ.
+
+    >>> shortened("north"), shortened("customers of the northern region")
+    ('north', 'custome…n region')
+    """
+    return name if len(name) <= LONGEST else f"{name[:7].rstrip()}…{name[-LONGEST + 8 :].lstrip()}"
 
 
 def lines(series: Sequence[Series], width: int) -> list[Markup]:
@@ -34,8 +44,7 @@ def lines(series: Sequence[Series], width: int) -> list[Markup]:
 
 
 def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: bool) -> Markup:
-    longest = max(len(one.name) for one in series)
-    room = min(16 + 6.6 * min(longest, 18), 130)
+    room = 18 + LETTER * max(len(shortened(one.name)) for one in series)
     canvas = Canvas(440 if narrow else 960, 310 if narrow else 330, ends, (0.0, 1.0), margins=(14, room, 28, 62))
     canvas.vertical_axis(percent_ticks(0.0, 1.0), "accepted")
     canvas.horizontal_axis(time_ticks(*ends, width, 4 if narrow else 8), "")
@@ -53,8 +62,7 @@ def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: 
         right = canvas.width - canvas.right
         if abs(height - place) > 3:
             canvas.add(f'<line class="leader" x1="{right + 5}" x2="{right + 10}" y1="{place}" y2="{height:.1f}"/>')
-        shown = name if len(name) <= 18 else f"{name[:17]}…"
-        canvas.text(right + 12, height + 4, shown, f"name group-{number}")
+        canvas.text(right + 12, height + 4, shortened(name), f"name group-{number}")
     return canvas.drawn("Acceptance by group over time", "; ".join(said), "narrow" if narrow else "wide")
 
 
@@ -98,9 +106,9 @@ def dumbbells(rows: Sequence[Row]) -> list[Markup]:
 
 
 def _dumbbells(rows: Sequence[Row], narrow: bool) -> Markup:
-    longest = min(max(len(name) for name, _, _ in rows), 18)
+    longest = max(len(shortened(name)) for name, _, _ in rows)
     height = 34.0 * len(rows) + 34
-    margins = (6, 20, 28, 18 + 6.8 * longest)
+    margins = (6, 20, 28, 18 + LETTER * longest)
     canvas = Canvas(440 if narrow else 960, height, (0.0, 1.0), (0.0, float(len(rows))), margins=margins)
     canvas.horizontal_axis(percent_ticks(0.0, 1.0), "")
     said = []
@@ -108,8 +116,7 @@ def _dumbbells(rows: Sequence[Row], narrow: bool) -> Markup:
         y = len(rows) - number + 0.5
         words = f"{name}: {percent(early)} early, {percent(late)} late"
         said.append(words)
-        shown = name if len(name) <= 18 else f"{name[:17]}…"
-        canvas.text(canvas.left - 10, canvas.y(y) + 4, shown, f"name group-{number}", "end")
+        canvas.text(canvas.left - 10, canvas.y(y) + 4, shortened(name), f"name group-{number}", "end")
         for part, rate, interval, shift in (("early", early, before, 0.16), ("late", late, after, -0.16)):
             ends = [(interval.lower, y + shift), (interval.upper, y + shift)]
             canvas.line(ends, f"interval {part} group-{number}", words)

@@ -29,13 +29,20 @@ settings.register_profile(
 settings.load_profile("lenience")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The kernels that take longest to compile, compiled once where several workers run."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+def pytest_sessionstart() -> None:
+    """Where several workers run, what takes longest to compile is compiled once, before anything needs it."""
+    if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
         from kernels import compile_together
 
-        compile_together(tmp_path_factory.getbasetemp().parent)
+        compile_together(run)
+
+
+def pytest_sessionfinish() -> None:
+    """Forget who compiled what."""
+    if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
+        from kernels import forget
+
+        forget(run)
 
 
 @pytest.fixture(scope="session")

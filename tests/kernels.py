@@ -6,6 +6,8 @@ worker takes what no other has taken, and all go on when everything is there.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,8 +41,15 @@ def decisions() -> None:
 SHARES: tuple[Callable[[], None], ...] = (late_labels, curve, online, decisions)
 
 
-def compile_together(folder: Path) -> None:
-    """Compile what no other worker compiles, and wait for the rest; ``folder`` is common to all workers."""
+def _folder(run: str) -> Path:
+    """Where the workers of a run tell each other what they have begun and done."""
+    return Path(tempfile.gettempdir()) / f"lenience-kernels-{run}"
+
+
+def compile_together(run: str) -> None:
+    """Compile what no other worker of the run compiles, and wait for the rest."""
+    folder = _folder(run)
+    folder.mkdir(exist_ok=True)
     for share in SHARES:
         try:
             (folder / f"{share.__name__}.begun").touch(exist_ok=False)
@@ -51,3 +60,8 @@ def compile_together(folder: Path) -> None:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and not all((folder / f"{one.__name__}.done").exists() for one in SHARES):
         time.sleep(0.1)
+
+
+def forget(run: str) -> None:
+    """Remove what the workers told each other."""
+    shutil.rmtree(_folder(run), ignore_errors=True)

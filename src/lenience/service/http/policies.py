@@ -53,7 +53,7 @@ async def activate(
     data: JSONBody[ActivationRequest | None] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Response[VersionAnswer]:
-    """Let a version rule (by default the newest); the one that ruled is retired: if given, ``replaces`` must name it."""
+    """Let a version rule (by default the newest); the one that ruled is retired, and ``replaces`` must name it."""
     return await _change(name, "active", data or ActivationRequest(), request, idempotency_key)
 
 

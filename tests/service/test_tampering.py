@@ -153,7 +153,10 @@ def test_events_put_in_or_made_to_look_right(written: Engine) -> None:
         )
 
     found = changed(written, forge)
-    assert any("event 1 of segment 'young'" in one and "but policy version 1 says" in one for one in found)
+    assert any(
+        "event 1 of segment 'young'" in one and "decision: reject in the log, accept by policy version 1" in one
+        for one in found
+    )
     assert any("event 2 of segment 'young'" in one and "does not follow" in one for one in found)
 
     def insert(connection: Connection) -> None:

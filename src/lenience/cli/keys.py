@@ -55,10 +55,11 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
     """
     needed()
     from lenience.service.clock import now, when
-    from lenience.service.keys import check_roles, create_key
+    from lenience.service.keys import check_label, check_roles, create_key
 
     expires = None if days is None else now() + int(real("days", days, above=0, most=36_500) * 86_400 * 1_000_000)
     check_roles(roles)
+    check_label(label)
     with opened(database, "make") as store:
         identity, key = create_key(store, label, roles, expires, actor())
     if as_json:

@@ -50,8 +50,7 @@ class ApiKey(msgspec.Struct, frozen=True):
 def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int | None, actor: str) -> tuple[str, str]:
     """Make a key: its id, and the whole key, which is stored nowhere."""
     chosen = check_roles(roles)
-    if not 1 <= len(label) <= 100 or any(ord(letter) < 32 for letter in label):
-        raise refusal("label", label, "a text of 1 to 100 letters")
+    check_label(label)
     identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     digest = sha256(secret.encode()).hexdigest()
     with store.write() as connection:
@@ -121,6 +120,12 @@ def list_keys(store: Store) -> list[ApiKey]:
         )
         for row in rows
     ]
+
+
+def check_label(label: str) -> None:
+    """Refuse what cannot be said of a key."""
+    if not 1 <= len(label) <= 100 or any(ord(letter) < 32 for letter in label):
+        raise refusal("label", label, "a text of 1 to 100 letters")
 
 
 def check_roles(roles: tuple[str, ...]) -> tuple[str, ...]:

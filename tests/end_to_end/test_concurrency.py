@@ -69,7 +69,7 @@ async def at_once(urls: list[str], calls: list[Call]) -> list[Answered]:
     async def one(call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Answered:
         path, body, headers = call
         content = json.dumps(body).encode()
-        head = {"Host": "test", "Content-Type": "application/json", "Connection": "close", **headers}
+        head = {"Host": "localhost", "Content-Type": "application/json", "Connection": "close", **headers}
         lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
         writer.write("\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""]).encode() + content)
         raw = await asyncio.wait_for(reader.read(), 60)

@@ -199,7 +199,10 @@ def test_too_large_is_refused(http: httpx.Client) -> None:
     )
     assert http.post("/v1/policies/cards/decisions", content=b"{", headers=JSON).status_code == 400
     refused = http.delete("/v1/policies/cards")
-    assert (refused.status_code, refused.json()["detail"]) == (405, "this address does not take DELETE, but GET")
+    assert (refused.status_code, refused.json()["detail"]) == (
+        405,
+        "this address does not take DELETE, but GET, OPTIONS",
+    )
     assert "after must be the id of a decision, not 'zzz'" in http.get("/v1/decisions?after=zzz").json()["detail"]
     assert http.get("/v1/nothing").status_code == 404
     refused = http.get("/v1/decisions", params={"since": "yesterday"})

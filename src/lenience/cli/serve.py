@@ -100,9 +100,9 @@ def supervise(config: uvicorn.Config, listening: socket.socket) -> None:
 
     class Watched(Multiprocess):
         def keep_subprocess_alive(self) -> None:
-            if not self.should_exit.is_set():
-                tell_the_dead([one.process for one in self.processes])
+            before = list(self.processes)
             super().keep_subprocess_alive()
+            tell_the_dead([one.process for one in before if one not in self.processes])  # those that were replaced
 
     Watched(config, sockets=[listening]).run()
 

@@ -215,7 +215,7 @@ def test_a_form_of_another_site_is_refused(browser: Browser) -> None:
         (b"", "the file is empty"),
         (b"\xef\xbb\xbf \n", "the file is empty"),
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "not a CSV in UTF-8"),
-        ("gr\xf6\xdfe,a\n1,2\n".encode("latin-1"), "not a CSV in UTF-8"),
+        ("gr\xf6\xdfe\x81,a\n1,2\n".encode("latin-1"), "not a CSV in UTF-8"),
         (b"a,b\n\x00,1\n", "the file is no CSV"),
         (b"PK\x03\x04rest", "an Excel workbook"),
         (b"PAR1 and then nothing", "begins as Parquet"),

@@ -37,6 +37,9 @@ def history_options(command: Command) -> Command:
         click.option("--arrivals", type=float, help="Individuals a year in all; with --discount-rate."),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
         click.option("--strict", is_flag=True, help="Refuse to go on if any row cannot be used."),
+        click.option("--rejected-value", multiple=True, help="A value of --accepted that means rejected; repeatable."),
+        click.option("--accepted-value", multiple=True, help="A value of --accepted that means yes; may be repeated."),
+        click.option("--pending", multiple=True, help="A value of the outcome: not known yet; may be repeated."),
         click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated."),
         click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated."),
         click.option("--half-life", type=float, help="Days after which a label counts half; needs --time."),
@@ -76,6 +79,9 @@ def read_past(
     half_life: float | None,
     success: tuple[str, ...],
     failure: tuple[str, ...],
+    pending: tuple[str, ...],
+    accepted_value: tuple[str, ...],
+    rejected_value: tuple[str, ...],
     strict: bool,
     cost: float | None,
     discount: float | None,
@@ -92,6 +98,10 @@ def read_past(
     from lenience.segments.segment import Segments
     from lenience.segments.starting import shut_out_at_outset
 
+    if cost is not None:
+        problem = discounted(cost, discount, arrivals, discount_rate)
+    elif discount is not None or arrivals is not None or discount_rate is not None:
+        raise InputError("--discount, --arrivals and --discount-rate go with --cost")
     with saying("Counting past decisions"):
         history = fit_history(
             source,
@@ -103,8 +113,11 @@ def read_past(
             as_of=as_of,
             maturity=maturity,
             half_life=half_life,
-            success=success or None,
-            failure=failure or None,
+            success=success,
+            failure=failure,
+            pending=pending,
+            accepted_values=accepted_value,
+            rejected_values=rejected_value,
             strict=strict,
             warn=False,  # what it says is shown
         )
@@ -114,10 +127,7 @@ def read_past(
     fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
-        if discount is not None or arrivals is not None or discount_rate is not None:
-            raise InputError("--discount, --arrivals and --discount-rate go with --cost")
         return Past(history, fitted, None, groups, known, [])
-    problem = discounted(cost, discount, arrivals, discount_rate)
     shares = history.shares()
     outset, segments = [], None
     with saying(f"Finding which of {len(shares):,} segments would start, with each model"):

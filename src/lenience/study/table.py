@@ -44,6 +44,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     rows: int | None = None
     columns: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what is to be said of how the file was read
 
     def describe(self) -> str:
         """Which rows and columns are used, and which are not."""
@@ -58,7 +59,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
                 f"Only the {len(self.y):,} of {self.rows:,} rows whose outcome is known are used: where it is known "
                 "only of those who were accepted in the past, only they are.",
             )
-        return " ".join(said)
+        return " ".join([*self.notes, *said])
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
@@ -78,7 +79,9 @@ def read_table(
     that are all different (the group is among them: whether to use it is the user's to say); ``success`` is the
     outcome's value that means success, needed unless outcomes are words that :func:`lenience.fit_history` knows.
     """
-    return from_columns(columns_of(path), outcome, features, group, success, Path(path).stem)
+    notes: list[str] = []
+    table = from_columns(columns_of(path, notes), outcome, features, group, success, Path(path).stem)
+    return msgspec.structs.replace(table, notes=tuple(notes))
 
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:

@@ -108,7 +108,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": [*history.describe().split("\n")[1:], *_headings(path), *_nobody(segments.past)],
+        "lines": [*history.describe().split("\n")[1:], *intake.notes(path), *_nobody(segments.past)],
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
@@ -243,11 +243,6 @@ def _nobody(past: past_file.Past) -> list[str]:
     one = len(empty) == 1
     which = f"“{empty[0]}”" if one else f"{len(empty):,} segments, such as “{empty[0]}”"
     return [f"Nobody in the file is in {which}. The share of one applicant is taken for {'it' if one else 'each'}."]
-
-
-def _headings(path: Path) -> list[str]:
-    count = intake.repeated_headings(path)
-    return [f"{count:,} row{'' if count == 1 else 's'} left out: the heading once more."] if count else []
 
 
 def _policies(service: Service) -> list[tuple[str, int]]:

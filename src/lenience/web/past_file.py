@@ -17,7 +17,8 @@ import msgspec
 
 from lenience.errors import InputError
 from lenience.history import History, fit_history
-from lenience.history_count import MOST_NAMED
+from lenience.history_dates import FORMATS
+from lenience.history_words import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
 from lenience.service.features import Feature
@@ -300,7 +301,7 @@ def _moment(column: str) -> str:
     if not column:
         return "CAST(NULL AS TIMESTAMP)"
     text = identifier(column)
-    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, ['%d.%m.%Y', '%Y-%m']))"
+    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, {list(FORMATS)}))"
 
 
 def _is_number(text: str) -> bool:

@@ -66,7 +66,7 @@ def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, word
         for word, one in zip(given, meant, strict=True):
             if one not in there:
                 values = _different(backend, table.select(value=trimmed(column)), MOST_COMPARED)
-                raise InputError(f"{word!r} does not occur in {name}{_suggested(str(one), [str(v) for v in values])}")
+                raise InputError(f"{word!r} does not occur in {name}{suggested(str(one), [str(v) for v in values])}")
 
 
 def strange_values(
@@ -122,7 +122,7 @@ def _code(
     else:
         raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
     later = typed(column, pending)
-    no, yes = _with_given(names, no, yes, typed(column, failure), typed(column, success), later)
+    no, yes = with_given(names, no, yes, typed(column, failure), typed(column, success), later)
     nothing += later
     if kind.is_floating():
         nothing.append(math.nan)
@@ -161,13 +161,13 @@ def _list_position(kind: Any) -> Any:
     return ibis.udf.scalar.builtin(list_position, signature=((types.Array(kind), kind), types.int32))
 
 
-def _with_given(
+def with_given(
     names: tuple[str, str],
-    no: list[object],
-    yes: list[object],
-    failure: list[object],
-    success: list[object],
-    pending: list[object],
+    no: Sequence[object],
+    yes: Sequence[object],
+    failure: Sequence[object],
+    success: Sequence[object],
+    pending: Sequence[object],
 ) -> tuple[list[object], list[object]]:
     """The values that mean no and yes, with those given."""
     for (first, ones), (second, others) in combinations(
@@ -181,7 +181,7 @@ def _with_given(
         if not (success and failure):
             both = " and ".join(names)
             raise InputError(f"{both} must both be given where one is {turned[0]!r}, against its usual sense")
-        return failure, success
+        return list(failure), list(success)
     no, yes = ([one for one in known if one not in pending] for known in (no, yes))
     return [*no, *failure], [*yes, *success]
 
@@ -216,10 +216,10 @@ def _different(backend: Any, column: Any, most: int) -> list[Any]:
     return [value for value in found if value is not None]
 
 
-def _suggested(word: str, values: Sequence[str]) -> str:
+def suggested(word: str, values: Sequence[str]) -> str:
     """What may have been meant by a word that does not occur.
 
-    >>> _suggested("ausgefalen", ["Ausgefallen", "laufend"]), _suggested("x", ["b", "a"])
+    >>> suggested("ausgefalen", ["Ausgefallen", "laufend"]), suggested("x", ["b", "a"])
     ("; did you mean 'Ausgefallen'?", "; there are 'a', 'b'")
     """
     by_lower = {value.lower(): value for value in sorted(values)}

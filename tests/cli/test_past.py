@@ -210,8 +210,10 @@ GERMAN = """Nr;Datum;Punkte;genehmigt;Status
 4;30.04.2021;500;Ja;läuft noch
 5;31.05.2021;500;ja;zurückgezahlt
 """
-GERMAN_COLUMNS = ("--segment", "Punkte", "--accepted", "genehmigt", "--outcome", "Status", "--time", "Datum")
-GERMAN_COLUMNS += ("--accepted-value", "ja", "--rejected-value", "nein", "--success", "zurückgezahlt")
+GERMAN_COLUMNS = [
+    *("--segment", "Punkte", "--accepted", "genehmigt", "--outcome", "Status", "--time", "Datum"),
+    *("--accepted-value", "ja", "--rejected-value", "nein", "--success", "zurückgezahlt"),
+]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])

@@ -266,6 +266,32 @@ def test_batches_exports_and_imports(
         f"line 1,506: the decision {made[1]['id']} has the outcome failure already: if that was wrong, POST its",
     ]
     assert all(line.startswith(words) for line, words in zip(err.splitlines(), said, strict=True))
+    own = [client.decide("cards", "young", reference=f"loan {number}")["id"] for number in (1, 1, 2, 3, 4)]
+    lines = [
+        "loan 1;gut",
+        "loan 2;gut",
+        "loan 3;gut",
+        "loan 3;weg",
+        "loan 4;läuft",
+        "loan 5;gut",
+        "loan 6;?",
+        "loan 7;?",
+    ]
+    (tmp_path / "own.csv").write_bytes("\n".join(["Nr;Status", *lines]).encode("cp1252"))
+    given = ("--url", served.url, "--reference", "Nr", "--outcome", "Status", "--success", "gut")
+    code, out, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "weg", "--pending", "läuft")
+    assert (code, out) == (2, "8 lines read: 1 outcome recorded, 1 without an outcome yet, 6 refused.\n")
+    twice = "line 4 says success of 'loan 3' and line 5 says failure: neither was recorded"
+    assert err.splitlines() == [
+        f"line 2: 2 accepted decisions have the reference 'loan 1': give their ids ({own[0]}, {own[1]})",
+        f"2 lines, the first line 4: {twice}",
+        "line 7: no accepted decision has the reference 'loan 5'",
+        "2 lines, the first line 8: Status must be success or failure, or a word for one such as repaid, "
+        "default, 1 or 0, not '?'",
+    ]
+    assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
+    code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")
+    assert (code, err) == (2, "lenience: 'wegg' does not occur in Status; did you mean 'weg'?\n")
     found = client.import_outcomes([(f"none {i}", 1) for i in range(25)])
     assert (found.refused, found.told[0]) == (25, "row 1: there is no decision 'none 0'")
     assert found.describe().endswith("there is no decision 'none 19'\nand 5 more")

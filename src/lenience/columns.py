@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from lenience.errors import InputError
+from lenience.errors import InputError, in_words
 from lenience.history_damage import PARQUET, UTF8, begins, check_text
 from lenience.policy.words import counted
 from lenience.text_files import HEAD, WINDOWS, separator, told, with_points
@@ -88,7 +88,7 @@ def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[
     except FileNotFoundError:
         raise InputError(f"data must be a file that exists, not {str(path)!r}") from None
     except (InputError, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"data {str(path)!r} cannot be read: {error}") from None
+        raise InputError(f"data {str(path)!r} cannot be read: {in_words(error)}") from None
 
 
 def _mark(file: Path, encoding: str) -> str:

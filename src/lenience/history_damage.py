@@ -6,7 +6,7 @@ import codecs
 import re
 from pathlib import Path
 
-from lenience.errors import InputError
+from lenience.errors import InputError, in_words
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
@@ -75,7 +75,7 @@ def unreadable(path: str, error: Exception) -> InputError:
     try:
         said = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
     except OSError as refused:
-        said = str(refused)
+        said = in_words(refused)
     return InputError(f"source {path!r} cannot be read: {said}")
 
 

@@ -11,7 +11,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lenience.errors import InputError, refusal
+from lenience.errors import InputError, in_words, refusal
 from lenience.history_damage import PACKED, unreadable
 from lenience.text_files import heading, in_utf8, numbers_read, scan
 
@@ -57,7 +57,7 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
         except OSError as error:
-            raise InputError(f"source {path!r} cannot be read: {error}") from error
+            raise InputError(f"source {path!r} cannot be read: {in_words(error)}") from error
         except (duckdb.Error, IbisError, InputError) as error:
             raise unreadable(path, error) from None
     return ibis.memtable(_arrow(source)), backend

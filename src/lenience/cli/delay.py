@@ -11,7 +11,18 @@ import click
 import msgspec
 
 from lenience.belief import Belief
-from lenience.cli.options import FILE, as_dict, bold, console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import (
+    FILE,
+    as_dict,
+    bold,
+    console,
+    cost_option,
+    json_option,
+    print_json,
+    prior_option,
+    table,
+    told_units,
+)
 from lenience.cli.progress import each, saying
 from lenience.errors import TooLargeError
 from lenience.objective.delayed import Delayed
@@ -75,6 +86,7 @@ def delay(
             from lenience.plot.style import check_path
 
             check_path(path)
+    told_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     try:
         with saying("Solving for labels that come late"):

@@ -11,7 +11,7 @@ import click
 from lenience.belief import Belief
 from lenience.cli.options import FILE, discounted, prior_option
 from lenience.cli.progress import saying
-from lenience.errors import InputError, real, refusal
+from lenience.errors import InputError, in_words, real, refusal
 from lenience.model.of_history import MODELS, beliefs_of_history
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _truths(path: Path, history: History) -> dict[str, float]:
         with path.open(encoding="utf-8", newline="") as text:
             rows = list(csv.DictReader(text))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"truths {str(path)!r} cannot be read: {error}") from error
+        raise InputError(f"truths {str(path)!r} cannot be read: {in_words(error)}") from error
     wanted = [*history.columns, "p"]
     if not rows or any(name not in rows[0] for name in wanted):
         raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")

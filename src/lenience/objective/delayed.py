@@ -51,6 +51,11 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             )
         set_(self, "label_delay", delay)
 
+    def __str__(self) -> str:
+        """With as many digits as one reads."""
+        values = (f"{name}={getattr(self, name):.6g}" for name in self.__struct_fields__)
+        return f"Delayed({', '.join(values)})"
+
     @property
     def volume(self) -> float:
         """λ/r: how many individuals are still to come, each counted at its discount."""

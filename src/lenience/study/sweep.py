@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lenience.belief import Belief
-from lenience.errors import InputError, refusal
+from lenience.errors import InputError, in_words, refusal
 from lenience.policy.constant import Constant
 from lenience.policy.registry import label_of, named_belief, policy_named, takes
 from lenience.simulate.named import world_named
@@ -62,7 +62,7 @@ def load_sweep(path: str | Path) -> Sweep:
     except TypeError:
         raise refusal("sweep", path, "a Sweep or the path of a file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the sweep file {str(path)!r} cannot be read: {error}") from error
+        raise InputError(f"the sweep file {str(path)!r} cannot be read: {in_words(error)}") from error
     return parse_sweep(text, str(path))
 
 

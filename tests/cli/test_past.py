@@ -136,6 +136,7 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert told in out
     assert "The past chose whom to accept: 4 of 5 (80 %)." in page.read_text()
+    assert "Than now: Going on as now, accepting the same share of each segment, is expected to earn " in out
     assert "<td>1 / 2</td>" in page.read_text()
     loans.write_text("region,approved,repaid\nnorth,1,1\n")
     assert "Selective labels" not in run("fit", str(loans), *COLUMNS)[1]
@@ -254,6 +255,9 @@ def test_what_is_left_out_for_its_words_is_named_with_its_bias(run: Run, tmp_pat
     assert "biased" not in said
 
 
+BANDS = (("300-499", 30), ("500-599", 5), ("600-699", 35))
+
+
 def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     loans = tmp_path / "loans.csv"
     loans.write_text(LOANS)
@@ -261,5 +265,31 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     code, _, err = run("report", str(loans), *COLUMNS, *floor)
     assert code == 2
     assert "give --group first" in err
-    said = " ".join(run("report", "--help")[1].split())
-    assert "The break-even success rate, between 0 and 1. [required]" in said
+    for given in ((), ("--gain", "400"), ("--cost", "0.5", "--gain", "400", "--loss", "400")):
+        code, _, err = run("report", str(loans), *COLUMNS, *given, "--discount", "0.9")
+        assert (code, err) == (2, "lenience: give either --cost, or --gain with --loss\n")
+
+
+def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> None:
+    loans, page = tmp_path / "loans.csv", tmp_path / "report.html"
+    rows = [f"{band},{int(i < 40)},{'' if i >= 40 else int(i < good)}" for band, good in BANDS for i in range(50)]
+    loans.write_text("\n".join(["region,approved,repaid", *rows]))
+    given = ("--gain", "500", "--loss", "500", "--arrivals", "30", "--discount-rate", "0.1", "--output", str(page))
+    code, out, _ = run("report", str(loans), *COLUMNS, *given, "--json")
+    assert code == 0
+    found = json.loads(out)
+    now = found["than_now"]
+    # A third of 30 a year come in each segment, 80 % of them are accepted, each worth 1,000 (p̂ − ½).
+    expected = {band: 30 / 3 * 0.8 * 1000 * ((1 + good) / 42 - 0.5) for band, good in BANDS}
+    assert {row["segment"]: row["as_now"] for row in now["segments"]} == pytest.approx(expected)
+    assert now["as_now"] == pytest.approx(sum(expected.values()))
+    assert now["amounts"] == "in money, a year"
+    assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
+    assert [row["accept"] for row in now["segments"]] == [True, False, True]
+    uneven = "along region decisions go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
+    assert found["warning"].startswith(uneven)
+    text = page.read_text()
+    assert "By how much better than now" in text
+    assert "80.0 % → accept" in text
+    scored = ("--model", "curve", "--score", "region", "--cost", "0.5", "--discount", "0.9")
+    assert "up and down" not in run("fit", str(loans), *COLUMNS, *scored)[1]

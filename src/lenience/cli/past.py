@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -65,6 +65,13 @@ class Past(NamedTuple):
     groups: dict[str, str]
     truths: dict[str, float] | None
     outset: list[Shutout]
+
+    def warning(self, accepts: Mapping[str, bool]) -> str | None:
+        """What is to be known of the beliefs, and of the decisions that follow from them."""
+        from lenience.study.uneven import told_uneven
+
+        uneven = None if self.fitted.model == "curve" else told_uneven(self.history, accepts)
+        return "; ".join(said for said in (self.fitted.warning, uneven) if said) or None
 
 
 def read_past(

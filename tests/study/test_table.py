@@ -176,3 +176,20 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
     said = "column 'score' must be numbers, and 2 of its 60 cells are none .such as 'n/k', '12,5'.: correct or empty"
     with pytest.raises(InputError, match=said):
         from_columns(columns, "paid")
+
+
+def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path) -> None:
+    from lenience.web.intake import notes, take_in
+    from lenience.web.past_file import columns
+
+    file = tmp_path / "kredite.csv"
+    file.write_bytes("Höhe;Ort;gut\n1.603,7;Köln;1\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
+    table = read_table(file, "gut")
+    assert table.X[:2, 0].tolist() == [1603.7, 603.7]
+    said = "Höhe: numbers with a decimal comma, '1.603,7' read as 1603.7."
+    assert table.describe().startswith(
+        f"The file is not in UTF-8: its letters are read as those of Windows (cp1252). {said}"
+    )
+    take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
+    assert notes(tmp_path / "kept.parquet")[1] == said
+    assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")

@@ -216,7 +216,10 @@ def test_a_slip_in_a_query_parameter_is_refused(http: httpx.Client) -> None:
         answer = http.get(f"/v1/{path}", params={"polcy": "cards"})
         assert (answer.status_code, answer.headers["content-type"]) == (400, "application/problem+json"), path
         assert answer.json()["detail"].startswith("'polcy' is no query parameter of this address: it has ")
-    assert "it has policy, segment, since, until" in http.get("/v1/decisions.csv?polcy=x").json()["detail"]
+    assert (
+        "it has policy, segment, decision, status, since, until"
+        in http.get("/v1/decisions.csv?polcy=x").json()["detail"]
+    )
     assert "it has none" in http.get("/v1/policies?polcy=x").json()["detail"]
     twice = http.get("/v1/decisions?policy=cards&policy=none")
     assert (twice.status_code, twice.json()["detail"]) == (400, "the query parameter 'policy' must be given once")
@@ -284,13 +287,27 @@ def test_batches_exports_and_imports(
     rows = list(csv.DictReader(io.StringIO(exported.text)))
     assert [row["id"] for row in rows] == [one["id"] for one in made]
     assert rows[5]["rule"] == "exposure_cap"
+    # What a person decided otherwise says so, and what the policy had decided.
+    client.override(made[5]["id"], "accept", by="head of risk", reason="she is known")
+    again = http.get("/v1/decisions.csv?policy=batch&decision=accept").text
+    assert "she is known" not in again
+    told = list(csv.DictReader(io.StringIO(again)))
+    assert [row["id"] for row in told] == [one["id"] for one in made[:6]]
+    over = told[5]
+    assert (over["policy_decision"], over["overridden"], over["overridden_by"]) == ("reject", "true", "head of risk")
+    assert over["overridden_at"] > over["decided_at"]
+    assert over["reason"] == client.decision(made[5]["id"])["reason"]
+    assert (over["outcome_at"], told[0]["policy_decision"], told[0]["overridden"]) == ("", "accept", "false")
+    assert told[0]["outcome_at"] > told[0]["decided_at"]
+    assert (told[0]["cost"], told[0]["belief_n"], told[0]["belief_s"]) == ("0.8", "2.0", "1.0")
+    assert len(http.get("/v1/decisions.csv?policy=batch&status=failure").text.splitlines()) == 2
     import pyarrow.parquet as pq
 
     file = http.get("/v1/decisions.parquet", params={"policy": "batch"})
     assert pq.read_table(io.BytesIO(file.content)).num_rows == 8
     assert http.get("/v1/decisions.csv", params={"policy": "none"}).status_code == 404
     expired = client.expire("batch", older_than_days=0)
-    assert expired == {"expired": 2, "more": False}
+    assert expired == {"expired": 3, "more": False}
 
 
 def test_late_labels_have_a_limit(client: Client) -> None:

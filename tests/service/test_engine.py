@@ -9,6 +9,7 @@ from engines import Engine
 from lenience.belief import Belief
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
+from lenience.service import export
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
 from lenience.service.ledger import Ledger
@@ -349,12 +350,12 @@ def test_pages_filters_and_exports(engine: Engine) -> None:
         times = {row[0]: row[1] for row in connection.execute(text("SELECT id, at FROM decision"))}
     later = queries.page(Filters(since=times[made[5]], until=times[made[8]]), None, 9)
     assert [one.id for one in later.decisions] == made[5:8]
-    lines = b"".join(queries.csv(Filters(segment="young"))).decode().splitlines()
+    lines = b"".join(export.csv_parts(queries, Filters(segment="young"))).decode().splitlines()
     assert len(lines) == 1 + 6
     import io
 
     import pyarrow.parquet as pq
 
-    table = pq.read_table(io.BytesIO(queries.parquet(Filters())))
+    table = pq.read_table(io.BytesIO(export.parquet(queries, Filters())))
     assert table.column("id").to_pylist() == made
     assert table.column("status").to_pylist()[:2] == ["success", "pending"]

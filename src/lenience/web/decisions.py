@@ -73,6 +73,7 @@ async def feed(
         "references": theirs,
         "asked": asked,
         "query": urlencode(given),
+        "download": urlencode({name: value for name, value in given.items() if name != "reference"}),
         "more": urlencode({**given, "before": found.next}) if found.next else "",
         "first": not before,
     }

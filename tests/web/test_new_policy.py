@@ -81,7 +81,13 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert "4 awaited outcomes of the past do not count against the limits" in young
     assert "1,000.5 in your money: a success earns 250.5, a failure loses 750." in young
     answers = browser.answers(check)
-    replayed = browser.http.get("/new/past", params=answers).text
+    replayed = " ".join(browser.http.get("/new/past", params=answers).text.split())
+    assert "beliefs from the <strong>18 outcomes known by 2024-01-19</strong> alone" in replayed
+    assert "deciding the <strong>19 past applicants since</strong>" in replayed
+    assert "The 6 whom the past rejected in that time have no outcome" in replayed
+    undated = browser.http.get("/new/past", params={**answers, "time": ""}).text
+    assert "rows have no date (step 2), so they cannot be divided" in html.unescape(undated)
+    replayed = browser.http.get("/new/past", params={**answers, "cold": "true"}).text
     assert "The 37 past applicants with a known outcome" in replayed
     assert "The 6 whom the past rejected have no outcome" in replayed
     made = browser.post("/new/create", **answers, state="active")
@@ -133,7 +139,10 @@ def test_dates_that_cannot_be_do_not_stretch_the_years(browser: Browser) -> None
     # Counted as of a day, the later rows are left out, and the replay leaves them out too.
     answers = {**answers, **OBJECTIVE, "as_of": "2021-12-31"}
     assert "left out: decided after 2021-12-31." in browser.http.get("/new/beliefs", params=answers).text
-    assert "The 368 past applicants with a known outcome" in browser.http.get("/new/past", params=answers).text
+    assert (
+        "The 368 past applicants with a known outcome"
+        in browser.http.get("/new/past", params={**answers, "cold": "true"}).text
+    )
 
 
 def test_what_a_lenders_columns_mean_is_guessed(browser: Browser) -> None:
@@ -397,7 +406,10 @@ def test_a_hundred_thousand_rows_of_parquet(browser: Browser) -> None:
     shown = browser.http.get("/new/beliefs", params=answers)
     assert "100,000" in shown.text
     assert f"{int(accepted.sum()):,}" in shown.text
-    assert f"The {int(accepted.sum()):,} past applicants" in browser.http.get("/new/past", params=answers).text
+    assert (
+        f"The {int(accepted.sum()):,} past applicants"
+        in browser.http.get("/new/past", params={**answers, "cold": "true"}).text
+    )
 
 
 def test_a_small_file_with_very_many_rows_is_refused(browser: Browser) -> None:

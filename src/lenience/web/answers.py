@@ -13,6 +13,7 @@ from lenience.errors import InputError, real, refusal
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
+EVERYONE = "*everyone*"  # in place of the column that says who was accepted: nobody in the file was rejected
 BANDS = "bands:"  # and a column: the field that says how it is cut
 COLUMNS = (
     "segment",

@@ -22,7 +22,7 @@ from lenience.segments.starting import starting_volume
 from lenience.service import limits
 from lenience.service.problems import BadRequest
 from lenience.service.specification import PolicySpecification
-from lenience.web.answers import BANDS, Answers, Refused, day, number, one_of, optional, percent, sentence
+from lenience.web.answers import BANDS, EVERYONE, Answers, Refused, day, number, one_of, optional, percent, sentence
 from lenience.web.bands import Cut, read_cut
 from lenience.web.past_file import Mapping, Past, read_past
 
@@ -135,11 +135,15 @@ def read_mapping(answers: Answers) -> Mapping:
     twice = next((name for name in used if used.count(name) > 1), None)
     if twice is not None:
         raise Refused("columns", "outcome", f"The column {twice!r} cannot mean two things")
+    if not answers.accepted:
+        said = "Choose the column that says who was accepted, or that everyone in the file was"
+        raise Refused("columns", "accepted", said)
+    everyone = answers.accepted == EVERYONE
     good, bad = answers.meaning("outcome", "yes"), answers.meaning("outcome", "no")
     if not good or not bad:
         missing = "success" if not good else "failure"
         raise Refused("columns", "outcome", f"Say which value of {answers.outcome!r} means a {missing}")
-    if answers.accepted and not answers.meaning("accepted", "yes"):
+    if not everyone and not answers.meaning("accepted", "yes"):
         raise Refused("columns", "accepted", f"Say which value of {answers.accepted!r} means that someone was accepted")
     maturity = optional(
         "columns", "maturity", "The days until an outcome is certain", answers.maturity, least=0, most=36500
@@ -156,7 +160,7 @@ def read_mapping(answers: Answers) -> Mapping:
         success=good,
         failure=bad,
         unknown=answers.meaning("outcome", "none"),
-        accepted=answers.accepted,
+        accepted="" if everyone else answers.accepted,
         yes=answers.meaning("accepted", "yes"),
         no=answers.meaning("accepted", "no"),
         time=answers.time,
@@ -189,14 +193,15 @@ def read_segments(path: Path, answers: Answers) -> Segments:
         raise Refused("columns", "", sentence(str(error))) from None
     counted = past.history.segments
     names = [row.segment for row in counted]
-    model = _model(answers, past, names)
+    model = model_of(answers, past, names)
     rows = shrinkage(model, [row.n for row in counted], [row.s for row in counted], names)
     nothing = [0.0] * len(names)
     before = [row.prior for row in shrinkage(model, nothing, nothing, names)]
     return Segments(rows, past.shares, past.groups, before, past)
 
 
-def _model(answers: Answers, past: Past, names: list[str]) -> Model:
+def model_of(answers: Answers, past: Past, names: list[str]) -> Model:
+    """The model that was chosen, of these segments, before it has seen an outcome."""
     kind = one_of("beliefs", "model", "The model", answers.model or "independent", MODELS)
     if kind == "shared":
         return Shared(len(names))

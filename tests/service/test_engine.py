@@ -212,8 +212,15 @@ def test_features_instead_of_segments(engine: Engine) -> None:
     assert made["segment"] == "score 600..700, region=other"
     view = engine.queries.decision(made["id"])
     assert (view.features, view.reference) == ({"score": 650, "region": "west"}, "17")
+    assert made["warnings"] == view.warnings == ["the value given is not one of region (north): decided as other"]
+    near = engine.decide(None, features={"score": 650, "region": " North"})
+    assert near["warnings"] == ["'North' is not a value of region (nearest 'north'): decided as other"]
+    blank = engine.decide(None, features={"score": 650, "region": " north\t"})
+    assert (blank["segment"], blank["warnings"]) == ("score 600..700, region=north", [])
+    assert engine.queries.decision(blank["id"]).features == {"score": 650, "region": "north"}
     for wrong, said in (
         ({"score": 650}, "features must have 'region'"),
+        ({"score": 650, "region": "west", "x": 1}, "features must be score and region, without 'x'"),
         ({"score": "high", "region": "north"}, "the feature 'score' must be a number"),
         ({"score": 1, "region": 2}, "the feature 'region' must be a text"),
     ):

@@ -24,6 +24,7 @@ from lenience.service.answers import (
 )
 from lenience.service.clock import when
 from lenience.service.events import Corrected, Decided, Erased, Observed, Overridden, read
+from lenience.service.features import strangers
 from lenience.service.problems import NotFound, unknown_decision
 from lenience.service.reasons import overruled, principal_reasons, what_would_change
 from lenience.service.registry import PolicyRecord, Registry, Version
@@ -116,6 +117,7 @@ class Queries:
         rule = version.rules[chain.segment]
         value, going_on = rule.table.value(counts.successes, counts.failures, counts.pending)
         own = notes.get(row.seq)
+        features = None if own is None or own.details is None else msgspec.json.decode(own.details)
         return DecisionView(
             id=identity,
             policy=name,
@@ -132,6 +134,7 @@ class Queries:
             threshold=first.threshold,
             cost=rule.table.cost,
             decided_at=when(first.at),
+            warnings=strangers(version.specification.features, features or {}),
             status=row.status,
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
@@ -142,7 +145,7 @@ class Queries:
                 for one in first.shadows
             ],
             reference=None if own is None else own.reference,
-            features=None if own is None or own.details is None else msgspec.json.decode(own.details),
+            features=features,
             erased=first.personal is not None and own is None,
             history=history,
         )

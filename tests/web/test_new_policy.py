@@ -209,7 +209,23 @@ def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(browser: Browser, se
     seen = browser.http.get(sent.headers["location"]).text
     assert "score&gt;=550, region=n" in seen
     wrong = browser.post("/policies/cut/decide", **{"feature:score": "high", "feature:region": "n"})
-    assert (wrong.status_code, "Score must be a number, such as 640" in wrong.text) == (400, True)
+    assert wrong.status_code == 400
+    assert re.search(
+        r'name="feature:score"[^>]* value="high" aria-invalid="true" aria-describedby="hand-wrong"', wrong.text
+    )
+    assert 'role="alert">Score must be a number that is finite, not &#39;high&#39;.</small>' in wrong.text
+    assert "<option selected>n</option>" in wrong.text
+    once = {"feature:score": "612", "feature:region": "n", "reference": "application 9"}
+    assert browser.post("/policies/cut/decide", **once).status_code == 303
+    twice = browser.post("/policies/cut/decide", **once)
+    assert (twice.status_code, "Decided before at" in twice.text, "as <strong>accept" in twice.text) == (
+        409,
+        True,
+        True,
+    )
+    kept = browser.answers(httpx.Response(200, text=twice.text))
+    assert (kept["reference"], kept["feature:score"]) == (["application 9"], ["612"])
+    assert browser.post("/policies/cut/decide", **once, again=kept["again"][0]).status_code == 303
 
 
 def test_a_form_of_another_site_is_refused(browser: Browser) -> None:

@@ -11,6 +11,7 @@ from litestar.params import Parameter
 from sqlalchemy import Connection, select
 
 from lenience.service import schema
+from lenience.service.answers import DecisionEntry
 from lenience.service.clock import when
 from lenience.service.command import sender
 from lenience.service.events import Decided, State, StateChanged, VersionCreated, read
@@ -31,6 +32,7 @@ Req = Request[Any, Any, Any]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
 Segment = Annotated[str | None, Parameter(max_length=200)]
 MOST_WAYS = 40  # segments whose ways are drawn behind the chosen one, the busiest
+FEATURE = "feature:"  # and its name: the field of a form that holds it
 COMPARED = 400  # decisions over which a shadow is compared with the active version
 
 
@@ -40,6 +42,15 @@ class Life(msgspec.Struct, frozen=True):
     at: str
     actor: str
     what: str
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """The form to decide one by hand as it was typed, what is wrong in it and where, and what was decided before."""
+
+    values: dict[str, str] = {}
+    error: str = ""
+    field: str = ""
+    before: DecisionEntry | None = None
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -58,22 +69,27 @@ async def show(
 ) -> Response[bytes]:
     """A policy."""
     service: Service = request.app.state.service
+    return page(request, "policy.html", **await service.ask(lambda: filled_in(service, name, version, segment)))
 
-    def ask() -> dict[str, Any]:
-        with service.store.read() as connection:
-            standing = read_standing(service, connection, name, version)
-            drawn = draw(connection, standing, segment)
-            return {
-                "policy": standing,
-                "life": life(connection, standing),
-                "compared": [] if version else compare(connection, standing),
-                "objective": objective_words(standing.version.specification.objective),
-                "sent": request_words(standing.version.specification),
-                "steps": steps_of(standing),
-                **drawn,
-            }
 
-    return page(request, "policy.html", **await service.ask(ask))
+def filled_in(
+    service: Service, name: str, version: int | None = None, segment: str | None = None, hand: Typed | None = None
+) -> dict[str, Any]:
+    """What the page is filled in with."""
+    with service.store.read() as connection:
+        standing = read_standing(service, connection, name, version)
+        if hand is not None and segment not in standing.version.rules:
+            segment = None  # it was typed, not asked for
+        return {
+            "policy": standing,
+            "life": life(connection, standing),
+            "compared": [] if version else compare(connection, standing),
+            "objective": objective_words(standing.version.specification.objective),
+            "sent": request_words(standing.version.specification),
+            "steps": steps_of(standing),
+            "hand": hand or Typed(),
+            **draw(connection, standing, segment),
+        }
 
 
 @get("/policies/{name:str}/live", include_in_schema=False)

@@ -10,8 +10,8 @@ import pytest
 from lenience.service.http.service import Service
 from lenience.web import intake
 from lenience.web.answers import EVERYONE, Answers, Refused
-from lenience.web.new_views import beliefs_view, columns_view
-from lenience.web.plan import read_mapping
+from lenience.web.new_views import beliefs_view, columns_view, usual_delay
+from lenience.web.plan import read_mapping, read_segments
 
 NOT_ASKED = cast("Service", None)  # these steps look at the file alone
 
@@ -48,3 +48,22 @@ def test_many_accepted_without_an_outcome_are_warned_of(tmp_path: Path, missing:
     answers: dict[str, Any] = {"segment": ("region",), "outcome": "repaid", "outcome_means": ("yes:1", "no:0")}
     said = beliefs_view(NOT_ASKED, path, Answers(accepted=EVERYONE, **answers))["silent"]
     assert said.startswith("5 of 10 (50%) have no outcome, and everyone in the file is taken as accepted") == warned
+
+
+@pytest.mark.parametrize(
+    ("came", "wanted"),
+    [
+        (("2024-01-11", "2024-01-21"), ("15", "in the file 15, from decided to closed")),
+        (("2023-12-01", "2024-01-21"), ("30", "30 is half of the 60 of step 2")),  # before the decision
+        (("2024-01-11", "2999-01-21"), ("30", "30 is half of the 60 of step 2")),  # still ahead: the end of a contract
+    ],
+)
+def test_the_mean_delay_is_the_file_s_where_it_says_when_outcomes_came(
+    tmp_path: Path, came: tuple[str, str], wanted: tuple[str, str]
+) -> None:
+    rows = [f"north,{i % 2},2024-01-01,{came[i % 2]},1980-01-01" for i in range(4)]
+    path = _kept(tmp_path, ["region,repaid,decided,closed,birthday", *rows])
+    meant: dict[str, Any] = {"segment": ("region",), "outcome": "repaid", "outcome_means": ("yes:1", "no:0")}
+    answers = Answers(accepted=EVERYONE, time="decided", maturity="60", as_of="2024-06-01", **meant)
+    days, words = usual_delay(path, answers, read_segments(path, answers).past)
+    assert (days, words.startswith(wanted[1])) == (wanted[0], True)

@@ -312,10 +312,14 @@ def test_an_answer_that_cannot_be_used_gets_a_sentence(
         assert said in _alert(refused)
 
 
-def test_the_days_until_an_outcome_is_certain_become_its_delay(browser: Browser, uploaded: dict[str, Any]) -> None:
+def test_half_of_the_days_until_an_outcome_is_certain_is_taken_for_their_mean(
+    browser: Browser, uploaded: dict[str, Any]
+) -> None:
     answers = {**uploaded, "maturity": "20", "model": "independent"}
     shown = browser.http.get("/new/objective", params=answers)
-    assert browser.answers(shown)["delay"] == ["20"]
+    filled = browser.answers(shown)
+    assert (filled["delay"], "10 is half of the 20 of step 2" in shown.text) == (["10"], True)
+    assert browser.http.get("/new/check", params={**filled, **OBJECTIVE}).status_code == 200
     assert "never" not in re.findall('placeholder="([^"]*)"', shown.text)
     late = {**answers, **OBJECTIVE, "future": "yearly", "arrivals": "90", "rate": "0.5", "delay": "20", "name": "late"}
     panel = " ".join(browser.http.get("/new/starting", params=late).text.split())
@@ -326,7 +330,7 @@ def test_the_days_until_an_outcome_is_certain_become_its_delay(browser: Browser,
     assert "starts from all of the history" in check
     assert "60 seconds for each segment, of which there are 3" in check
     # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.
-    assert browser.http.get("/new/check", params={**late, **OBJECTIVE}).status_code == 200
+    assert browser.http.get("/new/check", params={**late, **OBJECTIVE, "usual": "20"}).status_code == 200
     again = browser.http.get("/new/objective", params={**late, "delay": ""})
     assert browser.answers(again)["delay"] == [""]
 

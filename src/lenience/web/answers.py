@@ -30,7 +30,7 @@ COLUMNS = (
 )
 OBJECTIVE = (
     *("name", "description", "known", "cost", "gain", "loss", "future", "arrivals", "rate", "discount"),
-    *("delay", "floor", "cap", "expiry"),
+    *("delay", "usual", "floor", "cap", "expiry"),
 )
 
 
@@ -70,6 +70,7 @@ class Answers(msgspec.Struct, frozen=True):
     rate: str = ""
     discount: str = ""
     delay: str = ""
+    usual: str = ""  # the delay as the form filled it in
     floor: str = ""
     cap: str = ""
     expiry: str = ""

@@ -76,6 +76,11 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
     return found | {"group": found["segment"] if of_group else ""}
 
 
+def other_dates(columns: Sequence[Column], time: str) -> list[str]:
+    """The columns of dates that may say when an outcome came: not the decision's, nor a birthday."""
+    return [one.name for one in columns if one.dates and one.name != time and not _named(one, "birth")]
+
+
 def guess_accepted(path: Path, columns: Sequence[Column], guessed: dict[str, str]) -> str:
     """The column that says who was accepted; everyone, where all have an outcome; or nothing, for a person to say.
 

@@ -18,7 +18,7 @@ from lenience.web import intake, past_file
 from lenience.web.answers import COLUMNS, EVERYONE, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.bands import MANY, USUAL
 from lenience.web.figures.intervals import shrinkage_bar
-from lenience.web.guesses import guess_accepted, guess_columns, guess_meaning
+from lenience.web.guesses import guess_accepted, guess_columns, guess_meaning, other_dates
 from lenience.web.page import natural
 from lenience.web.plan import (
     DAYS,
@@ -134,17 +134,39 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     if past is not None and past.years and past.years > 1 / 52:
         guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
         guessed = f"{float(guessed):.0f}"
+    usual, delay_words = usual_delay(path, answers, past)
     # The rate is never empty once this step was sent; what was emptied there stays empty.
-    delay = answers.delay if answers.rate else answers.delay or answers.maturity
+    delay = answers.delay if answers.rate else answers.delay or usual
     rate = answers.rate or "10"
-    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay)
+    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay, usual=usual)
     return {
         "shown": shown,
         "guessed": guessed,
+        "delay_words": delay_words,
         "policies": [name for name, _ in _policies(service)],
         "carried": answers.pairs(OBJECTIVE),
         **starting_view(path, shown),
     }
+
+
+def usual_delay(path: Path, answers: Answers, past: past_file.Past | None) -> tuple[str, str]:
+    """The mean delay that the form fills in where outcomes are not certain at once, and where it comes from.
+
+    By the file, where it says when outcomes came; else half of the days after which one is certain, which is the most.
+    """
+    if past is None or not answers.time:
+        return "", ""
+    mapping = read_mapping(answers)
+    for column in other_dates(past_file.columns(path), answers.time):
+        found = past_file.mean_delay(path, mapping, past.history, column)
+        if found is not None:
+            days = f"{found[0]:.3g}"
+            return days if mapping.maturity else "", f"in the file {days}, from {answers.time} to {column}"
+    if not mapping.maturity:
+        return "", ""
+    half = f"{mapping.maturity / 2:g}"
+    most = f"the {mapping.maturity:g} of step 2, after which all are certain"
+    return half, f"{half} is half of {most}: type the mean if you know it"
 
 
 def starting_view(path: Path, answers: Answers) -> dict[str, Any]:

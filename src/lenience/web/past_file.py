@@ -218,6 +218,21 @@ def rejected_since(path: Path, mapping: Mapping, history: History, years: float)
         return since.date(), int(engine.execute(f"SELECT count(*) FROM past WHERE {where}", [since]).fetchone()[0])
 
 
+def mean_delay(path: Path, mapping: Mapping, history: History, column: str) -> tuple[float, int] | None:
+    """The days from the decision to the date in another column, on average, and of how many outcomes.
+
+    Nothing where that is not when outcomes came: it is missing for many, comes before the decision, or is still ahead.
+    """
+    dated = f"SELECT file_row_number AS place, {_moment(column)} AS came FROM read_parquet(?, file_row_number = true)"
+    both = f"({_meant(path, mapping)}) JOIN ({dated}) USING (place) WHERE {_known(mapping, history)}"
+    ahead = "count(*) FILTER (came > decided), count(*) FILTER (came > current_localtimestamp())"
+    with connect() as engine:
+        mean, later, future, known = engine.execute(
+            f"SELECT avg(epoch(came - decided)) / 86400, {ahead}, count(*) FROM {both}", [str(path)]
+        ).fetchone()
+    return (float(mean), int(later)) if known and later >= 0.9 * known and not future else None
+
+
 def _known(mapping: Mapping, history: History) -> str:
     """Whether a row has an outcome that counts: known, and old enough."""
     where = "accepted AND outcome IN (0, 1) AND segment IS NOT NULL"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from lenience.web.past_file import Mapping, Past, read_past
 
 MODELS = ("independent", "shared", "curve")
 DAYS = 365.25
+GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 COARSE, MOST_VOLUME = 0.01, 20_000.0  # of a volume that is only shown
 SECONDS = 1.5  # spent on the volumes of one view
 Objective = Discounted | Delayed
@@ -244,7 +246,7 @@ def objective_told(answers: Answers) -> dict[str, Any]:
     step, told = "objective", {"type": "discounted", "cost": read_cost(answers)}
     delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
     if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
-        if delay and answers.delay != answers.maturity:  # what the form filled in is no wish of anyone's
+        if delay and answers.delay != answers.usual:  # what the form filled in is no wish of anyone's
             raise Refused(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
         return told | {"discount": number(step, "discount", "The discount", answers.discount, least=0, below=1)}
     told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
@@ -328,9 +330,12 @@ def _no_name(name: str) -> str:
     >>> print(_no_name("My cards, 2025"))
     Letters, digits, dots, dashes and underscores make a name, at most 64, no spaces: 'My cards, 2025' could be
     'My-cards-2025'
+    >>> _no_name("Ratenkredit Süd").partition("could be ")[2]
+    "'Ratenkredit-Sued'"
     """
     said = "Letters, digits, dots, dashes and underscores make a name, at most 64, no spaces"
-    could = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64]
+    plain = unicodedata.normalize("NFKD", name.translate(GERMAN)).encode("ascii", "ignore").decode()
+    could = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:64]
     return f"{said}: {name[:64]!r} could be {could!r}" if could else f"{said}, a letter or digit first"
 
 

@@ -22,6 +22,7 @@ from lenience.service.problems import BadRequest
 from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec, PolicySpecification
 from lenience.web.bands import example
 from lenience.web.figures.boundary import picture, sparkline
+from lenience.web.names import without_features
 from lenience.web.page import moved, natural, page, part
 from lenience.web.paths import Step, belief_path
 from lenience.web.prospects import Prospects
@@ -133,8 +134,11 @@ def draw(connection: Connection, policy: PolicyStanding, chosen: str | None) -> 
         one.name: belief_path(connection, one.chain, one.length, 150 if one is shown else 60)
         for one in [shown, *others]
     }
+    features, plain = without_features([one.name for one in policy.segments])
     return {
         "shown": shown,
+        "features": features,
+        "plain": plain,
         "pictures": [picture(shown, paths, others), picture(shown, paths, others, narrow=True)],
         "sparks": {one.name: sparkline(one, paths[one.name]) for one in [shown, *others]},
         "prospects": None,

@@ -189,3 +189,12 @@ def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
         if limit is None or counts.pending < limit:
             return more
     return None
+
+
+def overruled(reason: str, by: str, choice: str) -> str:
+    """A reason as it was given, after who has decided otherwise since.
+
+    >>> overruled("Reject: 40 % are expected to succeed.", "head of risk", "accept")
+    'Decided otherwise by the head of risk: accept. The policy had said: Reject: 40 % are expected to succeed.'
+    """
+    return f"Decided otherwise by the {by}: {choice}. The policy had said: {reason}"

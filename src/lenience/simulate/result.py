@@ -98,16 +98,18 @@ class Simulation:
         cost: float,
         discount: float,
         horizon: int,
-        prior: Belief,
+        prior: Belief | tuple[Belief, ...],
         seed: int,
         checkpoints: NDArray[np.int64],
         runs: Mapping[str, Block],
         baseline: str | None,
+        note: str = "",
     ) -> None:
         self.world, self.cost, self.discount, self.horizon = world, cost, discount, horizon
         self.prior, self.seed, self.checkpoints = prior, seed, checkpoints
         self.runs = dict(runs)
-        self.baseline = baseline
+        self.baseline = baseline  # the policy that the others are compared with
+        self.note = note  # what the world breaks of what the optimum assumes
 
     @property
     def policies(self) -> list[str]:
@@ -145,7 +147,8 @@ class Simulation:
         return Estimate.of_mean(self.values(policy, metric) - self.values(other, metric), level)
 
     def behind(self, policy: str, confidence: float = 0.95) -> Estimate:
-        """What a policy earns less than the optimum that ran along (discounted, by expected rewards)."""
+        """What a policy earns less than the optimum, or other reference, that ran along (discounted, by expected
+        rewards)."""
         if self.baseline is None:
             raise InputError("optimum must have run along: compare_policies(…, optimum=True)")
         return self.compare(self.baseline, policy, "expected", confidence)
@@ -214,7 +217,7 @@ class Simulation:
     def table(self, confidence: float = 0.95) -> list[list[str]]:
         """The main metrics as text: a head, then one line a policy."""
         shown = [metric for metric in SHOWN if metric != "behind" or self.baseline is not None]
-        titles = {"behind": "behind optimum"}
+        titles = {"behind": f"behind {self.baseline}"}
         lines = [["policy", *(titles.get(metric, metric.replace("_", " ")) for metric in shown)]]
         for name in self.runs:
             found = [
@@ -229,7 +232,7 @@ class Simulation:
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         return "\n".join(
             "   ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        ) + (f"\n{self.note}" if self.note else "")
 
     def __repr__(self) -> str:
         return f"Simulation({len(self.runs)} policies, {self.replications} replications of {self.horizon} arrivals)"

@@ -228,11 +228,7 @@ class Simulation:
         return lines
 
     def __str__(self) -> str:
-        lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        return "\n".join(
-            "   ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ) + (f"\n{self.note}" if self.note else "")
+        return aligned(self.table()) + (f"\n{self.note}" if self.note else "")
 
     def __repr__(self) -> str:
         return f"Simulation({len(self.runs)} policies, {self.replications} replications of {self.horizon} arrivals)"
@@ -255,6 +251,19 @@ def z_of(confidence: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + 0.5 * confidence))
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text, in columns.
+
+    >>> print(aligned([["a", "b"], ["long", "c"]]))
+    a      b
+    long   c
+    """
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join(
+        "   ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:

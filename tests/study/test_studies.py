@@ -45,6 +45,15 @@ shares = [0.5, 0.5]
 rates = [0.4, 0.9]
 """
 
+SEGMENTS = """name = "segments"
+shares = [0.5, 0.5]
+rates = [0.4, 0.9]
+"""
+LATE = """name = "late-labels"
+world = { name = "prior", prior = { n = 2, s = 1 } }
+delay = { kind = "exponential", mean = -20 }
+"""
+
 
 def enumerated(policy: ln.Policy, arrivals: int, p: float | None) -> list[float]:
     """Acceptance by arrival, by going through every history of decisions and outcomes."""
@@ -169,6 +178,29 @@ def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
         ('name = "bernoulli"\n', "", "line 17, key worlds: the key 'name' is missing"),
         ("explore = 5", "explore = = 5", "line 15, key explore: "),
         ("horizon = 100", "", "the key 'horizon' is missing"),
+        (
+            "cost = [0.6, 0.8]",
+            "cost = []",
+            r"line 2, key cost: cost must be a number or a list of at least one, not \[\]",
+        ),
+        ("horizon = 100", "horizon = []", "line 4, key horizon: horizon must be a number or a list"),
+        ("p = [0.5, 0.7, 0.9]", "p = []", "line 19, key worlds.p: p must be a value or a list"),
+        ("epsilon = [0.01, 0.1]", "epsilon = []", "line 11, key policies.epsilon: epsilon must be a value or a list"),
+        ("rates = [0.4, 0.9]", "rates = []", "line 24, key worlds.rates: rates must be as many as shares"),
+        (SEGMENTS, LATE, "line 24, key worlds.delay.mean: mean must be a number of at least 0"),
+        (
+            SEGMENTS,
+            LATE.replace("prior", "prio", 1).replace("-20", "20"),
+            "line 23, key worlds.world.name: world must be one of",
+        ),
+        (SEGMENTS, LATE.replace("kind", "kin"), "line 24, key worlds.delay.kin: the parameters of delay"),
+        (SEGMENTS, LATE.replace("mean = -20 }", "mean = 20"), "line 24, key delay: Unclosed inline table"),
+        (SEGMENTS, LATE.replace("mean = -20 }\n", "mean = 20"), "line 24: Unclosed inline table"),
+        (
+            SEGMENTS,
+            LATE.split("delay")[0] + "[worlds.delay]\nkind = 'fixed'\nmean = -1",
+            "line 26, key worlds.delay.mean",
+        ),
     ],
 )
 def test_a_broken_sweep_names_line_and_key(old: str, new: str, message: str) -> None:

@@ -298,9 +298,23 @@ def default_backend() -> str:
 
 
 def save_frame(frame: Any, path: str | Path) -> Path:
-    """Write any data frame as Parquet."""
+    """Write any data frame as CSV or Parquet, by the ending of the name."""
     import narwhals as nw
 
+    target = check_frame_path(path)
+    eager = nw.from_native(frame, eager_only=True)
+    if target.suffix.lower() == ".csv":
+        eager.write_csv(target)
+    else:
+        eager.write_parquet(target)
+    return target
+
+
+def check_frame_path(path: str | Path) -> Path:
+    """The path of a frame, or an error before anything is computed."""
     target = Path(path)
-    nw.from_native(frame, eager_only=True).write_parquet(target)
+    if target.suffix.lower() not in (".csv", ".parquet"):
+        raise refusal("output", str(path), "a file name ending in .csv or .parquet")
+    if not target.parent.is_dir():
+        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
     return target

@@ -185,7 +185,8 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
         share = float(pi[silent].sum() / pi.sum())
         raise InputError(
             f"the log has no overlap with the proposal: of those whom it would accept, {percent(share)} had a "
-            f"probability of acceptance below {floor:g}, so nothing in the log says what they would earn; log with some "
+            f"probability of acceptance below {floor:g}, so nothing in the log says what they would earn; log with "
+            "some "
             "exploration, or propose a policy that accepts only those who could have been accepted"
         )
 

@@ -4,6 +4,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
 
+# The tests start many processes: none need compile again what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check bench docs figures screenshots package clean
 
 demo: $(READY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -61,7 +61,8 @@ class Visit:
 
     def accessible(self, where: str) -> None:
         """No violation of the accessibility rules that a program can check (axe-core, WCAG 2.2 AA)."""
-        options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+        rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+        options = {"runOnly": rules, "resultTypes": ["violations"]}  # what passes need not be told
         found = Axe().run(self.page, options=options).response["violations"]
         told = [f"{one['id']}: {one['help']} ({[node['target'] for node in one['nodes']][:3]})" for one in found]
         assert not told, f"{where}: {told}"
@@ -71,10 +72,21 @@ class Visit:
         width = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert width[0] <= width[1], f"{where} is {width[0]} px wide in a window of {width[1]} px"
 
+    def looks_right(self, where: str) -> None:
+        """The page fits and is accessible on a phone in the dark and on a desk in the light."""
+        self._look(f"{where} (phone, dark)", PHONE, "dark")
+        self._look(f"{where} (desk, light)", DESK, "light")
+
     def close(self) -> None:
         """End the visit; nothing may have gone wrong."""
         self.context.close()
         assert self.trouble == []
+
+    def _look(self, where: str, size: tuple[int, int], scheme: Literal["dark", "light"]) -> None:
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+        self.page.emulate_media(color_scheme=scheme)
+        self.fits(where)
+        self.accessible(where)
 
     def _console(self, message: Any) -> None:
         expected = any(f"status of {status}" in message.text for status in self.allowed)

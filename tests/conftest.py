@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("lenience")
+
+
+def pytest_sessionstart() -> None:
+    """Where several workers run, what takes longest to compile is compiled once, before anything needs it."""
+    if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
+        from kernels import compile_together
+
+        compile_together(run)
+
+
+def pytest_sessionfinish() -> None:
+    """Forget who compiled what."""
+    if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
+        from kernels import forget
+
+        forget(run)
 
 
 @pytest.fixture(scope="session")

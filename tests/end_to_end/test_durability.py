@@ -13,8 +13,8 @@ import pytest
 from lenience import Client, ServiceError
 from serving import SPEC, Postgres, Served, audited, serving, sqlite_file
 
-KILLS = 4
-CLIENTS = 6
+KILLS = 2
+CLIENTS = 4
 
 
 class Load:

@@ -11,7 +11,7 @@ from lenience.belief import Belief
 def test_between_the_nodes() -> None:
     table = Thresholds(0.8)
     generator = np.random.default_rng(1)
-    for _ in range(25):
+    for _ in range(12):
         n, volume = float(np.exp(generator.uniform(-2.5, 9))), float(np.exp(generator.uniform(-2, 6)))
         assert table.error(n, volume / (1 + volume)) < 1.5e-3, (n, volume)
     assert table.error(10.0, 0.99) < 3e-4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from lenience import Belief, Bounds, Discounted, FiniteHorizon
 from lenience.errors import InputError, TooLargeError
 from lenience.objective.delayed import Delayed
+from lenience.policy.exposure import ExposurePolicy
 from lenience.policy.optimal import OptimalPolicy
 from lenience.service.features import Feature, names_of, segment_of
 from lenience.service.rule import Counts, SegmentRule
@@ -21,10 +24,24 @@ def table_of(problem: Problem, prior: Belief) -> StoppingTable | ExposureTable:
     return load(solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0)))
 
 
-STOPPING = table_of(Discounted(0.8, 0.99), Belief(2, 1))
-POLICY = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
-LATE = table_of(DelayedSpec(0.8, 50, 0.1, 1), Belief(2, 1))
-EXPOSURE = Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+@cache
+def stopping() -> StoppingTable | ExposureTable:
+    return table_of(Discounted(0.8, 0.99), Belief(2, 1))
+
+
+@cache
+def policy_of_stopping() -> OptimalPolicy:
+    return Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+
+
+@cache
+def late() -> StoppingTable | ExposureTable:
+    return table_of(DelayedSpec(0.8, 50, 0.1, 1), Belief(2, 1))
+
+
+@cache
+def policy_of_late() -> ExposurePolicy:
+    return Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
 
 
 @settings(max_examples=200)
@@ -32,14 +49,14 @@ EXPOSURE = Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
 def test_a_stopping_table_is_its_policy(outcomes: int, rate: float) -> None:
     good = round(rate * outcomes)
     belief = Belief(2 + outcomes, 1 + good)
-    assert (STOPPING.limit(good, outcomes - good) is None) == POLICY.accepts(belief)
+    assert (stopping().limit(good, outcomes - good) is None) == policy_of_stopping().accepts(belief)
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 3000))
 def test_thresholds_lie_between_the_last_rejection_and_the_first_acceptance(outcomes: int) -> None:
-    shown = STOPPING.threshold(0, outcomes)
-    least = STOPPING.least_accepted(outcomes)
+    shown = stopping().threshold(0, outcomes)
+    least = stopping().least_accepted(outcomes)
     assert 0 <= shown <= 0.8
     if least is not None:
         n = 2 + outcomes
@@ -49,7 +66,9 @@ def test_thresholds_lie_between_the_last_rejection_and_the_first_acceptance(outc
 
 @pytest.mark.parametrize("outcomes", [0, 8, 98, 998])
 def test_thresholds_are_those_of_the_solver(outcomes: int) -> None:
-    assert STOPPING.threshold(0, outcomes) == pytest.approx(POLICY.threshold(2 + outcomes, 1e-7).midpoint, abs=2e-4)
+    assert stopping().threshold(0, outcomes) == pytest.approx(
+        policy_of_stopping().threshold(2 + outcomes, 1e-7).midpoint, abs=2e-4
+    )
 
 
 @pytest.mark.parametrize(("volume", "near"), [(539.0, 5e-4), (2000.0, 5e-4), (8000.0, 5e-3)])
@@ -80,10 +99,10 @@ def test_beyond_the_table_proved_decisions_need_no_solver(monkeypatch: pytest.Mo
 
     asked: list[Belief] = []
     monkeypatch.setattr(OptimalPolicy, "accepts", counted)
-    assert STOPPING.limit(round(0.81 * far), far - round(0.81 * far)) is None
-    assert STOPPING.limit(round(0.79 * far), far - round(0.79 * far)) == 0
+    assert stopping().limit(round(0.81 * far), far - round(0.81 * far)) is None
+    assert stopping().limit(round(0.79 * far), far - round(0.79 * far)) == 0
     assert asked == []
-    assert STOPPING.limit(lenient - 1, far - lenient + 1) is None
+    assert stopping().limit(lenient - 1, far - lenient + 1) is None
     assert asked == [Belief(2 + far, lenient)]
 
 
@@ -91,7 +110,7 @@ def test_beyond_the_table_proved_decisions_need_no_solver(monkeypatch: pytest.Mo
 @given(st.integers(0, 400), st.floats(0, 1))
 def test_an_exposure_table_is_its_policy(outcomes: int, rate: float) -> None:
     good = round(rate * outcomes)
-    assert LATE.limit(good, outcomes - good) == EXPOSURE.limit(Belief(2 + outcomes, 1 + good))
+    assert late().limit(good, outcomes - good) == policy_of_late().limit(Belief(2 + outcomes, 1 + good))
 
 
 def test_horizons_and_prior_lattices() -> None:
@@ -125,10 +144,10 @@ def test_segments_have_the_problem_of_their_share() -> None:
     yearly = problems({"type": "discounted", "cost": 0.8, "arrivals": 99, "discount_rate": 1}, ["a", "b", "c"])
     assert isinstance(yearly[0].problem, Discounted)
     assert yearly[0].problem.discount == pytest.approx(Discounted.from_rates(0.8, 33, 1).discount)
-    late = problems(
+    slow = problems(
         {"type": "delayed", "cost": 0.8, "arrivals": 50, "discount_rate": 0.1, "label_delay": 1}, ["a", "b"]
     )
-    assert late[0].problem == DelayedSpec(0.8, 25, 0.1, 1)
+    assert slow[0].problem == DelayedSpec(0.8, 25, 0.1, 1)
     ends = problems({"type": "horizon", "cost": 0.8, "horizon": 10}, [{"name": "a", "share": 0.01}, "b"])
     assert [one.problem for one in ends] == [FiniteHorizon(0.8, 1), FiniteHorizon(0.8, 10)]
     with pytest.raises(InputError, match="leave something"):
@@ -136,7 +155,7 @@ def test_segments_have_the_problem_of_their_share() -> None:
 
 
 def test_the_floor_is_drawn_only_where_the_optimum_has_stopped() -> None:
-    rule = SegmentRule("x", 1.0, STOPPING, "", 5, 0.25)
+    rule = SegmentRule("x", 1.0, stopping(), "", 5, 0.25)
     stopped = Counts(successes=0, failures=5)
     assert rule.decide(stopped, 0.2499).rule == "exploration_floor"
     assert rule.decide(stopped, 0.25)[:2] == ("reject", "below_threshold")
@@ -169,7 +188,7 @@ def test_features_make_segments() -> None:
 
 
 def test_the_threshold_of_late_labels_is_rejected_and_what_is_above_is_not() -> None:
-    table = LATE
+    table = late()
     for k in range(40):
         for successes in range(k + 1):
             rate = (table.prior.s + successes) / (table.prior.n + k)
@@ -190,9 +209,9 @@ def _late_segment(arrivals: float) -> SegmentProblem:
 
 def test_a_value_that_would_take_long_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     over = table_of(FiniteHorizon(0.8, 2), Belief(2, 1))
-    assert None not in STOPPING.value(3, 1, 0)
+    assert None not in stopping().value(3, 1, 0)
     monkeypatch.setattr("lenience.service.tables.VALUE_SECONDS", 0.0)
-    assert STOPPING.value(3, 1, 0) == (None, None)
+    assert stopping().value(3, 1, 0) == (None, None)
     assert over.value(1, 1, 0) == (Bounds(0.0, 0.0), None)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from serving import Postgres
 
 pytest.importorskip("playwright")
-from browsing import DESK, PHONE, Visit, visiting
+from browsing import PHONE, Visit, visiting
 
 PAGES = [
     "/",
@@ -28,17 +28,20 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("size", "dark"), [(DESK, False), (PHONE, True)], ids=["desk, light", "phone, dark"])
-def test_every_page_opens_fits_and_is_accessible(
-    browser: Browser, portfolio: Served, size: tuple[int, int], dark: bool
+WEIGHT = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+    .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
+
+
+def test_every_page_opens_fits_is_accessible_and_weighs_less_than_a_megabyte(
+    browser: Browser, portfolio: Served
 ) -> None:
-    with visiting(browser, portfolio.url, size, dark) as visit:
+    with visiting(browser, portfolio.url) as visit:
         for path in PAGES:
             page = visit.open(path)
             page.wait_for_load_state("networkidle")
             assert page.locator("h1").count() == 1
-            visit.fits(path)
-            visit.accessible(path)
+            assert 50_000 < page.evaluate(WEIGHT) < 1_000_000, path
+            visit.looks_right(path)
 
 
 def test_the_longest_names_are_broken_and_widen_no_page(browser: Browser, portfolio: Served) -> None:
@@ -250,17 +253,6 @@ def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
         visit.open("/")
         page.click("button:has-text('Replay the log now')")
         page.wait_for_selector("text=all holds", timeout=30_000)
-
-
-def test_a_page_weighs_less_than_a_megabyte(browser: Browser, portfolio: Served) -> None:
-    with visiting(browser, portfolio.url) as visit:
-        for path in PAGES:
-            visit.open(path).wait_for_load_state("networkidle")
-            weight = visit.page.evaluate(
-                """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
-                    .reduce((sum, entry) => sum + entry.decodedBodySize, 0)"""
-            )
-            assert 50_000 < weight < 1_000_000, path
 
 
 def test_trouble_is_told_when_the_service_is_gone(browser: Browser, empty: Served) -> None:

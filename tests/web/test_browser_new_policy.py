@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytest.importorskip("playwright")
-from browsing import DESK, PHONE, Visit, visiting
+from browsing import visiting
 
 
 def _rows() -> str:
@@ -25,21 +25,12 @@ def _rows() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _look(visit: Visit, where: str) -> None:
-    """The step fits and is accessible on a phone in the dark and on a desk in the light."""
-    for size, scheme in ((PHONE, "dark"), (DESK, "light")):
-        visit.page.set_viewport_size({"width": size[0], "height": size[1]})
-        visit.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        visit.fits(f"{where} ({scheme})")
-        visit.accessible(f"{where} ({scheme})")
-
-
 def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "past.csv"
     file.write_text(_rows())
     with serving(sqlite_file(tmp_path)) as served, visiting(browser, served.url) as visit:
         page = visit.open("/new")
-        _look(visit, "from what")
+        visit.looks_right("from what")
         page.set_input_files("input[type=file]", file)
         page.click("text=Upload and go on")
         page.wait_for_url("**/new/columns*")
@@ -51,13 +42,13 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.fill("[name='bands:score']", "2")
         page.wait_for_selector("#bands :text('would make 2 bands')")
         page.fill("[name=maturity]", "30")
-        _look(visit, "columns")
+        visit.looks_right("columns")
         page.click("text=See what the file says")
         page.wait_for_url("**/new/beliefs*")
         assert page.locator("text=Selective labels.").count() == 1
         page.check("[value=curve]")
         page.wait_for_selector("tr:has(th .name:text-is('abroad')) strong:not(:text-is('50 %'))")
-        _look(visit, "beliefs")
+        visit.looks_right("beliefs")
         page.click("text=Choose the objective")
         page.wait_for_url("**/new/objective*")
         page.check("[value=money]")
@@ -66,10 +57,10 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.fill("[name=name]", "regional")
         page.wait_for_selector("#starting strong:text-is('80 %')")
         page.wait_for_selector("#starting tbody tr")
-        _look(visit, "objective")
+        visit.looks_right("objective")
         page.click("text=See what would have happened")
         page.wait_for_selector("#replay-title")
-        _look(visit, "what would have happened")
+        visit.looks_right("what would have happened")
         page.go_back()
         page.wait_for_url("**/new/objective*")
         assert page.input_value("[name=gain]") == "250"

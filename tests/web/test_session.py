@@ -11,17 +11,24 @@ import pytest
 from lenience.service.keys import Keyring, create_key, revoke_key
 from lenience.service.store import Store
 from lenience.web.session import new_session, read_session, sign_in
-from serving import SPEC, Served
+from serving import SPEC, Served, serving, sqlite_file
 
 POSTS = ["/audit", "/sign-out", "/policies/cards/state", "/policies/cards/decide", f"/decisions/{'0' * 36}/outcome"]
 
 
+@pytest.fixture(scope="module")
+def without_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with one policy, for all tests that make no key."""
+    with serving(sqlite_file(tmp_path_factory.mktemp("session"))) as made:
+        with made.client() as client:
+            client.create_policy(SPEC)
+            client.activate("cards")
+        yield made
+
+
 @pytest.fixture
-def visitor(empty: Served) -> Iterator[httpx.Client]:
-    with empty.client() as client:
-        client.create_policy(SPEC)
-        client.activate("cards")
-    with httpx.Client(base_url=empty.url, follow_redirects=False) as http:
+def visitor(without_keys: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=without_keys.url, follow_redirects=False) as http:
         yield http
 
 

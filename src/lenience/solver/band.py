@@ -212,8 +212,13 @@ def solve_band(
             if 2 * count > window:
                 window *= 2
                 index = np.arange(window).astype(np.float64)
-                low = np.concatenate((low, np.zeros(window - low.size)))
-                high = np.concatenate((high, np.zeros(window - high.size)))
+                low_before = low
+                high_before = high
+                low = np.zeros(window)
+                high = np.zeros(window)
+                for i in range(start, start + count):
+                    low[i] = low_before[i]
+                    high[i] = high_before[i]
             shift = window - 3 - (top - base)
             for i in range(start + count - 1, start - 1, -1):
                 low[i + shift] = low[i]

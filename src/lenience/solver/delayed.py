@@ -326,10 +326,11 @@ def solve_delayed(
             unlimited[k] = middle
             if used + middle - start > limits.size:
                 longer = np.zeros(2 * limits.size + middle - start, dtype=np.int32)
-                longer[:used] = limits[:used]
+                flags = np.zeros(longer.size, dtype=np.bool_)
+                for i in range(used):  # to compile the assignment of a slice takes seconds
+                    longer[i] = limits[i]
+                    flags[i] = settled[i]
                 limits = longer
-                flags = np.zeros(limits.size, dtype=np.bool_)
-                flags[:used] = settled[:used]
                 settled = flags
             # Rows come in descending order, so each is stored back to front and all is turned round at the end.
             for j in range(middle - 1, start - 1, -1):

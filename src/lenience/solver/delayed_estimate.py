@@ -64,14 +64,16 @@ def estimate_delayed(
     down = np.zeros((count, 3))
     for i in range(count):
         if i + 2 < count:
-            up[i] = parabola(float(nodes[i]), float(nodes[i + 1]), float(nodes[i + 2]), nodes[i] + 1.0)
+            weights = parabola(float(nodes[i]), float(nodes[i + 1]), float(nodes[i + 2]), nodes[i] + 1.0)
+            up[i, 0], up[i, 1], up[i, 2] = weights
         elif i + 1 < count:
             up[i, 1] = 1.0 / (nodes[i + 1] - nodes[i])
             up[i, 0] = 1.0 - up[i, 1]
         else:
             up[i, 0] = 1.0
         if i >= 2:
-            down[i] = parabola(float(nodes[i - 2]), float(nodes[i - 1]), float(nodes[i]), nodes[i] - 1.0)
+            weights = parabola(float(nodes[i - 2]), float(nodes[i - 1]), float(nodes[i]), nodes[i] - 1.0)
+            down[i, 0], down[i, 1], down[i, 2] = weights
         elif i == 1:
             down[i, 1] = 1.0
 

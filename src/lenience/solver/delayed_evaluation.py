@@ -36,6 +36,7 @@ from lenience.solver.delayed_plan import Problem, clairvoyant
 
 UNIT = 2.0**-53
 MOST_UPDATES = 1e11  # a few minutes
+ROOM = 64  # states that the rows may move down by before they are shifted
 ROW = 2e4  # what a row takes beside its states, in updates
 
 
@@ -100,7 +101,7 @@ def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, 
     # Only labels still pending move the belief up from below a floor, one state a row.
     reach = _reach(floors, cap)
 
-    size = int(np.max(tops[1:] - reach[:-1], initial=2)) + cap + 8
+    size = int(np.max(tops[1:] - reach[:-1], initial=2)) + cap + 8 + ROOM
     lower = np.zeros((cap + 1, size))
     upper = np.zeros((cap + 1, size))
     lo, hi = int(reach[rows]), int(tops[rows])
@@ -109,17 +110,18 @@ def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, 
     for k in range(rows - 1, -1, -1):
         lo_next, hi_next = lo, hi
         lo, hi = int(reach[k]), min(int(tops[k]), k)
-        new_base = lo - 2
-        _shift(lower, base - new_base)
-        _shift(upper, base - new_base)
-        base = new_base
+        if not base <= lo - 2 <= base + ROOM:
+            new_base = lo - 2 - ROOM
+            _shift(lower, base - new_base)
+            _shift(upper, base - new_base)
+            base = new_base
         # States of the row after this one that were left out.
         if hi + 1 > hi_next:
             _crude(lower, upper, n0, s0, c, g, count, k + 1, hi_next + 1, hi + 1, base, limit == UNKNOWN)
         if lo < lo_next:
             if k + 1 + cap <= rows:
-                lower[:, 2 : 2 + lo_next - lo] = 0.0
-                upper[:, 2 : 2 + lo_next - lo] = 0.0
+                lower[:, lo - base : lo_next - base] = 0.0
+                upper[:, lo - base : lo_next - base] = 0.0
             else:
                 _crude(lower, upper, n0, s0, c, g, count, k + 1, lo, lo_next - 1, base, limit == UNKNOWN)
         good = s0 + np.arange(lo, hi + 1, dtype=np.float64)
@@ -234,28 +236,30 @@ def _step_back(
     """One row of the recursion, in place, with m descending."""
     _, _, _, c, arrivals, rate, resolve = problem
     cap = lower.shape[0] - 1
-    n = n0 + k
+    width = np.uint64(accept.shape[1])
+    start = np.uint64(lo - base)
+    one = np.uint64(1)  # unsigned offsets: without them the inner loops are not vectorised
+    good = np.empty(accept.shape[1])
+    bad = np.empty(accept.shape[1])
+    for x in range(accept.shape[1]):
+        good[x] = (s0 + (lo + x)) / (n0 + k)
+        bad[x] = (f0 + (k - lo - x)) / (n0 + k)
+    beyond = np.zeros((2, accept.shape[1]))  # with one more pending than the cap
+    for x in range(accept.shape[1]):
+        if accept[cap, x] > 0.0:
+            beyond[0, x], beyond[1, x] = _worst(n0, s0, c, arrivals / rate, k, lo + x, count[cap + 1], unknown)
     for m in range(cap, -1, -1):
         labels = m * resolve
-        for x in range(accept.shape[1]):
-            j = lo + x
-            i = j - base
-            p = (s0 + j) / n
-            q = (f0 + (k - j)) / n
-            go = arrivals * accept[m, x]
-            more_low = 0.0
-            more_high = 0.0
-            if go > 0.0:
-                if m < cap:
-                    more_low = lower[m + 1, i]
-                    more_high = upper[m + 1, i]
-                else:
-                    more_low, more_high = _worst(n0, s0, c, arrivals / rate, k, j, count[cap + 1], unknown)
-            late_low = 0.0
-            late_high = 0.0
-            if m > 0:
-                late_low = labels * (p * lower[m - 1, i + 1] + q * lower[m - 1, i])
-                late_high = labels * (p * upper[m - 1, i + 1] + q * upper[m - 1, i])
-            total = rate + go + labels
-            lower[m, i] = (go * (p - c + more_low) + late_low) / total
-            upper[m, i] = (go * (p - c + more_high) + late_high) / total
+        for side in range(2):
+            values = lower if side == 0 else upper
+            here = values[m]
+            over = values[min(m + 1, cap)]
+            under = values[max(m - 1, 0)]
+            if m == cap:
+                for x in range(width):
+                    here[start + x] = beyond[side, x]
+            for x in range(width):
+                i = start + x
+                go = arrivals * accept[m, x]
+                late = labels * (good[x] * under[i + one] + bad[x] * under[i])
+                here[i] = (go * (good[x] - c + over[i]) + late) / (rate + go + labels)

@@ -140,7 +140,7 @@ def test_few_labels_are_counted_by_nearness_and_no_copy_is_asked() -> None:
     model.learn([[0.0], [1.0], [1.0]], [1, 1, 1])
     near = Neighbours().prepare([[0.0], [1.0]]).learn([[0.0], [1.0], [1.0]], [1, 1, 1])
     assert np.array_equal(model.beliefs([[0.5]]), near.beliefs([[0.5]]))
-    # Naive Bayes of one label at a time divides by 0: no warning (an error here), and rows are told apart from the first.
+    # Naive Bayes of one label at a time divides by 0: no warning (an error here), and rows are told apart at once.
     rng = np.random.default_rng(0)
     X = np.column_stack((rng.normal(size=40), rng.integers(0, 2, 40), 1e4 * rng.normal(size=40)))
     bayes = Bootstrap(GaussianNB(), copies=5, random_state=0).prepare(X)

@@ -3,7 +3,7 @@
 The optimum is that of the paper's problem: p stays as it is and labels are prompt. Where labels come late or p drifts
 it is only a policy among others, and greed may beat it; its name then says for what it is optimal. Where delays are
 exponential and the discounted future fits into the horizon, exposure limits run along too, and are the reference.
-They are optimal for arrivals at random times; here arrivals are evenly spaced, which they hardly notice.
+They are optimal for arrivals at random times; here arrivals are evenly spaced, so they are a reference, not a bound.
 """
 
 from __future__ import annotations

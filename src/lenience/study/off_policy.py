@@ -39,8 +39,8 @@ from lenience.objective.base import check_cost
 from lenience.policy.words import percent
 
 FEWEST = 30.0  # effective acceptances below which an interval means nothing
-FEW = 100.0  # effective acceptances, by the propensities, below which intervals were found too narrow
-HEAVY = 0.25  # of all weight on the five heaviest acceptances: the same
+FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were found too narrow
+HEAVY = 0.25  # of all weight on the five heaviest acceptances: a rule of thumb
 
 
 class Estimate(msgspec.Struct, frozen=True):

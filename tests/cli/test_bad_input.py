@@ -55,6 +55,7 @@ Run = Any
             "tolerance must be a number above 0",
         ),
         (("plot", "values", "--output", "x.png", "--most", "5"), "--most goes with thresholds and regret"),
+        (("plot", "values", "--output", "x.png", "--prior", "2,1"), "values do not depend on a prior"),
         (("plot", "regret", "--output", "x.png", "--most", "5"), "most must be a number from 30 to 30000"),
         (("plot", "characteristics", "--output", "x.png", "--discount", ".9", "--discount", ".5"), "one --discount"),
         (("regret", "--cost", "0.6", "--horizon", "1000000"), "horizons must be a whole number from 1 to 80000"),

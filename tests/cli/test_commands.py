@@ -137,7 +137,12 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert {row["cost"] for row in json.loads(out)["rows"]} == {0.5, 0.6}
     assert output.read_bytes().startswith(b"PAR1")
-    assert run("sweep", str(file))[0] == 0
+    code, out, err = run("sweep", str(file), "--output", str(tmp_path / "results.xlsx"))
+    assert (code, out) == (2, "")
+    assert "output must be a file name ending in .csv or .parquet, not" in err
+    plain = tmp_path / "results.csv"
+    assert run("sweep", str(file), "--output", str(plain))[0] == 0
+    assert plain.read_text().splitlines()[0].replace('"', "").startswith("cost,discount,horizon,world,policy,metric")
     file.write_text('cost = 0.5\nhorizon = 40\n[[worlds]]\nname = "utopia"\n')
     code, _, err = run("sweep", str(file))
     assert code == 2

@@ -29,10 +29,16 @@ def test_csv(tmp_path: Path) -> None:
     file = tmp_path / "loans.csv"
     file.write_text(CSV)
     table = read_table(file, "paid", group="sex")
-    assert table.features == ("age", "job=clerk", "job=cook", "job=missing", "sex=m")
+    assert table.features == ("age", "job=clerk", "job=cook", "job=missing")
+    assert "The group sex is no feature" in table.describe()
+    named = read_table(file, "paid", features=["age", "sex"], group="sex")
+    assert named.features == ("age", "sex=m")
+    assert "group" not in named.describe()
+    with pytest.raises(InputError, match="at least one column other than the outcome and the group"):
+        from_columns({"sex": ["m", "f"], "paid": [1, 0]}, "paid", group="sex")
     assert table.y.tolist() == [1, 0, 1]  # the row without an outcome is left out
     assert np.isnan(table.X[1, 0])
-    assert table.X[2].tolist() == [50, 0, 0, 1, 0]
+    assert table.X[2].tolist() == [50, 0, 0, 1]
     assert table.groups == ("f", "m", "f")
     assert read_table(file, "paid", features=["age"]).features == ("age",)
     assert read_table(file, "job", success="cook", features=["age"]).y.tolist() == [0, 1, 1]
@@ -54,7 +60,7 @@ def test_whatever_fit_reads(tmp_path: Path) -> None:
     pq.write_table(pa.table(typed), tmp_path / "typed.parquet")
     for file in sorted(tmp_path.iterdir()):
         table = read_table(file, "paid", group="sex")
-        assert table.features == ("age", "job=clerk", "job=cook", "job=missing", "sex=m"), file
+        assert table.features == ("age", "job=clerk", "job=cook", "job=missing"), file
         assert table.y.tolist() == [1, 0, 1]
         assert table.X[[0, 2], 0].tolist() == [30, 50]
         assert table.groups == ("f", "m", "f")

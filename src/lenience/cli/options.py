@@ -161,6 +161,8 @@ def table(title: str | None = None) -> Table:
 
 def show(bounds: Bounds, digits: int = 6) -> str:
     """Bounds as one number where they agree to so many digits, else both."""
+    if bounds.lower == float("inf"):
+        return "∞"
     if bounds.upper == float("inf"):
         return f"≥ {bounds.lower:.{digits}g}"
     lower, upper = f"{bounds.lower:.{digits}g}", f"{bounds.upper:.{digits}g}"

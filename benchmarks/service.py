@@ -49,7 +49,7 @@ SPEC = {
 ANSWER = msgspec.json.encode(
     DecisionAnswer(
         *("0" * 36, "bench", 1, "segment 0", "accept", "above_break_even", "Accept: " + "x" * 60, [], 1.0),
-        *(Belief(22, 19), 0, None, 0.7, 0.8, "2026-01-01T00:00:00.000000Z"),
+        *(Belief(22, 19), 0, None, 0.7, 0.8, "2026-01-01T00:00:00.000000Z", []),
     )
 )
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,9 +14,12 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))  # the oracles are imported by name
 
 if TYPE_CHECKING:
+    import httpx
     from playwright.sync_api import Browser
 
     from engines import Engine
+    from lenience import Client
+    from new_policies import Browser as FormBrowser
     from serving import Postgres, Served
 
 # Compilation makes a first example slow; the machines are noisy; the same examples every time.
@@ -116,6 +119,72 @@ def portfolio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     served = Served(database)
     yield served
     served.stop()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with one policy, on each database: the tests of HTTP add policies of their own."""
+    from serving import SPEC, audited, serving, sqlite_file
+
+    if request.param == "sqlite":
+        database = sqlite_file(tmp_path_factory.mktemp("http"))
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        database = server.database()
+    with serving(database, "--log-requests") as made:
+        with made.client() as client:
+            client.create_policy(SPEC)
+            client.activate("cards")
+        yield made
+        report = audited(database)
+        assert report["findings"] == []
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[Client]:
+    """A client of that service."""
+    with served.client() as made:
+        yield made
+
+
+@pytest.fixture
+def http(served: Served) -> Iterator[httpx.Client]:
+    """The same service, without our client."""
+    import httpx
+
+    with httpx.Client(base_url=served.url) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def forms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service on which policies are made by the guided form, with a folder of its own for uploads."""
+    from serving import Served, sqlite_file
+
+    folder = tmp_path_factory.mktemp("forms")
+    with pytest.MonkeyPatch.context() as patch:  # it keeps the environment that it was started with
+        patch.setenv("TMPDIR", str(folder))
+        running = Served(sqlite_file(folder))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def clerk(forms: Served) -> Iterator[FormBrowser]:
+    """Who fills the guided form in."""
+    from new_policies import Browser as FormBrowser
+
+    made = FormBrowser(forms.url)
+    yield made
+    made.http.close()
+
+
+@pytest.fixture(scope="session")
+def uploaded(clerk: FormBrowser) -> dict[str, Any]:
+    """The answers after a good file was uploaded."""
+    from new_policies import CSV
+
+    return clerk.uploaded(CSV.encode())
 
 
 @pytest.fixture

@@ -68,6 +68,12 @@ class Browser:
         return found
 
 
+def alert(response: httpx.Response) -> str:
+    """What the page says is wrong."""
+    found = re.search(r'<p class="trouble" role="alert"[^>]*>(.*?)</p>', response.text, re.S)
+    return html.unescape(found[1]) if found else ""
+
+
 def _attribute(tag: str, name: str) -> str:
     found = re.search(rf'\b{name}="([^"]*)"', tag)
     return found[1] if found else ""

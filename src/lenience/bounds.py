@@ -15,6 +15,8 @@ class Bounds(msgspec.Struct, frozen=True):
     (True, True)
     >>> print(value)
     1.029166535 ± 1.5e-08
+    >>> print(Bounds(math.inf, math.inf))
+    ∞
     """
 
     lower: float
@@ -28,7 +30,7 @@ class Bounds(msgspec.Struct, frozen=True):
     @property
     def width(self) -> float:
         """How far apart the bounds are."""
-        return self.upper - self.lower
+        return 0.0 if self.lower == self.upper else self.upper - self.lower
 
     def __contains__(self, number: float) -> bool:
         return self.lower <= number <= self.upper
@@ -45,6 +47,8 @@ class Bounds(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         half = self.width / 2
+        if self.lower == math.inf:
+            return "∞"
         if half == 0:
             return f"{self.lower:.10g}"
         if not math.isfinite(half):

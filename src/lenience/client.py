@@ -135,12 +135,18 @@ class Client:
         *,
         id_column: str = "id",
         outcome_column: str = "outcome",
+        reference_column: str | None = None,
+        success: Iterable[str] = (),
+        failure: Iterable[str] = (),
+        pending: Iterable[str] = (),
         progress: Callable[[OutcomesImport], None] | None = None,
     ) -> OutcomesImport:
         """Record outcomes from a CSV file (a path), a mapping of decisions to outcomes, or rows, of any number.
 
         It is safe to repeat. Lines that cannot be read or are refused are told, and do not hinder the others;
-        ``progress`` is called after each batch with what is done so far.
+        ``progress`` is called after each batch with what is done so far. Instead of ids a ``reference_column`` may hold
+        the references given when they were decided (the key then needs the role read too); ``success``, ``failure`` and
+        ``pending`` (not known yet) are words beside those that are known.
         """
         from lenience.outcomes_import import import_outcomes
         from lenience.service.problems import NONE_OF_THESE, unknown_decision
@@ -154,7 +160,19 @@ class Client:
             told = [unknown_decision(one["id"]).detail for one in items]
             return {"problems": [{"position": i, "detail": detail} for i, detail in enumerate(told)]}
 
-        return import_outcomes(source, send, id_column, outcome_column, progress)
+        def resolve(reference: str) -> tuple[str, str]:
+            found = [one["id"] for one in self.decisions(reference=reference) if one["status"] != "rejected"]
+            if len(found) == 1:
+                return found[0], ""
+            if not found:
+                return "", f"no accepted decision has the reference {reference!r}"
+            some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+            return "", f"{len(found)} accepted decisions have the reference {reference!r}: give their ids ({some})"
+
+        words = (success, failure, pending)
+        if reference_column is None:
+            return import_outcomes(source, send, id_column, outcome_column, progress, words)
+        return import_outcomes(source, send, reference_column, outcome_column, progress, words, resolve)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong."""

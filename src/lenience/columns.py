@@ -9,21 +9,24 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from glob import glob
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from lenience.errors import InputError
-from lenience.history_damage import PARQUET, begins, check_text
+from lenience.errors import InputError, in_words
+from lenience.history_damage import PARQUET, UTF8, begins, check_text
+from lenience.policy.words import counted
+from lenience.text_files import HEAD, WINDOWS, separator, told, with_points
 
-SEPARATORS = (",", ";", "\t", "|")
-HEAD = 20  # lines looked at for the heading: a quoted name may run over several
 
+def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, list[Any]]:
+    """The columns of a file by name, as they are written; of Parquet as they are typed.
 
-def columns_of(path: str | Path) -> dict[str, list[Any]]:
-    """The columns of a file by name, as they are written; of Parquet as they are typed."""
+    Numbers with decimal commas get points; what is to be said of such things is added to ``notes``.
+    """
+    said = [] if notes is None else notes
     file = Path(path)
     if not file.exists() and not glob(str(path), recursive=True):
         raise InputError(f"data must be a file that exists, not {str(path)!r}")
@@ -31,7 +34,7 @@ def columns_of(path: str | Path) -> dict[str, list[Any]]:
         return _arff(file)
     if not file.is_file() or file.suffix == ".zst" or begins(file) == PARQUET or ".parquet" in file.name:
         return _engine(str(path))
-    lines = rows_of(file)
+    lines = rows_of(file, said)
     _, heading = next(lines)
     columns: list[list[str]] = [[] for _ in heading]
     for number, row in lines:
@@ -39,11 +42,20 @@ def columns_of(path: str | Path) -> dict[str, list[Any]]:
             raise InputError(f"line {number:,} of {str(file)!r} must have {len(heading)} values, not {len(row)}")
         for column, value in zip(columns, row, strict=True):
             column.append(value)
-    return dict(zip(heading, columns, strict=True))
+    found: dict[str, list[Any]] = dict(zip(heading, columns, strict=True))
+    mark = _mark(file, UTF8 if file.suffix == ".gz" else check_text(file))
+    for name, values in found.items():
+        pointed = with_points(values, mark)
+        if pointed is not None:
+            said.append(told(name, next(value for value in values if "," in value)))
+            found[name] = pointed
+    return found
 
 
-def rows_of(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
     """The heading of a text file and then its rows that are not empty, each with its line, read as they are asked for.
+
+    That its letters are not in UTF-8 is added to ``notes``.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -52,13 +64,12 @@ def rows_of(path: str | Path) -> Iterator[tuple[int, list[str]]]:
     [(1, ['id', 'paid']), (3, ['17', ' yes'])]
     """
     file = Path(path)
-    packed = file.suffix == ".gz"
     try:
-        if not packed:
-            check_text(file)
-        with _opened(file, packed) as text:
-            mark = separator(list(islice(text, HEAD)))
-        with _opened(file, packed) as text:
+        encoding = UTF8 if file.suffix == ".gz" else check_text(file)
+        if encoding != UTF8 and notes is not None:
+            notes.append(WINDOWS)
+        mark = _mark(file, encoding)
+        with _opened(file, encoding) as text:
             reader = csv.reader(text, delimiter=mark)
             full = ((reader.line_num, row) for row in reader if row)
             line, heading = next(full, (0, []))
@@ -68,27 +79,27 @@ def rows_of(path: str | Path) -> Iterator[tuple[int, list[str]]]:
                     raise InputError(f"the names of columns must differ, and {name!r} is there twice")
             first = next(full, None)
             if first is None:
-                raise InputError(f"it must have a header and at least one row, and has {len(names[:1])} lines")
+                raise InputError(
+                    f"it must have a header and at least one row, and has {counted(len(names[:1]), 'line')}"
+                )
             yield line, names
             yield first
             yield from full
+    except FileNotFoundError:
+        raise InputError(f"data must be a file that exists, not {str(path)!r}") from None
     except (InputError, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"data {str(path)!r} cannot be read: {error}") from None
+        raise InputError(f"data {str(path)!r} cannot be read: {in_words(error)}") from None
 
 
-def separator(lines: Sequence[str]) -> str:
-    """What separates the values of a text, by its heading.
-
-    >>> separator(["id;day;paid, or not\\n"]), separator(["id\\n"])
-    (';', ',')
-    """
-    return max(SEPARATORS, key=lambda mark: len(next(csv.reader(lines, delimiter=mark), [])))
+def _mark(file: Path, encoding: str) -> str:
+    with _opened(file, encoding) as text:
+        return separator(list(islice(text, HEAD)))
 
 
-def _opened(file: Path, packed: bool) -> TextIO:
-    if packed:
-        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-    return file.open(encoding="utf-8-sig", newline="")
+def _opened(file: Path, encoding: str) -> TextIO:
+    if file.suffix == ".gz":
+        return gzip.open(file, "rt", encoding=encoding, newline="")
+    return file.open(encoding=encoding, newline="")
 
 
 def _engine(path: str) -> dict[str, list[Any]]:

@@ -142,6 +142,18 @@ def refusal(field: str, value: object, allowed: str) -> InputError:
     return InputError(f"{field} must be {allowed}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
 
 
+def in_words(error: Exception) -> str:
+    """What an error says, without the number that the operating system has for it.
+
+    >>> in_words(FileNotFoundError(2, "No such file or directory", "loans.csv"))
+    "'loans.csv': no such file or directory"
+    """
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    said = error.strerror[:1].lower() + error.strerror[1:]
+    return said if error.filename is None else f"{error.filename!r}: {said}"
+
+
 def _interval(above: float, below: float, least: float, most: float) -> str:
     if above > -math.inf and below < math.inf:
         return f"strictly between {above:g} and {below:g}"

@@ -27,16 +27,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import InputError, listed, real, refusal
-from lenience.history_count import BAD_ROWS, DAY, KINDS, Clock, after, counts, strange_dates, strange_outcomes
-from lenience.history_source import open_source, quietly, reading
+from lenience.errors import InputError, listed, refusal
+from lenience.history_count import BAD_ROWS, KINDS, counts, strange_dates
+from lenience.history_dates import SUCH, check_span, clock_of, days
+from lenience.history_source import open_source, quietly, reading, repetitions
+from lenience.history_words import Words, check_words, strange_values
 from lenience.objective.base import check_prior
 from lenience.policy.words import counted, percent
 from lenience.segments.alike import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from lenience.segments.segment import DividedObjective, Segments
 
 SEPARATOR = " / "  # between the values of several segment columns
@@ -65,8 +65,8 @@ class SegmentHistory(msgspec.Struct, frozen=True):
         return self.successes / self.labels if self.labels else None
 
 
-EARLIEST = dt.datetime(1900, 1, 1)  # of dates given as text
 NAMED_UP_TO = 5_000_000  # rows of a source whose values that are no outcome are named
+MANY = 0.02  # of the rows: without so many the shares are not what they were
 
 
 class History(msgspec.Struct, frozen=True):
@@ -74,7 +74,9 @@ class History(msgspec.Struct, frozen=True):
 
     ``bad`` says how many rows of each kind were not used; ``later`` how many lie after ``as_of`` and were left out
     for that. ``columns`` are those that make a segment, ``maturity`` the days that a label needs. ``strange`` are the
-    most frequent values that are no outcome, each with how often it is there, ``strange_dates`` those that are no date.
+    most frequent values that are no outcome, each with how often it is there, ``strange_decisions`` those that do not
+    say who was accepted, ``strange_dates`` those that are no date. ``repeated`` rows are exact repetitions of others
+    (where rows differ otherwise); ``notes`` say how a file was read.
     """
 
     segments: tuple[SegmentHistory, ...]
@@ -86,6 +88,9 @@ class History(msgspec.Struct, frozen=True):
     maturity: float | None = None
     strange: tuple[tuple[str, int], ...] = ()
     strange_dates: tuple[str, ...] = ()
+    strange_decisions: tuple[tuple[str, int], ...] = ()
+    repeated: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def bad_rows(self) -> int:
@@ -150,15 +155,28 @@ class History(msgspec.Struct, frozen=True):
             lines.append(f"Counted as of {self.as_of:%Y-%m-%d}{young}.")
         for kind, count in self.bad.items():
             if count:
-                which = f": {self._named(count)}" if kind == "outcome" and self.strange else ""
+                strange = {"outcome": self.strange, "accepted": self.strange_decisions}.get(kind)
+                which = f": {_named(strange, count)}" if strange else ""
                 if kind == "time" and self.strange_dates:
                     named = ", ".join(repr(value) for value in self.strange_dates)
-                    which = f" that can be read (write 2024-12-31, not {named})"
-                lines.append(f"{count:,} row{'' if count == 1 else 's'} not used: {BAD_ROWS[kind]}{which}.")
-        if self.later:
+                    which = f" that can be read (write {SUCH}, not {named})"
+                lines.append(f"{counted(count, 'row')} not used: {BAD_ROWS[kind]}{which}.")
+        lost = [
+            meant
+            for kind, meant in (("accepted", "accepted or rejected"), ("outcome", "success, failure or not known yet"))
+            if self.bad[kind] > MANY * self.rows
+        ]
+        if lost:
             lines.append(
-                f"{self.later:,} row{'' if self.later == 1 else 's'} left out: decided after {self.as_of:%Y-%m-%d}."
+                "With so many rows left out, shares, volumes and the share accepted are biased: say which values mean "
+                f"{', and which '.join(lost)}."
             )
+        if self.later:
+            lines.append(f"{counted(self.later, 'row')} left out: decided after {self.as_of:%Y-%m-%d}.")
+        if self.repeated:
+            are = "is an exact repetition" if self.repeated == 1 else "are exact repetitions"
+            lines.append(f"{counted(self.repeated, 'row')} {are} of others, and counted as often as they are there.")
+        lines += self.notes
         same = told_alike(row.segment for row in self.segments)
         if same is not None:
             lines.append(same)
@@ -187,12 +205,6 @@ accepted differ from those rejected by nothing else that matters.
             )
         return text
 
-    def _named(self, count: int) -> str:
-        """The values that are no outcome, and how often they are there."""
-        named = ", ".join(f"{value!r} ({often:,})" for value, often in self.strange)
-        others = count - sum(often for _, often in self.strange)
-        return f"{named}, others ({others:,})" if others else named
-
 
 def fit_history(
     source: object,
@@ -207,6 +219,9 @@ def fit_history(
     half_life: float | dt.timedelta | None = None,
     success: Sequence[object] | None = None,
     failure: Sequence[object] | None = None,
+    pending: Sequence[object] | None = None,
+    accepted_values: Sequence[object] | None = None,
+    rejected_values: Sequence[object] | None = None,
     strict: bool = False,
     warn: bool = True,
 ) -> History:
@@ -217,9 +232,10 @@ def fit_history(
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
     ``as_of``, by default the last date that is not in the future; they need ``time``. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
-    what, beside 1 and 0, true and false, and words for them. White space around texts does not count. Segments whose
-    names differ only by case, or by space within, are told by ``describe()``, and with ``warn`` by an
-    :class:`AlikeSegmentsWarning`.
+    what, beside 1 and 0, true and false, and words for them; ``pending`` which mean that it is not known yet, and
+    ``accepted_values`` and ``rejected_values`` which of ``accepted``; one that does not occur is refused. White space
+    around texts does not count. Segments whose names differ only by case, or by space within, are told by
+    ``describe()``, and with ``warn`` by an :class:`AlikeSegmentsWarning`.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],
@@ -234,24 +250,33 @@ def fit_history(
     1 row not used: an outcome on a rejection.
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
+    given = (success, failure, pending, accepted_values, rejected_values)
+    words = Words(*(tuple(values or ()) for values in given))
+    needed, notes = days("maturity", maturity), list[str]()
     with quietly(), reading(None if connection is not None else source):
-        table, backend = open_source(source, connection)
+        table, backend = open_source(source, connection, notes)
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
-            clock = _clock(backend, table, time, as_of, _days("maturity", maturity), _days("half_life", half_life))
-            rows = counts(backend, table, columns, accepted, outcome, clock, success, failure)
+            clock = clock_of(backend, table, time, as_of, needed, days("half_life", half_life))
+            check_words(backend, table, accepted, outcome, words)
+            rows = counts(backend, table, columns, accepted, outcome, clock, words)
             history = _history(rows, columns, None if clock is None else clock.now)
+            if needed and clock and not any(row.labels for row in history.segments):
+                check_span(backend, table, clock, needed)
+            found: dict[str, Any] = {"maturity": needed, "notes": tuple(notes)}
             # Naming them reads the rows once more: worth it where a person looks at them, not in a warehouse.
-            if history.bad["outcome"] and history.rows <= NAMED_UP_TO:
-                strange = strange_outcomes(backend, table, columns, accepted, outcome, success, failure)
-                history = msgspec.structs.replace(history, strange=tuple(strange))
-            if time and clock and history.bad["time"] and history.rows <= NAMED_UP_TO:
-                dates = strange_dates(backend, table, time, clock)
-                history = msgspec.structs.replace(history, strange_dates=tuple(dates))
+            if history.rows <= NAMED_UP_TO:
+                if history.bad["outcome"] or history.bad["accepted"]:
+                    strange = strange_values(backend, table, columns, accepted, outcome, words)
+                    found["strange"], found["strange_decisions"] = (tuple(values) for values in strange)
+                if time and clock and history.bad["time"]:
+                    found["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
+            if connection is None:
+                found["repeated"] = repetitions(source, table, history.rows)
+            history = msgspec.structs.replace(history, **found)
         finally:
             if isinstance(connection, str):
                 backend.disconnect()
-    history = msgspec.structs.replace(history, maturity=_days("maturity", maturity))
     if strict and history.bad_rows:
         raise InputError(f"history must have no bad rows where strict is asked for:\n{history.describe()}")
     same = told_alike(row.segment for row in history.segments) if warn else None
@@ -275,77 +300,11 @@ def _check_columns(there: Sequence[str], segment: Sequence[str], single: Mapping
         roles[name] = role
 
 
-def _clock(
-    backend: Any,
-    table: ir.Table,
-    time: str | None,
-    as_of: dt.datetime | dt.date | str | None,
-    maturity: float | None,
-    half_life: float | None,
-) -> Clock | None:
-    if time is None:
-        if maturity is not None or half_life is not None or as_of is not None:
-            raise InputError("time must be named where maturity, half_life or as_of is asked for")
-        return None
-    when = _moment(backend, table, time)
-    now = until = None if as_of is None else _given(as_of)
-    if now is None:
-        now = _last(backend, table, when)
-        today = dt.datetime.combine(dt.datetime.now(dt.UTC).date(), dt.time.max)
-        if now is not None and now > today:
-            until, now = today, _last(backend, table, when, today)
-        if now is None and (maturity is not None or half_life is not None):
-            raise InputError("time must hold at least one date that is not in the future")
-    cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
-    return Clock(when, now, until, cutoff, half_life, future=as_of is None and until is not None)
-
-
-def _days(field: str, value: float | dt.timedelta | None) -> float | None:
-    if value is None:
-        return None
-    days = value.total_seconds() / DAY if isinstance(value, dt.timedelta) else value
-    return real(field, days, least=0) if field == "maturity" else real(field, days, above=0)
-
-
-def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
-    """The time column as dates or timestamps; what is none becomes missing."""
-    import ibis
-    import ibis.expr.operations as ops
-
-    column = table[time]
-    kind = column.type()
-    if kind.is_date() or (kind.is_timestamp() and kind.timezone is None):
-        return column
-    if kind.is_timestamp():
-        return column.cast("timestamp")
-    if kind.is_string() and backend.has_operation(ops.TryCast):
-        # Trimmed first: DuckDB would otherwise have its CSV reader cast, which fails where a cast may not.
-        moment = column.strip().try_cast("timestamp")
-        # 31/01/24 is read as a day in the year 31: such a date is one that cannot be read.
-        return ibis.ifelse(moment >= ibis.literal(EARLIEST), moment, ibis.null("timestamp"))
-    raise InputError(f"time must be a column of dates or timestamps on this engine, and {time!r} is {kind}")
-
-
-def _given(as_of: dt.datetime | dt.date | str) -> dt.datetime:
-    if isinstance(as_of, dt.datetime):
-        return as_of
-    if isinstance(as_of, dt.date):
-        return dt.datetime.combine(as_of, dt.time.max)
-    try:
-        moment = dt.datetime.fromisoformat(as_of)
-    except ValueError as error:
-        raise refusal("as_of", as_of, "a date such as 2024-12-31") from error
-    return moment if len(as_of) > 10 else dt.datetime.combine(moment.date(), dt.time.max)
-
-
-def _last(backend: Any, table: ir.Table, when: Any, most: dt.datetime | None = None) -> dt.datetime | None:
-    """The last date there is, of those not after ``most``."""
-    dates = table.select(at=when)
-    sound = dates if most is None else dates.filter(~after(dates["at"], most))
-    last = backend.to_pyarrow(sound.agg(last=sound["at"].max()))["last"][0].as_py()
-    if last is None:
-        return None
-    return last.replace(tzinfo=None) if isinstance(last, dt.datetime) else dt.datetime.combine(last, dt.time())
+def _named(strange: Sequence[tuple[str, int]], count: int) -> str:
+    """The values that mean nothing, and how often they are there."""
+    named = ", ".join(f"{value!r} ({often:,})" for value, often in strange)
+    others = count - sum(often for _, often in strange)
+    return f"{named}, others ({others:,})" if others else named
 
 
 def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None) -> History:

@@ -19,16 +19,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lenience.errors import InputError, refusal
-from lenience.vocabulary import NO, NOTHING, YES
+from lenience.history_words import BAD, FALSE, MISSING, MOST_NAMED, TRUE, Words, decisions, outcomes, trimmed
+from lenience.vocabulary import NOTHING
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
 BAD_ROWS = {
     "segment": "no segment",
     "accepted": "neither accepted nor rejected",
@@ -41,7 +40,6 @@ DATES = ("time", "future")  # the kinds that a row's date makes
 LABELS = ("success", "failure")
 KINDS = (*BAD_ROWS, "later", "turned_down", "pending", *LABELS)  # what a row may be
 DAY = 86_400.0
-MOST_NAMED = 4  # values that are no outcome, of those there are
 
 
 class Clock(NamedTuple):
@@ -57,28 +55,20 @@ class Clock(NamedTuple):
     future: bool = False
 
 
-class Code(NamedTuple):
-    """A column as small codes, and what they mean."""
-
-    value: Any
-    meaning: Callable[[Any], Any]
-
-
 def counts(
     backend: Any,
     table: ir.Table,
     segments: Sequence[str],
     accepted: str,
     outcome: str,
-    clock: Clock | None = None,
-    success: Sequence[object] | None = None,
-    failure: Sequence[object] | None = None,
+    clock: Clock | None,
+    words: Words,
 ) -> list[dict[str, Any]]:
     """One row per segment: its values (``g0``, …), how many rows of each kind there can be, and, where labels are
     weighed by their age, the weights ``n`` and ``s`` of all and of the successes."""
     import ibis
 
-    taken, label = code(backend, table[accepted]), code(backend, table[outcome], success, failure)
+    taken, label = decisions(backend, table[accepted], words), outcomes(backend, table[outcome], words)
     names = [f"g{i}" for i in range(len(segments))]
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
     keys |= {"a": taken.value, "o": label.value}
@@ -124,35 +114,6 @@ def counts(
     return found
 
 
-def trimmed(column: Any) -> Any:
-    """A column without the white space around its texts; a text of nothing else is missing."""
-    return column.strip().nullif("") if column.type().is_string() else column
-
-
-def strange_outcomes(
-    backend: Any,
-    table: ir.Table,
-    segments: Sequence[str],
-    accepted: str,
-    outcome: str,
-    success: Sequence[object] | None = None,
-    failure: Sequence[object] | None = None,
-) -> list[tuple[str, int]]:
-    """The values that are neither success nor failure, of rows that are otherwise sound, the most frequent first."""
-    import ibis
-
-    taken, label = code(backend, table[accepted]), code(backend, table[outcome], success, failure)
-    judged = table.select(
-        value=trimmed(table[outcome]),
-        strange=label.meaning(label.value) == BAD,
-        sound=ibis.and_(taken.meaning(taken.value) < MISSING, *[trimmed(table[name]).notnull() for name in segments]),
-    )
-    judged = judged.filter(judged.strange & judged.sound)
-    found = judged.group_by("value").agg(rows=judged.count())
-    found = found.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
-    return [(str(row["value"]), int(row["rows"])) for row in backend.to_pyarrow(found).to_pylist()]
-
-
 def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> list[str]:
     """The texts that are there and are no date, the most frequent first."""
     import ibis
@@ -192,99 +153,6 @@ def _count_true(backend: Any, column: Any) -> Any:
     def count_if(flag): ...  # type: ignore[no-untyped-def]
 
     return ibis.udf.agg.builtin(count_if, signature=((types.boolean,), types.int64))(column)
-
-
-def code(
-    backend: Any, column: Any, success: Sequence[object] | None = None, failure: Sequence[object] | None = None
-) -> Code:
-    """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown.
-
-    ``success`` and ``failure`` are known beside those that are known anyway; but where one is given that usually means
-    the opposite, only those given are.
-    """
-    import ibis
-
-    kind = column.type()
-    value, nothing = column, list[object]()
-    no: list[object]
-    yes: list[object]
-    if kind.is_boolean():
-        if not success and not failure:
-            return Code(column, lambda flag: ibis.cases((flag.isnull(), MISSING), (flag, TRUE), else_=FALSE))
-        no, yes = [False], [True]
-    elif kind.is_numeric():
-        no, yes = [0], [1]
-    elif kind.is_string():
-        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(NOTHING)
-    else:
-        raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
-    no, yes = _with_given(no, yes, _typed(column, failure), _typed(column, success))
-    if kind.is_floating():
-        nothing = [math.nan]
-    known = [*no, *yes, *nothing]
-
-    def meaning(position: Any) -> Any:
-        return ibis.cases(
-            (position.isnull(), BAD),
-            (position <= len(no), FALSE),
-            (position <= len(no) + len(yes), TRUE),
-            else_=MISSING,
-        )
-
-    if backend.name == "duckdb":
-        listed = ibis.literal([*known, None], type=f"array<{kind.copy(nullable=True)}>")
-        return Code(_list_position(kind)(listed, value), meaning)
-    missing = value.isnull()
-    if kind.is_floating():
-        missing = missing | value.isnan()
-    elif nothing:
-        missing = missing | value.isin(nothing)
-    position = ibis.cases(
-        (missing, len(known) + 1), (value.isin(no), 1), (value.isin(yes), len(no) + 1), else_=ibis.null("int32")
-    )
-    return Code(position, meaning)
-
-
-def _list_position(kind: Any) -> Any:
-    """DuckDB's own function: where a value stands in a list, from 1 on."""
-    import ibis
-    import ibis.expr.datatypes as types
-
-    def list_position(listed, value): ...  # type: ignore[no-untyped-def]
-
-    return ibis.udf.scalar.builtin(list_position, signature=((types.Array(kind), kind), types.int32))
-
-
-def _with_given(
-    no: list[object], yes: list[object], failure: list[object], success: list[object]
-) -> tuple[list[object], list[object]]:
-    """The values that mean no and yes, with those given."""
-    for one in success:
-        if one in failure:
-            raise InputError(f"success and failure must have no value in common, and {one!r} is in both")
-    turned = [*(one for one in success if one in no), *(one for one in failure if one in yes)]
-    if not turned:
-        return [*no, *failure], [*yes, *success]
-    if not (success and failure):
-        raise InputError(f"success and failure must both be given where one is {turned[0]!r}, against its usual sense")
-    return failure, success
-
-
-def _typed(column: Any, values: Sequence[object] | None) -> list[object]:
-    """Given values as the column has them: on the command line numbers and truth values are text."""
-    kind, words = column.type(), [str(value).strip().lower() for value in values or []]
-    field = f"values of {column.get_name()}"
-    if kind.is_boolean():
-        if not {*words} <= {*YES, *NO}:
-            raise refusal(field, list(values or []), "true or false, as the column's are")
-        return [word in YES for word in words]
-    if not kind.is_numeric():
-        return list(words)
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError as error:
-        raise refusal(field, list(values or []), "numbers, as the column's are") from error
-    return [int(number) if number.is_integer() else number for number in numbers]
 
 
 def after(when: Any, moment: dt.datetime) -> Any:

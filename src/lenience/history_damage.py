@@ -6,12 +6,14 @@ import codecs
 import re
 from pathlib import Path
 
-from lenience.errors import InputError
+from lenience.errors import InputError, in_words
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
 PACKED = (".gz", ".zst")  # endings of CSV files that the engine unpacks itself
 CHUNK = 1 << 20
+UTF8, CP1252 = "utf-8-sig", "cp1252"
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def begins(source: Path) -> bytes:
@@ -20,8 +22,8 @@ def begins(source: Path) -> bytes:
         return file.read(4)
 
 
-def check_text(source: Path, whole: bool = True, parquet: bool = True) -> None:
-    """A text in UTF-8, or a sentence that says what it is instead; without ``whole`` only its beginning is looked at.
+def check_text(source: Path, parquet: bool = True) -> str:
+    """How the letters of a text are written (UTF-8, or as Windows does), or a sentence that says what it is instead.
 
     ``parquet`` says that such a file would do too.
     """
@@ -29,20 +31,29 @@ def check_text(source: Path, whole: bool = True, parquet: bool = True) -> None:
     for magic, what in NOT_TABLES.items():
         if start.startswith(magic):
             raise InputError(f"the file is {what}: save it as CSV{other}")
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    for encoding in (UTF8, CP1252):
+        try:
+            _check_letters(source, encoding)
+        except UnicodeDecodeError:
+            continue
+        return encoding
+    other = ", or as Parquet" if parquet else ""
+    raise InputError(f"the file is not a CSV in UTF-8: save it as “CSV UTF-8”{other}")
+
+
+def _check_letters(source: Path, encoding: str) -> None:
     blank = True
+    decoder = codecs.getincrementaldecoder(encoding)()
     with source.open("rb") as file:
         while chunk := file.read(CHUNK):
-            try:
-                text = decoder.decode(chunk)
-            except UnicodeDecodeError:
-                other = ", or as Parquet" if parquet else ""
-                raise InputError(f"the file is not a CSV in UTF-8: save it as “CSV UTF-8”{other}") from None
+            text = decoder.decode(chunk)
+            # In Windows' code page almost all bytes are letters: controls give away what is no text.
+            if encoding == CP1252 and CONTROLS.search(text):
+                raise UnicodeDecodeError(encoding, chunk, 0, 1, "a control character")
             if "\x00" in text:
                 raise InputError("the file is no CSV: it holds bytes that no text has")
             blank = blank and not text.strip("\ufeff \t\r\n")
-            if not whole:
-                break
+        decoder.decode(b"", final=True)
     if blank:
         raise InputError("the file is empty")
 
@@ -64,11 +75,13 @@ def unreadable(path: str, error: Exception) -> InputError:
     try:
         said = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
     except OSError as refused:
-        said = str(refused)
+        said = in_words(refused)
     return InputError(f"source {path!r} cannot be read: {said}")
 
 
 def _wrong_with(file: Path, error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
     parquet = begins(file) == PARQUET
     if not parquet and ".parquet" in str(file):
         return "the file is not Parquet, as its name says"

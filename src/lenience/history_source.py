@@ -11,15 +11,19 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lenience.errors import InputError, refusal
-from lenience.history_damage import PACKED, check_text, unreadable
+from lenience.errors import InputError, in_words, refusal
+from lenience.history_damage import PACKED, unreadable
+from lenience.text_files import heading, in_utf8, numbers_read, scan
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+MOST_COMPARED = 500_000  # rows of a file that are compared with each other
+MOSTLY = 0.9  # of them that must differ: else nothing in them tells one individual from another
 
-def open_source(source: object, connection: object = None) -> tuple[ir.Table, Any]:
-    """The source as an Ibis table, and the engine that holds it."""
+
+def open_source(source: object, connection: object = None, notes: list[str] | None = None) -> tuple[ir.Table, Any]:
+    """The source as an Ibis table, and the engine that holds it; what is to be said of it is added to ``notes``."""
     ibis = _ibis()
     import duckdb
     import ibis.expr.types as ir
@@ -49,14 +53,34 @@ def open_source(source: object, connection: object = None) -> tuple[ir.Table, An
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
             if os.path.isfile(path) and not path.endswith(PACKED):
-                check_text(Path(path), whole=False)  # else the engine may make columns of what is no text
+                return _text(backend, Path(path), [] if notes is None else notes), backend
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
         except OSError as error:
-            raise InputError(f"source {path!r} cannot be read: {error}") from error
+            raise InputError(f"source {path!r} cannot be read: {in_words(error)}") from error
         except (duckdb.Error, IbisError, InputError) as error:
             raise unreadable(path, error) from None
     return ibis.memtable(_arrow(source)), backend
+
+
+def _text(backend: Any, path: Path, notes: list[str]) -> ir.Table:
+    """A file of text, every value as it is written, but for decimal commas."""
+    with in_utf8(path) as (text, said):
+        mark, names = heading(text)
+        names = [name or f"column{i}" for i, name in enumerate(names)]
+        query, numbers = numbers_read(backend.con, scan(text, mark, names), mark, names)
+        # A copy in UTF-8 is gone in a moment, and is taken in at once; the file itself is read when it is counted.
+        backend.con.execute(f"CREATE {'VIEW' if text == path else 'TABLE'} past_decisions AS {query}")
+    notes += [*said, *numbers]
+    return backend.table("past_decisions")
+
+
+def repetitions(source: object, table: ir.Table, rows: int) -> int:
+    """How many rows of a file are exact repetitions of others; none are told where most rows are alike anyway."""
+    if not isinstance(source, str | os.PathLike) or rows > MOST_COMPARED:
+        return 0
+    different = int(table.get_backend().to_pyarrow(table.distinct().count()).as_py())
+    return rows - different if different >= MOSTLY * rows else 0
 
 
 @contextmanager

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 from typing import Any
 
 import pytest
+
+from lenience.cli import cli, main
+from lenience.cli.options import discounted, told_units
 
 Run = Any
 
@@ -48,6 +55,7 @@ Run = Any
             "tolerance must be a number above 0",
         ),
         (("plot", "values", "--output", "x.png", "--most", "5"), "--most goes with thresholds and regret"),
+        (("plot", "values", "--output", "x.png", "--prior", "2,1"), "values do not depend on a prior"),
         (("plot", "regret", "--output", "x.png", "--most", "5"), "most must be a number from 30 to 30000"),
         (("plot", "characteristics", "--output", "x.png", "--discount", ".9", "--discount", ".5"), "one --discount"),
         (("regret", "--cost", "0.6", "--horizon", "1000000"), "horizons must be a whole number from 1 to 80000"),
@@ -57,11 +65,14 @@ Run = Any
         ),
         (("gittins", "--discount", "0.999999", "--table", "60"), "would take hours"),
         (("demo", "--folder", "/proc/nope"), "/proc/nope"),
-        (("outcomes", "none.csv"), "data 'none.csv' cannot be read: "),
+        (("outcomes", "none.csv"), "data must be a file that exists, not 'none.csv'"),
+        (("audit", "--database", __file__), f"database must be one of a service, and {__file__!r} is none"),
+        (("solve", "--cost", "0,93", "--discount", "0.9"), "'0,93' is not a valid float. Write 0.93."),
+        (("fit", "none.csv", "--segment", "a", "--accepted", "b", "--outcome", "c", "--cost", "2"), "give --discount"),
         (("simulate", "--cost", "0.8", "--policy", "best"), "policy must be one of always-accept"),
         (("simulate", "--cost", "0.8", "--world", "utopia"), "world must be one of bernoulli"),
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "policy must be name or name:parameter=value"),
-        (("sweep", "nowhere.toml"), "nowhere.toml"),
+        (("sweep", "nowhere.toml"), "'nowhere.toml': no such file or directory"),
         (("paper", "--output", "paper.pdf"), "output must be a file name ending in .html or .md"),
         (("sovle",), "no command 'sovle'; there are audit, characteristics, completion"),
     ],
@@ -72,3 +83,37 @@ def test_bad_input_is_one_line_and_exit_code_2(run: Run, words: tuple[str, ...],
     assert (code, out) == (2, "")
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_an_interruption_is_obeyed_though_a_solve_does_not_hear_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    over = threading.Event()
+    started = threading.Event()
+
+    def solve(**_: object) -> None:
+        started.set()
+        assert threading.current_thread() is not threading.main_thread()
+        over.wait(30)
+
+    def interrupt() -> None:
+        started.wait(30)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(cli, "main", solve)
+    monkeypatch.setattr(sys, "argv", ["lenience", "threshold"])
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    over.set()
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "lenience: stopped\n"
+
+
+def test_what_is_hardly_in_the_unit_asked_for_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    discounted(0.8, None, 50, 10)
+    told_units(0.1, [30])
+    assert capsys.readouterr().err.splitlines() == [
+        "Note: --discount-rate is a fraction a year, 0.1 for 10 %: 10 is 1,000 % a year.",
+        "Note: --label-delay is in years, 0.25 for three months: 30 is long.",
+    ]

@@ -137,7 +137,12 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert {row["cost"] for row in json.loads(out)["rows"]} == {0.5, 0.6}
     assert output.read_bytes().startswith(b"PAR1")
-    assert run("sweep", str(file))[0] == 0
+    code, out, err = run("sweep", str(file), "--output", str(tmp_path / "results.xlsx"))
+    assert (code, out) == (2, "")
+    assert "output must be a file name ending in .csv or .parquet, not" in err
+    plain = tmp_path / "results.csv"
+    assert run("sweep", str(file), "--output", str(plain))[0] == 0
+    assert plain.read_text().splitlines()[0].replace('"', "").startswith("cost,discount,horizon,world,policy,metric")
     file.write_text('cost = 0.5\nhorizon = 40\n[[worlds]]\nname = "utopia"\n')
     code, _, err = run("sweep", str(file))
     assert code == 2
@@ -243,7 +248,15 @@ def test_demo_serves_a_portfolio_whose_log_holds(run: Run, tmp_path: Path) -> No
 
 def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["delay", "--cost", "0.6", "--arrivals", "20", "--discount-rate", "0.5", "--label-delay", "0.5"]
+    exact = {row["policy"]: row["value"] for row in json.loads(run(*given, "--json")[1])["values"]}
     monkeypatch.setattr("lenience.cli.delay.MOST_UPDATES", 0)
+    _, out, err = run(*given, "--json")
+    assert err.startswith("6 values would take too long to be exact: simulating, about ")
+    simulated = json.loads(out)["simulated"]
+    assert len(simulated) == 6
+    for row in simulated:  # two and a half times the half-width holds all six but once in ten thousand
+        assert abs(row["mean"] - exact[row["policy"]]["lower"]) <= 2.5 * row["half_width"] + 1e-6, row
+    monkeypatch.setattr("lenience.cli.delay.MOST_SIMULATED", 0)
     code, out, _ = run(*given)
     assert code == 0
     rows = {line.split("  ")[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}

@@ -71,7 +71,7 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
     assert soon[0]["discounted"] != slow[0]["discounted"]
     code, out, err = run(*words, "--discount", "0.95", "--label-delay", "-1")
     assert (code, out) == (2, "")
-    assert "label_delay must be a number of at least 0" in err
+    assert "label_delay must be a number above 0, not -1" in err
     code, out, err = run(*words, "--horizon", "50", "--label-delay", "5")
     assert (code, out) == (2, "")
     assert "objective must be discounted" in err
@@ -86,13 +86,15 @@ def test_replay_table(run: Run, loans: Path) -> None:
     page = loans.with_suffix(".html")
     code, out, _ = run(
         "replay", str(loans), "--outcome", "repaid", "--success", "1", "--cost", "0.6", "--horizon", "30",
-        "--seeds", "2", "--warm", "5", "--report", str(page),
+        "--seeds", "2", "--warm", "5", "--report", str(page), "--group", "sex",
     )  # fmt: skip
     assert code == 0
     told = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
     for text in (" ".join(out.split()), page.read_text()):
         assert told in text
         assert "to use it): name." in text
+        assert "The group sex is no feature" in text
+    assert "total reward, not discounted" in page.read_text()
     assert "5 labels known at the start" in out
     assert "Thompson" in out
     assert "lenience is behind" in out

@@ -137,6 +137,7 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert told in out
     assert "The past chose whom to accept: 4 of 5 (80 %)." in page.read_text()
+    assert "Than now: Going on as now, accepting the same share of each segment, is expected to earn " in out
     assert "<td>1 / 2</td>" in page.read_text()
     loans.write_text("region,approved,repaid\nnorth,1,1\n")
     assert "Selective labels" not in run("fit", str(loans), *COLUMNS)[1]
@@ -166,9 +167,14 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
         ("a.csv", bytes(range(256)) * 9, "the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet"),
         ("a.csv", b"a\x00b\n", "the file is no CSV: it holds bytes that no text has"),
         (
-            "a.csv",  # damaged beyond what is looked at first
-            LOANS.encode() + b"north,1,yes\n" * 100_000 + b"n\xf6rd,1,yes\n",
-            "the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet",
+            "a.csv",  # cut off
+            LOANS.encode() + b"north,1",
+            "the file cannot be read as CSV at line 8, which has fewer values than the heading's 3",
+        ),
+        (
+            "a.csv",
+            b"region,approved,Region\nnorth,1,1\n",
+            "the names of columns must differ, and 'region' is there twice",
         ),
         ("a.parquet", b"PAR1 and no more", "the file begins as Parquet and cannot be read as such: it may be cut off"),
         (
@@ -187,10 +193,70 @@ def test_damaged_files_are_told_in_a_sentence(run: Run, tmp_path: Path, name: st
 
 def test_dates_that_cannot_be_read_are_named(run: Run, tmp_path: Path) -> None:
     loans = tmp_path / "loans.csv"
-    loans.write_text("region,approved,repaid,day\nn,1,1,2024-01-31\nn,1,1,\nn,1,0,31.01.2024\nn,1,0,soon\nn,1,0,soon\n")
+    loans.write_text("region,approved,repaid,day\nn,1,1,2024-01-31\nn,1,1,\nn,1,0,31.02.2024\nn,1,0,soon\nn,1,0,soon\n")
     code, out, _ = run("fit", str(loans), *COLUMNS, "--time", "day")
     assert code == 0
-    assert "4 rows not used: no date that can be read (write 2024-12-31, not 'soon', '31.01.2024')." in out
+    said = "no date that can be read (write 2024-12-31 or 31.12.2024, not 'soon', '31.02.2024')."
+    assert f"4 rows not used: {said}" in " ".join(out.split())
+    loans.write_text("region,approved,repaid,day\nn,1,1,soon\n")
+    code, _, err = run("fit", str(loans), *COLUMNS, "--time", "day", "--maturity", "3")
+    assert (code, err) == (
+        2, "lenience: time 'day' must be dates that can be read, such as 2024-12-31 or 31.12.2024, not 'soon'\n"
+    )  # fmt: skip
+
+
+GERMAN = """Nr;Datum;Punkte;genehmigt;Status
+1;31.01.2021;1.603,7;ja;zurückgezahlt
+2;28.02.2021;603,7;ja;ausgefallen
+3;31.03.2021;500;nein;
+4;30.04.2021;500;Ja;läuft noch
+5;31.05.2021;500;ja;zurückgezahlt
+"""
+GERMAN_COLUMNS = [
+    *("--segment", "Punkte", "--accepted", "genehmigt", "--outcome", "Status", "--time", "Datum"),
+    *("--accepted-value", "ja", "--rejected-value", "nein", "--success", "zurückgezahlt"),
+]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_a_file_of_a_german_spreadsheet(run: Run, tmp_path: Path, encoding: str) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_bytes(GERMAN.encode(encoding))
+    given = (*GERMAN_COLUMNS, "--failure", "ausgefallen", "--pending", "läuft noch", "--as-of", "30.04.2021")
+    code, out, _ = run("fit", str(loans), *given, "--maturity", "60", "--model", "curve", "--score", "Punkte", "--json")
+    assert code == 0
+    found = json.loads(out)
+    rows = {row["segment"]: (row["accepted"], row["arrivals"], row["labels"]) for row in found["segments"]}
+    assert rows == {"1603.7": (1, 1, 1), "603.7": (1, 1, 1), "500": (1, 2, 0)}
+    assert found["later"] == 1
+    assert "Punkte: numbers with a decimal comma, '1.603,7' read as 1603.7." in found["description"]
+    assert ("read as those of Windows" in found["description"]) == (encoding == "cp1252")
+    for extra, said in (
+        (("--failure", "ausgefalen"), "'ausgefalen' does not occur in Status; did you mean 'ausgefallen'?"),
+        (("--accepted-value", "x"), "'x' does not occur in genehmigt; there are 'ja', 'nein'"),
+        (("--pending", "zurückgezahlt"), "success and pending must have no value in common, and 'zurückgezahlt' is in"),
+        (("--maturity", "999"), "it lets none: the dates span 120 days (2021-01-31 to 2021-05-31)"),
+        (("--as-of", "gestern"), "as_of must be a date such as 2024-12-31 or 31.12.2024, not 'gestern'"),
+    ):
+        code, _, err = run("fit", str(loans), *GERMAN_COLUMNS, *extra)
+        assert (code, said in err) == (2, True), err
+
+
+def test_what_is_left_out_for_its_words_is_named_with_its_bias(run: Run, tmp_path: Path) -> None:
+    loans = tmp_path / "loans.csv"
+    rows = [f"{i},n,{'ja' if i % 7 else 'yes'},{'running' if i % 2 else 'repaid'}" for i in range(28)]
+    loans.write_text("\n".join(["id,region,approved,repaid", *rows, rows[-1]]) + "\n")
+    said = " ".join(run("fit", str(loans), *COLUMNS)[1].split())
+    assert "25 rows not used: neither accepted nor rejected: 'ja' (25)." in said
+    assert "2 rows not used: an outcome that is neither success nor failure: 'running' (2)." in said
+    assert "biased: say which values mean accepted or rejected, and which success, failure or not known yet." in said
+    assert "1 row is an exact repetition of others" in said
+    said = run("fit", str(loans), *COLUMNS, "--accepted-value", "ja", "--pending", "running")[1]
+    assert "29 rows read, 29 used: 14 labels and 15 pending in 1 segment." in said
+    assert "biased" not in said
+
+
+BANDS = (("300-499", 30), ("500-599", 5), ("600-699", 35))
 
 
 def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
@@ -200,8 +266,34 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     code, _, err = run("report", str(loans), *COLUMNS, *floor)
     assert code == 2
     assert "give --group first" in err
-    said = " ".join(run("report", "--help")[1].split())
-    assert "The break-even success rate, between 0 and 1. [required]" in said
+    for given in ((), ("--gain", "400"), ("--cost", "0.5", "--gain", "400", "--loss", "400")):
+        code, _, err = run("report", str(loans), *COLUMNS, *given, "--discount", "0.9")
+        assert (code, err) == (2, "lenience: give either --cost, or --gain with --loss\n")
+
+
+def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> None:
+    loans, page = tmp_path / "loans.csv", tmp_path / "report.html"
+    rows = [f"{band},{int(i < 40)},{'' if i >= 40 else int(i < good)}" for band, good in BANDS for i in range(50)]
+    loans.write_text("\n".join(["region,approved,repaid", *rows]))
+    given = ("--gain", "500", "--loss", "500", "--arrivals", "30", "--discount-rate", "0.1", "--output", str(page))
+    code, out, _ = run("report", str(loans), *COLUMNS, *given, "--json")
+    assert code == 0
+    found = json.loads(out)
+    now = found["than_now"]
+    # A third of 30 a year come in each segment, 80 % of them are accepted, each worth 1,000 (p̂ − ½).
+    expected = {band: 30 / 3 * 0.8 * 1000 * ((1 + good) / 42 - 0.5) for band, good in BANDS}
+    assert {row["segment"]: row["as_now"] for row in now["segments"]} == pytest.approx(expected)
+    assert now["as_now"] == pytest.approx(sum(expected.values()))
+    assert now["amounts"] == "in money, a year"
+    assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
+    assert [row["accept"] for row in now["segments"]] == [True, False, True]
+    uneven = "along region decisions go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
+    assert found["warning"].startswith(uneven)
+    text = page.read_text()
+    assert "By how much better than now" in text
+    assert "80.0 % → accept" in text
+    scored = ("--model", "curve", "--score", "region", "--cost", "0.5", "--discount", "0.9")
+    assert "up and down" not in run("fit", str(loans), *COLUMNS, *scored)[1]
 
 
 def test_without_the_extra_for_history_it_is_said_what_to_install(

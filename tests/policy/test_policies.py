@@ -259,3 +259,9 @@ def test_pending_reaches_those_who_look_at_it() -> None:
     assert not looks_at_pending(ln.Greedy(0.5))
     assert acceptance_at(Capped(), [4, 4], [2, 2], [1, 2]).tolist() == [1.0, 0.0]
     assert acceptance_at(ln.Constant(0.5), [4, 4], [2, 2], [1, 2]).tolist() == [0.5, 0.5]
+
+
+def test_at_the_break_even_nothing_is_expected_to_be_lost() -> None:
+    said = ln.Discounted(0.8, 0.99).solve(FLAT).explain(ln.Belief(10, 8))
+    assert "nothing is expected to be lost" in said
+    assert "loss of 0" not in said

@@ -9,6 +9,7 @@ from engines import Engine
 from lenience.belief import Belief
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
+from lenience.service import export
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
 from lenience.service.ledger import Ledger
@@ -212,8 +213,15 @@ def test_features_instead_of_segments(engine: Engine) -> None:
     assert made["segment"] == "score 600..700, region=other"
     view = engine.queries.decision(made["id"])
     assert (view.features, view.reference) == ({"score": 650, "region": "west"}, "17")
+    assert made["warnings"] == view.warnings == ["the value given is not one of region (north): decided as other"]
+    near = engine.decide(None, features={"score": 650, "region": " North"})
+    assert near["warnings"] == ["'North' is not a value of region (nearest 'north'): decided as other"]
+    blank = engine.decide(None, features={"score": 650, "region": " north\t"})
+    assert (blank["segment"], blank["warnings"]) == ("score 600..700, region=north", [])
+    assert engine.queries.decision(blank["id"]).features == {"score": 650, "region": "north"}
     for wrong, said in (
         ({"score": 650}, "features must have 'region'"),
+        ({"score": 650, "region": "west", "x": 1}, "features must be score and region, without 'x'"),
         ({"score": "high", "region": "north"}, "the feature 'score' must be a number"),
         ({"score": 1, "region": 2}, "the feature 'region' must be a text"),
     ):
@@ -350,12 +358,12 @@ def test_pages_filters_and_exports(engine: Engine) -> None:
         times = {row[0]: row[1] for row in connection.execute(text("SELECT id, at FROM decision"))}
     later = queries.page(Filters(since=times[made[5]], until=times[made[8]]), None, 9)
     assert [one.id for one in later.decisions] == made[5:8]
-    lines = b"".join(queries.csv(Filters(segment="young"))).decode().splitlines()
+    lines = b"".join(export.csv_parts(queries, Filters(segment="young"))).decode().splitlines()
     assert len(lines) == 1 + 6
     import io
 
     import pyarrow.parquet as pq
 
-    table = pq.read_table(io.BytesIO(queries.parquet(Filters())))
+    table = pq.read_table(io.BytesIO(export.parquet(queries, Filters())))
     assert table.column("id").to_pylist() == made
     assert table.column("status").to_pylist()[:2] == ["success", "pending"]

@@ -89,7 +89,7 @@ def _run(policy: ln.Policy, keys: NDArray[np.uint64], rates: NDArray[np.float64]
         return run_lattice(policy, keys, rates, FLAT, 0.8, 0.98, 200, CHECKS)
     from lenience.simulate.stream import FixedStream
 
-    return run_direct([policy], FixedStream(keys, rates), FLAT, 0.8, 0.98, 200, CHECKS)
+    return run_direct([policy], FixedStream(keys, rates), [FLAT], 0.8, 0.98, 200, CHECKS)
 
 
 class Crooked:
@@ -285,7 +285,10 @@ def test_default_checkpoints_end_at_the_horizon() -> None:
         ({"replications": 0}, "replications must be"),
         ({"seed": -1}, "seed must be"),
         ({"prior": 3}, "prior must be a Belief"),
-        ({"world": "bernoulli"}, "world must be a world"),
+        (
+            {"world": "bernoulli"},
+            "world must be a world, such as Bernoulli.*, Mixture.*; what a world of one's own needs",
+        ),
         ({"policies": ["greedy"]}, "must be a policy with an acceptance"),
         ({"policies": [ln.Greedy(0.5), ln.Greedy(0.6)]}, "two policies are called 'greedy'"),
         ({"policies": [], "optimum": False}, "at least one"),

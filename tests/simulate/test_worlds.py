@@ -172,7 +172,43 @@ def test_exposure_limits_are_ahead_of_the_blind_optimum_where_labels_are_late() 
     found = ln.compare_policies(
         {"limits": limits}, world, cost=0.8, discount=50 / 50.5, horizon=600, replications=1000, seed=5
     )
-    assert found.compare("limits", "optimum", confidence=0.999).lower > 0.0
+    assert found.policies == ["optimum for prompt labels", "exposure limits", "limits"]
+    assert found.compare("limits", "optimum for prompt labels", confidence=0.999).lower > 0.0
+    assert found.baseline == "exposure limits"
+    assert abs(found.behind("limits").mean) < 0.02  # the same limits, solved a little more exactly
+    assert "labels come late: the optimum for prompt labels is not the optimum here" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("world", "name"),
+    [
+        (ln.RandomWalk(start=0.5, step=0.01), "optimum without drift"),
+        (ln.RandomWalk(start=0.5, step=0), "optimum"),
+        (ln.LateLabels(ln.Bernoulli(0.5), ln.LabelDelay("never")), "optimum for prompt labels"),
+        (ln.LateLabels(ln.Redrawn(FLAT, 0.1), ln.LabelDelay("fixed", 3)), "optimum for prompt labels, without drift"),
+        (ln.LateLabels(ln.Redrawn(FLAT, 0.0), ln.LabelDelay("fixed", 1)), "optimum"),
+        (ln.LateLabels(ln.Bernoulli(0.5), ln.LabelDelay("none", missing=0.1)), "optimum for prompt labels"),
+    ],
+)
+def test_the_optimum_is_named_for_what_it_assumes(world: Any, name: str) -> None:
+    found = ln.compare_policies([], world, cost=0.5, horizon=5, replications=2)
+    assert found.policies == [name]
+    assert found.baseline == name
+    assert (found.note == "") == (name == "optimum")
+    assert f"behind {name}" in found.table()[0]
+
+
+def test_segments_start_from_beliefs_of_their_own() -> None:
+    world = ln.Mixture({"new": 1, "known": 1}, prior={"known": ln.Belief(200, 20), "new": ln.Belief(4, 3)})
+    greedy = ln.compare_policies(ln.Greedy(0.5), world, cost=0.5, horizon=40, replications=50, discount=0.9)
+    assert greedy.prior == (ln.Belief(4, 3), ln.Belief(200, 20))
+    # The known are rejected for good from the first on: no more than the new can be accepted.
+    assert greedy.estimate("greedy", "accepted").mean < 25
+    assert greedy.estimate("greedy", "accepted").mean > 10
+    with pytest.raises(ln.InputError, match="prior must be one Belief, or as many as shares: 2, not 1"):
+        ln.Mixture([1, 1], prior=[FLAT])
+    with pytest.raises(ln.InputError, match=r"rates must be by the names of the shares: a, b, not \['a'\]"):
+        ln.Mixture({"a": 1, "b": 1}, rates={"a": 0.5})
 
 
 def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:

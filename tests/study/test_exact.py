@@ -144,6 +144,9 @@ def test_what_happens_after_the_last_row_is_in_the_bounds() -> None:
             assert many.width <= few.width + 1e-8 or few.width == many.width == float("inf"), (p, field)
     assert characteristics(policy, 0.7, rows=3000).stops.lower > 1 - 1e-9
     assert characteristics(policy, 0.95, rows=3000).stops.width < 1e-9
+    # Who may never stop is expected to accept without end; who is sure to stop is not.
+    assert str(characteristics(policy, 0.95, rows=3000).accepted) == "∞"
+    assert characteristics(policy, 0.7, rows=3000).accepted.upper < 12
 
 
 class UnknownCeiling(Rule, frozen=True, tag="unknown_ceiling"):

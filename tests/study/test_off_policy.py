@@ -47,12 +47,39 @@ def test_unbiased_and_covering() -> None:
     assert np.mean(truth) == pytest.approx(exact, abs=5e-3)
 
 
+def test_intervals_cover_where_propensities_are_small() -> None:
+    rng = np.random.default_rng(4)
+    hits = normal = cautions = 0
+    share = 0.4  # of arrivals that were accepted with a probability of 0.05 only
+    exact = share * (0.3 - 0.6) + (1 - share) * (0.8 - 0.6)
+    for _ in range(700):
+        rare = rng.random(400) < share
+        e = np.where(rare, 0.05, 0.9)
+        a = rng.random(400) < e
+        y = np.where(a, rng.random(400) < np.where(rare, 0.3, 0.8), np.nan)
+        found = off_policy(np.ones(400), a, e, y, 0.6)
+        terms = np.where(a, (np.where(a, y, 0.0) - 0.6) / e, 0.0)
+        half = 1.96 * terms.std(ddof=1) / 20
+        estimate = found.inverse_propensity
+        assert estimate.upper - estimate.value > half
+        hits += estimate.lower <= exact <= estimate.upper
+        normal += abs(estimate.value - exact) <= half
+        cautions += bool(found.caution)
+    assert normal < hits
+    assert hits >= 655  # 95 % of 700 are 665, with a standard deviation of 6
+    assert cautions == 700  # by the propensities such a log is worth about 46 acceptances
+    x, often, taken, known, _ = logged(600, 1)
+    assert off_policy((x > 0.3).astype(float), taken, often, known, 0.6).caution == ""
+
+
 def test_no_overlap_is_refused() -> None:
     x, e, a, y, _ = logged(500, 1)
     e = np.where(x < -1, 0.0, e)
     a = np.where(x < -1, 0.0, a)
     y = np.where(x < -1, np.nan, y)
-    with pytest.raises(InputError, match=r"no overlap with the proposal: of those whom it would accept, [\d.]+ % were"):
+    with pytest.raises(
+        InputError, match=r"no overlap with the proposal: of those whom it would accept, [\d.]+ % had a"
+    ):
         off_policy(np.ones(500), a, e, y, 0.6)
     # A proposal that stays within what was possible is answered.
     assert off_policy((x > -1).astype(float), a, e, y, 0.6).effective > 100

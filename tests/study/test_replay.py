@@ -147,6 +147,7 @@ def test_report(tmp_path: Path) -> None:
     assert "http://" not in text.split("<svg")[0]
     assert "src=" not in text  # it needs nothing else
     assert verdict(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
+    assert ("cannot tell" in verdict(found)) == (found.seeds < 10)
     with pytest.raises(InputError, match="a folder that exists"):
         write_report(found, tmp_path / "none" / "report.html", "")
 

@@ -29,10 +29,16 @@ def test_csv(tmp_path: Path) -> None:
     file = tmp_path / "loans.csv"
     file.write_text(CSV)
     table = read_table(file, "paid", group="sex")
-    assert table.features == ("age", "job=clerk", "job=cook", "job=missing", "sex=m")
+    assert table.features == ("age", "job=clerk", "job=cook", "job=missing")
+    assert "The group sex is no feature" in table.describe()
+    named = read_table(file, "paid", features=["age", "sex"], group="sex")
+    assert named.features == ("age", "sex=m")
+    assert "group" not in named.describe()
+    with pytest.raises(InputError, match="at least one column other than the outcome and the group"):
+        from_columns({"sex": ["m", "f"], "paid": [1, 0]}, "paid", group="sex")
     assert table.y.tolist() == [1, 0, 1]  # the row without an outcome is left out
     assert np.isnan(table.X[1, 0])
-    assert table.X[2].tolist() == [50, 0, 0, 1, 0]
+    assert table.X[2].tolist() == [50, 0, 0, 1]
     assert table.groups == ("f", "m", "f")
     assert read_table(file, "paid", features=["age"]).features == ("age",)
     assert read_table(file, "job", success="cook", features=["age"]).y.tolist() == [0, 1, 1]
@@ -54,7 +60,7 @@ def test_whatever_fit_reads(tmp_path: Path) -> None:
     pq.write_table(pa.table(typed), tmp_path / "typed.parquet")
     for file in sorted(tmp_path.iterdir()):
         table = read_table(file, "paid", group="sex")
-        assert table.features == ("age", "job=clerk", "job=cook", "job=missing", "sex=m"), file
+        assert table.features == ("age", "job=clerk", "job=cook", "job=missing"), file
         assert table.y.tolist() == [1, 0, 1]
         assert table.X[[0, 2], 0].tolist() == [30, 50]
         assert table.groups == ("f", "m", "f")
@@ -176,3 +182,20 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
     said = "column 'score' must be numbers, and 2 of its 60 cells are none .such as 'n/k', '12,5'.: correct or empty"
     with pytest.raises(InputError, match=said):
         from_columns(columns, "paid")
+
+
+def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path) -> None:
+    from lenience.web.intake import notes, take_in
+    from lenience.web.past_file import columns
+
+    file = tmp_path / "kredite.csv"
+    file.write_bytes("Höhe;Ort;gut\n1.603,7;Köln;1\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
+    table = read_table(file, "gut")
+    assert table.X[:2, 0].tolist() == [1603.7, 603.7]
+    said = "Höhe: numbers with a decimal comma, '1.603,7' read as 1603.7."
+    assert table.describe().startswith(
+        f"The file is not in UTF-8: its letters are read as those of Windows (cp1252). {said}"
+    )
+    take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
+    assert notes(tmp_path / "kept.parquet")[1] == said
+    assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")

@@ -9,7 +9,7 @@ import lenience
 from lenience.belief import Belief
 from lenience.objective.discounted import Discounted
 from lenience.service.specification import DelayedSpec, DiscountedSpec, PolicySpecification
-from lenience.web.backtest import backtest
+from lenience.web.backtest import backtest, halved
 from lenience.web.past_file import Known
 
 
@@ -44,3 +44,16 @@ def test_the_replay_waits_for_late_outcomes() -> None:
     assert limit is not None
     assert found.new.accepted == limit < 90
     assert found.held_back == 90 - limit
+
+
+def test_the_later_half_is_decided_with_what_was_known_by_then() -> None:
+    # In the earlier half nine of ten failed: the later one is closed from the start, and would have paid.
+    known = [Known("all", i >= 50 or i % 10 == 0, i / 100, i) for i in range(100)]
+    earlier, later = halved(known)
+    assert (len(earlier), len(later)) == (50, 50)
+    prior = Belief(2 + 50, 1 + 5)
+    found = backtest(PolicySpecification("p", DiscountedSpec(0.7, 0.99)), {"all": prior}, later)
+    assert (found.new.accepted, found.past.accepted, found.segments[0].stopped_after) == (0, 50, 0)
+    assert found.past_value == pytest.approx(50 * 0.3)
+    assert halved([Known("all", True, 0.0, i) for i in range(4)])[0] == []
+    assert halved(_known("0101")) == ((), ())

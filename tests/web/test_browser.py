@@ -56,6 +56,10 @@ def test_the_longest_names_are_broken_and_widen_no_page(browser: Browser, portfo
         for path in (f"/decisions/{made['id']}", f"/what-if?policy={name}", f"/fairness?policy={name}"):
             visit.open(path)
             visit.fits(path)
+        for path in (f"/policies/{name}", "/decisions"):  # what matters is seen without scrolling
+            box = visit.open(path).locator(".scroll tbody .mark").first.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= PHONE[0], path
     with portfolio.client() as client:
         client.retire(name)
 
@@ -159,11 +163,11 @@ def test_a_segment_is_chosen_from_the_table_by_keyboard(browser: Browser, portfo
 def test_pictures_move_as_outcomes_come(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit, portfolio.client() as client:
         page = visit.open("/policies/cards?segment=white%2080%E2%80%93100")
-        before = page.locator("tr.chosen td").nth(1).inner_text()
+        before = page.locator("tr.chosen td").nth(5).inner_text()
         made = client.decide_batch("cards", [{"segment": "white 80–100"}] * 5)
         client.outcomes({one["id"]: "success" for one in made})
         page.wait_for_function(
-            "before => document.querySelectorAll('tr.chosen td')[1].innerText !== before", arg=before
+            "before => document.querySelectorAll('tr.chosen td')[5].innerText !== before", arg=before
         )
 
 

@@ -197,4 +197,8 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert http.get("/fairness", params={"policy": "none"}).status_code == 404
         assert http.get("/fairness", params={"policy": "x" * 65}).status_code == 400
         client.create_policy({**SPEC, "name": "plain", "segments": ["one", "two"]})
+        client.activate("plain")
+        client.decide_batch("plain", [{"segment": "one"}] * 40)
+        busiest = http.get("/fairness").text  # whether it has groups or not
+        assert "<option selected>plain</option>" in busiest
         assert "each is shown as one of its own" in http.get("/fairness", params={"policy": "plain"}).text

@@ -10,7 +10,7 @@ import pytest
 from lenience.errors import InputError
 from lenience.service.features import segment_of
 from lenience.web import intake
-from lenience.web.answers import Answers, Refused
+from lenience.web.answers import EVERYONE, Answers, Refused
 from lenience.web.past_file import Mapping, columns, known_outcomes, read_past, values
 from lenience.web.plan import (
     read_hand,
@@ -88,9 +88,11 @@ def test_too_many_segments_name_the_column_to_cut_into_bands(tmp_path: Path) -> 
 
 
 def test_a_score_that_makes_no_segments_is_told() -> None:
-    assert "'fico' is not ticked as a segment" in untouched_score(Answers(segment=("region",), score="fico"))
-    assert untouched_score(Answers(segment=("region", "fico"), score="fico")) == ""
-    assert untouched_score(Answers(segment=("region",))) == ""
+    assert "'fico' is not ticked as a segment" in untouched_score(
+        Answers(accepted=EVERYONE, segment=("region",), score="fico")
+    )
+    assert untouched_score(Answers(accepted=EVERYONE, segment=("region", "fico"), score="fico")) == ""
+    assert untouched_score(Answers(accepted=EVERYONE, segment=("region",))) == ""
 
 
 def test_a_column_of_numbers_is_cut_into_bands_that_the_service_finds_again(tmp_path: Path) -> None:
@@ -100,6 +102,7 @@ def test_a_column_of_numbers_is_cut_into_bands_that_the_service_finds_again(tmp_
     [column] = [one for one in columns(path) if one.name == "score"]
     assert column.numbers
     asked = Answers(
+        accepted=EVERYONE,
         segment=("score", "region"),
         outcome="status",
         outcome_means=("yes:paid", "no:default"),
@@ -159,6 +162,8 @@ def test_cells_without_rows_are_there_too(tmp_path: Path) -> None:
 def test_bands_that_cannot_be_cut_get_a_sentence(tmp_path: Path, column: str, bands: str, said: str) -> None:
     path = _taken_in(tmp_path, "score,region,one,status\n500,a,1,paid\n600,b,1,default\n")
     means = ("yes:paid", "no:default")
-    asked = Answers(segment=(column,), bands=((column, bands),), outcome="status", outcome_means=means)
+    asked = Answers(
+        accepted=EVERYONE, segment=(column,), bands=((column, bands),), outcome="status", outcome_means=means
+    )
     with pytest.raises(Refused, match=said):
         read_segments(path, asked)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 
 import click
 
 from lenience.__about__ import __version__
+from lenience.errors import in_words
 
 COMMANDS = {
     "audit": "Replay a service's log: is everything as it was decided?",
@@ -31,6 +33,7 @@ COMMANDS = {
     "sweep": "Policies × worlds × parameters, from a TOML file.",
     "threshold": "The success rate above which one accepts after n observations.",
 }
+OWN = ("demo", "serve", "simulate", "sweep")  # see to interruptions, and to their processes, in the main thread
 
 
 class Commands(click.Group):
@@ -66,15 +69,22 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
     try:
-        sys.exit(cli.main(standalone_mode=False) or 0)
+        if sys.argv[1:2] and sys.argv[1] in OWN:
+            sys.exit(cli.main(standalone_mode=False) or 0)
+        from lenience.cli.progress import obedient
+
+        sys.exit(obedient(lambda: cli.main(standalone_mode=False)) or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(2)
     except click.ClickException as error:
         where = f" {error.ctx.command_path}" if isinstance(error, click.UsageError) and error.ctx else " lenience"
-        click.echo(f"{where.strip()}: {' '.join(error.format_message().split())}", err=True)
+        said = re.sub(r"'([-+]?\d+),(\d+)' is not a valid float\.?", r"\g<0> Write \1.\2.", error.format_message())
+        click.echo(f"{where.strip()}: {' '.join(said.split())}", err=True)
         sys.exit(2)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
+        if sys.stderr.isatty():
+            click.echo("\x1b[?25h", nl=False, err=True)  # the cursor, which a progress bar hides
         click.echo("lenience: stopped", err=True)
         sys.exit(130)
     except ValueError as error:  # InputError, and whatever a library says of a value
@@ -83,5 +93,5 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        click.echo(f"lenience: {error}", err=True)
+        click.echo(f"lenience: {in_words(error)}", err=True)
         sys.exit(2)

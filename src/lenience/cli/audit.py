@@ -11,7 +11,7 @@ import msgspec
 from lenience.cli.keys import opened
 from lenience.cli.options import FILE, console, json_option, print_json
 from lenience.cli.serve import database_option, needed
-from lenience.errors import InputError
+from lenience.errors import InputError, in_words
 from lenience.policy.words import counted
 
 
@@ -41,7 +41,7 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
         try:
             earlier = msgspec.json.decode(Path(expect).read_bytes(), type=AuditReport).heads
         except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(f"expect must be the --json output of an earlier audit ({error})") from None
+            raise InputError(f"expect must be the --json output of an earlier audit ({in_words(error)})") from None
     with opened(database, "read") as store:
         report = run(store, earlier)
     if as_json:

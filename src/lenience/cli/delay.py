@@ -11,20 +11,36 @@ import click
 import msgspec
 
 from lenience.belief import Belief
-from lenience.cli.options import FILE, as_dict, bold, console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import (
+    FILE,
+    as_dict,
+    bold,
+    console,
+    cost_option,
+    json_option,
+    print_json,
+    prior_option,
+    table,
+    told_units,
+)
 from lenience.cli.progress import each, saying
 from lenience.errors import TooLargeError
 from lenience.objective.delayed import Delayed
-from lenience.policy.words import duration
+from lenience.policy.words import counted, duration
 
 if TYPE_CHECKING:
     from lenience.bounds import Bounds
     from lenience.policy.exposure import ExposurePolicy
+    from lenience.simulate.delays import SimulatedValue
     from lenience.study.delay import DelayValue
 
 DELAYS = (1 / 12, 0.25, 0.5, 1.0)
 MOST_SECONDS = 15.0  # of a solve, as estimated
+MOST_SIMULATED = 30.0  # seconds, by the estimate, of what is simulated instead
+REPLICATIONS = 1_000
+ROW_SECONDS = 1e-4  # of a simulated policy, for each arrival that counts: to look up its limits takes longest
 MOST_UPDATES = 2e9  # of the evaluation of one rival: about ten seconds
+HALF = 1.96  # standard errors in half a 95 % interval
 SIZES = (0, 1, 3, 8, 18, 48, 98)  # labels since the prior at which limits are printed
 
 
@@ -75,6 +91,7 @@ def delay(
             from lenience.plot.style import check_path
 
             check_path(path)
+    told_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     try:
         with saying("Solving for labels that come late"):
@@ -86,6 +103,8 @@ def delay(
         for problem in each("Evaluating what policies earn with late labels", problems)
         for row in _values(problem, policy, caps, tolerance)
     ]
+    names = [OPTIMAL, *rivals(problems[-1], prior, caps)]
+    drawn = _simulated(problems, prior, caps, {(row.policy, row.label_delay) for row in values})
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
     files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
     if as_json:
@@ -105,13 +124,16 @@ def delay(
                     {"policy": row.policy, "label_delay": row.label_delay, "value": as_dict(row.value)}
                     for row in values
                 ],
+                "simulated": [
+                    {"policy": name, "label_delay": years, "mean": one.mean, "half_width": HALF * one.error}
+                    for (name, years), one in drawn.items()
+                ],
                 "figures": files,
             }
         )
         return
-    names = [OPTIMAL, *rivals(problems[-1], prior, caps)]
     years = list(dict.fromkeys(problem.label_delay for problem in problems))
-    _print(policy, prior, pending, applicants, accept_now, values, names, years)
+    _print(policy, prior, pending, applicants, accept_now, values, drawn, names, years)
     for name in files:
         click.echo(f"Wrote {name}")
 
@@ -137,6 +159,32 @@ def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tol
     return found
 
 
+def _simulated(
+    problems: list[Delayed], prior: Belief, caps: tuple[int, ...], exact: set[tuple[str, float]]
+) -> dict[tuple[str, float], SimulatedValue]:
+    """By simulation, what those policies earn whose exact evaluation would take too long, if that takes less."""
+    from lenience.simulate.delays import DelayLaw, arrivals_that_count, simulate_delays
+    from lenience.study.delay import rivals
+
+    wanted = {}
+    for problem in problems:
+        others = rivals(problem, prior, caps).items()
+        wanted[problem] = {name: one for name, one in others if (name, problem.label_delay) not in exact}
+    seconds = sum(len(some) * arrivals_that_count(one) * ROW_SECONDS for one, some in wanted.items())
+    if not any(wanted.values()) or seconds > MOST_SIMULATED:
+        return {}
+    count = sum(len(some) for some in wanted.values())
+    click.echo(
+        f"{counted(count, 'value')} would take too long to be exact: simulating, about {seconds:.0f} s …", err=True
+    )
+    found = {}
+    for problem, some in wanted.items():
+        law = DelayLaw("exponential", problem.label_delay)
+        for one in simulate_delays(some, problem, prior, law, REPLICATIONS) if some else ():
+            found[one.policy, problem.label_delay] = one
+    return found
+
+
 def _print(
     policy: ExposurePolicy,
     prior: Belief,
@@ -144,6 +192,7 @@ def _print(
     applicants: int | None,
     accept_now: int | None,
     values: list[DelayValue],
+    drawn: dict[tuple[str, float], SimulatedValue],
     policies: list[str],
     delays: list[float],
 ) -> None:
@@ -160,9 +209,13 @@ def _print(
     for years in delays:
         grid.add_column(duration(years), justify="right")
     known = {(row.policy, row.label_delay): f"{row.value.midpoint:.4f}" for row in values}
+    for key, one in drawn.items():
+        known[key] = f"{one.mean:.2f} ± {HALF * one.error:.2f}"
     for name in policies:
         grid.add_row(name, *(known.get((name, years), "–") for years in delays))
     out.print(grid)
+    if drawn:
+        out.print(f"±: simulated, {REPLICATIONS:,} replications with their 95 % interval; exact would take too long.")
     if len(known) < len(policies) * len(delays):
         out.print(
             "–: exact evaluation would take too long at this size; a shorter --label-delay or fewer --arrivals (those "

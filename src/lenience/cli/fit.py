@@ -33,6 +33,7 @@ def fit(as_json: bool, **options: Any) -> None:
         from lenience.segments.starting import starts as find_starts
 
         starts = {row.name: row for row in find_starts(past.segments)}
+    warning = past.warning({name: row.starts for name, row in starts.items()})
     if as_json:
         rows = []
         for row, shrunk in zip(past.history.segments, past.fitted.shrinkage, strict=True):
@@ -55,7 +56,7 @@ def fit(as_json: bool, **options: Any) -> None:
                 "description": past.history.describe(),
                 "model": past.fitted.model,
                 "selection": past.history.selection() or None,
-                "warning": past.fitted.warning,
+                "warning": warning,
                 "segments": rows,
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
             }
@@ -65,8 +66,8 @@ def fit(as_json: bool, **options: Any) -> None:
     out.print(past.history.describe())
     if past.history.selection():
         out.print(bold("Selective labels:"), f" {past.history.selection()}", sep="")
-    if past.fitted.warning:
-        out.print(bold("Note:"), f" {past.fitted.warning}.", sep="")
+    if warning:
+        out.print(bold("Note:"), f" {warning}.", sep="")
     out.print()
     grid = table()
     grid.add_column("segment", overflow="fold", min_width=8)

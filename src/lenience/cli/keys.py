@@ -13,6 +13,7 @@ import click
 from lenience.cli.options import console, json_option, known, print_json, table
 from lenience.cli.serve import database_option, needed
 from lenience.errors import InputError, real
+from lenience.history_damage import begins
 
 if TYPE_CHECKING:
     from lenience.service.store import Store
@@ -144,10 +145,13 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
 
     store = Store(database, reading=purpose == "read")
     try:
+        file = Path(str(store.url.database)) if store.sqlite else None
+        if file is not None and file.is_file() and purpose != "make" and begins(file) != b"SQLi":
+            raise InputError(f"database must be one of a service, and {database!r} is none")
         if purpose == "make":
             if store.upgrade(only_empty=True):
                 click.echo(f"A new database was made at {store.name}.", err=True)
-        elif store.sqlite and not Path(str(store.url.database)).exists():
+        elif file is not None and not file.exists():
             raise InputError(f"there is no database {database!r}")
         store.check_schema()
         yield store

@@ -48,7 +48,10 @@ def offpolicy(
 
     if (proposed is None) == (score is None or at_least is None):
         raise InputError("give either --proposed, or --score with --at-least")
-    columns = columns_of(log)
+    notes: list[str] = []
+    columns = columns_of(log, notes)
+    for note in notes:
+        click.echo(note, err=True)
     taken = numbers_of(columns, accepted)
     if proposed is not None:
         chances = numbers_of(columns, proposed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+MOST_RATE, MOST_YEARS = 1.0, 20.0  # of interest and of delays, beyond which they may be meant otherwise
 PIPED_WIDTH = 120  # columns, where output goes to a file or another command
 
 
@@ -98,7 +99,18 @@ def discounted(
         return Discounted(cost, discount)
     if arrivals is None or discount_rate is None:
         raise InputError(f"give --discount, or --arrivals with --discount-rate{else_}")
+    told_units(discount_rate)
     return Discounted.from_rates(cost, arrivals, discount_rate)
+
+
+def told_units(discount_rate: float, delays: Sequence[float] = ()) -> None:
+    """Say on stderr that a rate or a delay is hardly in the unit that is asked for."""
+    if discount_rate > MOST_RATE:
+        of = f"{discount_rate:g} is {100 * discount_rate:,.6g} % a year"
+        click.echo(f"Note: --discount-rate is a fraction a year, 0.1 for 10 %: {of}.", err=True)
+    for years in delays:
+        if years > MOST_YEARS:
+            click.echo(f"Note: --label-delay is in years, 0.25 for three months: {years:g} is long.", err=True)
 
 
 def known(module: str, names: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
@@ -149,6 +161,8 @@ def table(title: str | None = None) -> Table:
 
 def show(bounds: Bounds, digits: int = 6) -> str:
     """Bounds as one number where they agree to so many digits, else both."""
+    if bounds.lower == float("inf"):
+        return "∞"
     if bounds.upper == float("inf"):
         return f"≥ {bounds.lower:.{digits}g}"
     lower, upper = f"{bounds.lower:.{digits}g}", f"{bounds.upper:.{digits}g}"

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json
+from lenience.errors import InputError
 from lenience.settings import KEY, URL
 
 if TYPE_CHECKING:
@@ -25,10 +26,25 @@ EVERY = 2.0  # seconds between two words on how far it is
     help="The service's address, as lenience serve prints it.",
 )  # fmt: skip
 @click.option("--key", envvar=KEY, show_envvar=True, help="An API key with the role outcome, where keys exist.")
-@click.option("--id", "identity", default="id", show_default=True, help="The column of the decisions' ids.")
+@click.option("--id", "identity", help="The column of the decisions' ids (id).")
+@click.option("--reference", help="Instead: the column of the references given when they were decided.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty: not known yet.")
+@click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated.")
+@click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated.")
+@click.option("--pending", multiple=True, help="A value of the outcome: not known yet; may be repeated.")
 @json_option
-def outcomes(file: str, url: str, key: str | None, identity: str, outcome: str, as_json: bool) -> None:
+def outcomes(
+    file: str,
+    url: str,
+    key: str | None,
+    identity: str | None,
+    reference: str | None,
+    outcome: str,
+    success: tuple[str, ...],
+    failure: tuple[str, ...],
+    pending: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Record what became of the accepted, from FILE, a CSV of decisions' ids and outcomes (success or failure).
 
     The file may have any number of lines and be imported again: an outcome counts once. Lines that cannot be read, or
@@ -38,9 +54,12 @@ def outcomes(file: str, url: str, key: str | None, identity: str, outcome: str, 
     Example:
       lenience outcomes repaid.csv --url http://127.0.0.1:8000 --key lk_…
       lenience outcomes loans.csv.gz --id decision --outcome status --json
+      lenience outcomes loans.csv --reference number --outcome status --success repaid --pending running
     """
     from lenience.client import Client, ServiceError
 
+    if identity is not None and reference is not None:
+        raise InputError("give either --id or --reference, not both")
     told = time.monotonic()
     done: OutcomesImport | None = None
 
@@ -53,7 +72,16 @@ def outcomes(file: str, url: str, key: str | None, identity: str, outcome: str, 
 
     with Client(url, key) as client:
         try:
-            found = client.import_outcomes(file, id_column=identity, outcome_column=outcome, progress=progress)
+            found = client.import_outcomes(
+                file,
+                id_column=identity or "id",
+                outcome_column=outcome,
+                reference_column=reference,
+                success=success,
+                failure=failure,
+                pending=pending,
+                progress=progress,
+            )
         except ServiceError as error:
             so_far = f" Until then: {done.describe()} Import the file again: an outcome counts once." if done else ""
             raise click.ClickException(f"{error}.{so_far}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -11,7 +11,7 @@ import click
 from lenience.belief import Belief
 from lenience.cli.options import FILE, discounted, prior_option
 from lenience.cli.progress import saying
-from lenience.errors import InputError, real, refusal
+from lenience.errors import InputError, in_words, real, refusal
 from lenience.model.of_history import MODELS, beliefs_of_history
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ def history_options(command: Command) -> Command:
         click.option("--arrivals", type=float, help="Individuals a year in all; with --discount-rate."),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
         click.option("--strict", is_flag=True, help="Refuse to go on if any row cannot be used."),
+        click.option("--rejected-value", multiple=True, help="A value of --accepted that means rejected; repeatable."),
+        click.option("--accepted-value", multiple=True, help="A value of --accepted that means yes; may be repeated."),
+        click.option("--pending", multiple=True, help="A value of the outcome: not known yet; may be repeated."),
         click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated."),
         click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated."),
         click.option("--half-life", type=float, help="Days after which a label counts half; needs --time."),
@@ -63,6 +66,13 @@ class Past(NamedTuple):
     truths: dict[str, float] | None
     outset: list[Shutout]
 
+    def warning(self, accepts: Mapping[str, bool]) -> str | None:
+        """What is to be known of the beliefs, and of the decisions that follow from them."""
+        from lenience.study.uneven import told_uneven
+
+        uneven = None if self.fitted.model == "curve" else told_uneven(self.history, accepts)
+        return "; ".join(said for said in (self.fitted.warning, uneven) if said) or None
+
 
 def read_past(
     source: str,
@@ -76,6 +86,9 @@ def read_past(
     half_life: float | None,
     success: tuple[str, ...],
     failure: tuple[str, ...],
+    pending: tuple[str, ...],
+    accepted_value: tuple[str, ...],
+    rejected_value: tuple[str, ...],
     strict: bool,
     cost: float | None,
     discount: float | None,
@@ -92,6 +105,10 @@ def read_past(
     from lenience.segments.segment import Segments
     from lenience.segments.starting import shut_out_at_outset
 
+    if cost is not None:
+        problem = discounted(cost, discount, arrivals, discount_rate)
+    elif discount is not None or arrivals is not None or discount_rate is not None:
+        raise InputError("--discount, --arrivals and --discount-rate go with --cost")
     with saying("Counting past decisions"):
         history = fit_history(
             source,
@@ -103,8 +120,11 @@ def read_past(
             as_of=as_of,
             maturity=maturity,
             half_life=half_life,
-            success=success or None,
-            failure=failure or None,
+            success=success,
+            failure=failure,
+            pending=pending,
+            accepted_values=accepted_value,
+            rejected_values=rejected_value,
             strict=strict,
             warn=False,  # what it says is shown
         )
@@ -114,10 +134,7 @@ def read_past(
     fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
-        if discount is not None or arrivals is not None or discount_rate is not None:
-            raise InputError("--discount, --arrivals and --discount-rate go with --cost")
         return Past(history, fitted, None, groups, known, [])
-    problem = discounted(cost, discount, arrivals, discount_rate)
     shares = history.shares()
     outset, segments = [], None
     with saying(f"Finding which of {len(shares):,} segments would start, with each model"):
@@ -147,7 +164,7 @@ def _truths(path: Path, history: History) -> dict[str, float]:
         with path.open(encoding="utf-8", newline="") as text:
             rows = list(csv.DictReader(text))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"truths {str(path)!r} cannot be read: {error}") from error
+        raise InputError(f"truths {str(path)!r} cannot be read: {in_words(error)}") from error
     wanted = [*history.columns, "p"]
     if not rows or any(name not in rows[0] for name in wanted):
         raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")

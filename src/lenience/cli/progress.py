@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from threading import Thread, Timer
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from threading import Event, Thread
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -20,30 +21,40 @@ Item = TypeVar("Item")
 
 PATIENCE = 0.5  # seconds before the bar appears
 SILENCE = 1.0  # seconds before a sentence does
+EVERY = 15.0  # seconds between two words on how long it has gone on
 
 
 @contextmanager
 def saying(what: str) -> Iterator[None]:
-    """While something is done: what it is, said on stderr if it takes more than a moment."""
-    timer = Timer(SILENCE, lambda: click.echo(f"{what} …", err=True))
-    timer.daemon = True
-    timer.start()
+    """While something is done: what it is, said on stderr if it takes more than a moment, and now and then for how long
+    it has gone on."""
+    done, start = Event(), time.monotonic()
+
+    def say() -> None:
+        wait, so_far = SILENCE, ""
+        while not done.wait(wait):
+            click.echo(f"{what} …{so_far}", err=True)
+            wait, so_far = EVERY, f" for {time.monotonic() - start + EVERY:.0f} s so far"
+
+    Thread(target=say, daemon=True).start()
     try:
         yield
     finally:
-        timer.cancel()
+        done.set()
 
 
-def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] = str) -> Result:
-    """Do the work in another thread, and show how many rows the solver has done.
+def obedient(work: Callable[[], Result]) -> Result:
+    """Do the work in another thread, and wait for it in this one, which obeys an interruption at once: a compiled solve
+    would not hear of it until it ends."""
+    future = _apart(work)
+    while not future.done():
+        with suppress(NotYet):
+            future.exception(0.1)
+    return future.result()
 
-    What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal; where
-    nothing is, and there is no bar, the label does.
 
-    The thread does not keep the process alive, so that an interruption is obeyed at once.
-    """
-    from lenience.solver.stopping import progress
-
+def _apart(work: Callable[[], Result]) -> Future[Result]:
+    """Do the work in another thread, which does not keep the process alive."""
     future: Future[Result] = Future()
 
     def run() -> None:
@@ -53,6 +64,18 @@ def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] 
             future.set_exception(error)
 
     Thread(target=run, daemon=True).start()
+    return future
+
+
+def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] = str) -> Result:
+    """Do the work in another thread, and show how many rows the solver has done.
+
+    What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal; where
+    nothing is, and there is no bar, the label does.
+    """
+    from lenience.solver.stopping import progress
+
+    future = _apart(work)
     try:
         return future.result(PATIENCE)
     except NotYet:

@@ -20,8 +20,12 @@ from lenience.cli.options import (
 @click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
 @click.option("--success", help="The outcome's value that means success, if it is no word for it.")
-@click.option("--features", help="Columns to use, separated by commas; by default all but the outcome and identifiers.")
-@click.option("--group", help="A column of groups: acceptance is reported for each.")
+@click.option(
+    "--features", help="Columns to use, separated by commas; by default all but the outcome, the group and identifiers."
+)
+@click.option(
+    "--group", help="A column of groups: acceptance is reported for each. No feature unless --features names it."
+)
 @objective_options
 @click.option("--seeds", type=int, default=30, show_default=True, help="Runs, each with arrivals drawn anew.")
 @click.option("--individuals", type=int, help="Arrivals a run; by default as many as matter to the objective.")
@@ -95,7 +99,6 @@ def replay(
     if report is not None:
         written.append(str(write_report(answer, report, title, found.describe())))
     if as_json:
-        first = answer.outcomes[0]
         print_json(
             {
                 "rows": found.rows,
@@ -103,26 +106,14 @@ def replay(
                 "description": found.describe(),
                 "columns": list(found.columns),
                 "identifiers": list(found.identifiers),
+                "group": found.group,
                 "features": list(found.features),
                 "success_rate": answer.success_rate,
                 "arrivals": answer.arrivals,
                 "seeds": answer.seeds,
                 "warm": answer.warm,
                 "known": answer.known,
-                "policies": [
-                    {
-                        "policy": one.policy,
-                        "discounted": one.mean,
-                        "half_width": one.half_width if answer.seeds > 1 else None,
-                        "behind": one.behind(first)[0],
-                        "behind_half_width": one.behind(first)[1] if answer.seeds > 1 else None,
-                        "total": float(one.total.mean()),
-                        "regret": float(one.regret.mean()),
-                        "accepted": one.accepted,
-                        "by_group": one.by_group,
-                    }
-                    for one in answer.outcomes
-                ],
+                "policies": answer.summary(),
                 "files": written,
             }
         )

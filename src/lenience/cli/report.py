@@ -10,20 +10,24 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from lenience.cli.options import FILE, cost_option, json_option, print_json
+from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.cli.progress import saying
-from lenience.errors import InputError, TooLargeError
+from lenience.errors import InputError, TooLargeError, real
 from lenience.policy.words import percent
 
 if TYPE_CHECKING:
     from lenience.history import History
     from lenience.study.fairness import ConstraintCost
 
+MOST_MONEY = 1e12
+
 
 @click.command(short_help="One HTML page on the segments of past decisions.")
 @history_options
-@cost_option
+@click.option("--cost", type=float, help="The break-even success rate, between 0 and 1; or --gain and --loss.")
+@click.option("--gain", type=float, help="What a success gains, in money; with --loss, instead of --cost.")
+@click.option("--loss", type=float, help="What a failure loses, in money.")
 @click.option("--floor", type=float, help="A least acceptance probability; the page says what it costs by group.")
 @click.option("--floor-group", multiple=True, help="A group the floor is for; may be repeated (all groups).")
 @click.option("--cap", type=int, help="Acceptances after which a segment's exploration ends; the page says its cost.")
@@ -37,6 +41,9 @@ def report(
     floor: float | None,
     floor_group: tuple[str, ...],
     cap: int | None,
+    cost: float | None,
+    gain: float | None,
+    loss: float | None,
     **options: Any,
 ) -> None:
     """Solve every segment of the past decisions in SOURCE and write one self-contained HTML page on them.
@@ -47,9 +54,12 @@ def report(
         --cost 0.8 --arrivals 500 --discount-rate 0.1 --output report.html
       lenience report loans.csv --segment race --segment band --group race --score band --model curve \\
         --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
+      lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
+        --arrivals 500 --discount-rate 0.1
     """
     from lenience.study.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
     from lenience.study.segment_report import write_report
+    from lenience.study.than_now import CAVEAT, Money, compare_with_now, describe_than_now
 
     target = Path(output)
     if target.suffix != ".html":
@@ -60,10 +70,13 @@ def report(
         raise InputError("--floor-group goes with --floor")
     if floor_group and not options["group_columns"]:
         raise InputError("--floor-group names a group: give --group first, the segment column that holds the groups")
+    options["cost"], unit = _break_even(cost, gain, loss)
     past = read_past(**options)
     assert past.segments is not None
     with saying(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
+    warning = past.warning({name: policies.accepts(name) for name in past.segments.names})
+    compared, money = compare_with_now(policies, past.history), Money(unit, _part_of_a_year(options))
     constraints: dict[str, list[ConstraintCost] | str] = {}
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
@@ -86,8 +99,9 @@ def report(
             history=past.history,
             outset=past.outset,
             constraints=constraints,
-            warning=past.fitted.warning,
+            warning=warning,
             facts=_facts(past.history, options),
+            money=money,
         )
     if as_json:
         print_json(
@@ -103,19 +117,49 @@ def report(
                 },
                 "not_computed": {name: why for name, why in constraints.items() if isinstance(why, str)},
                 "selection": past.history.selection() or None,
-                "warning": past.fitted.warning,
+                "warning": warning,
+                "than_now": {
+                    "amounts": money.words,
+                    "as_now": money.amount(math.fsum(row.as_now for row in compared)),
+                    "proposed": money.amount(math.fsum(row.proposed for row in compared)),
+                    "segments": [
+                        {
+                            **msgspec.to_builtins(row),
+                            "as_now": money.amount(row.as_now),
+                            "proposed": money.amount(row.proposed),
+                        }
+                        for row in compared
+                    ],
+                },
             }
         )
         return
     click.echo(past.history.describe())
     if past.history.selection():
         click.echo(f"Selective labels: {past.history.selection()}")
-    if past.fitted.warning:
-        click.echo(f"Note: {past.fitted.warning}.")
+    if warning:
+        click.echo(f"Note: {warning}.")
+    click.echo(f"Than now: {describe_than_now(compared, money)} {CAVEAT}")
     for name, why in constraints.items():
         if isinstance(why, str):
             click.echo(f"The cost of the constraint to {name} was not computed: {why}.")
     click.echo(f"Wrote {output}")
+
+
+def _break_even(cost: float | None, gain: float | None, loss: float | None) -> tuple[float, float | None]:
+    """The break-even success rate, and what a unit of value is in money where that is known."""
+    if cost is not None and gain is None and loss is None:
+        return cost, None
+    if cost is not None or gain is None or loss is None:
+        raise InputError("give either --cost, or --gain with --loss")
+    gain, loss = real("gain", gain, above=0, most=MOST_MONEY), real("loss", loss, above=0, most=MOST_MONEY)
+    return loss / (gain + loss), gain + loss
+
+
+def _part_of_a_year(options: dict[str, Any]) -> float | None:
+    """λ(1 − γ), by which a value in all is the yearly sum of a stream that is worth as much."""
+    arrivals, rate = options["arrivals"], options["discount_rate"]
+    return None if arrivals is None else arrivals * rate / (arrivals + rate)
 
 
 def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[ConstraintCost] | str:

@@ -57,6 +57,9 @@ def simulate(
 ) -> None:
     """Simulate policies side by side in one world, with the optimum, on common random numbers.
 
+    Where labels come late or p drifts the optimum is named for what it assumes; where delays are exponential, exposure
+    limits run along and are what the others are compared with.
+
     \b
     Example:
       lenience simulate --cost 0.8 --discount 0.99 --policy greedy --policy bayes-ucb:quantile=0.95
@@ -64,6 +67,7 @@ def simulate(
     """
     from lenience.policy.registry import policy_named, takes
     from lenience.simulate.named import world_named
+    from lenience.simulate.reference import OPTIMUM
     from lenience.simulate.runner import compare_policies
 
     if figure is not None:
@@ -100,7 +104,16 @@ def simulate(
         plot_comparison(found, path=figure)
         files.append(figure)
     if as_json:
-        print_json({"horizon": horizon, "replications": replications, "summary": found.summary(), "files": files})
+        print_json(
+            {
+                "horizon": horizon,
+                "replications": replications,
+                "summary": found.summary(),
+                "reference": found.baseline,
+                "note": found.note,
+                "files": files,
+            }
+        )
         return
     lines = found.table()
     shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
@@ -114,10 +127,15 @@ def simulate(
     out = console()
     out.print(grid)
     out.print(
-        "Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less than "
-        "the policy that is optimal for the prior is to be expected on the same individuals; below 0 it is more. Shut "
+        "Discounted: the reward, where a success earns 1 − c and a failure loses c. "
+        f"Behind {found.baseline}: how much less than "
+        f"{'the policy that is optimal for the prior' if found.baseline == OPTIMUM else 'that policy'} is to be "
+        "expected "
+        "on the same individuals; below 0 it is more. Shut "
         "out: the share of all arrivals, in all replications, whose population is worth accepting (p > c) and yet ends "
         "up rejected for good; those not worth accepting count as not shut out."
     )
+    if found.note:
+        out.print(found.note)
     for path in files:
         click.echo(f"Wrote {path}")

@@ -15,7 +15,7 @@ SHOWN = ("discounted", "behind", "accepted", "shut_out")
 
 @click.command(short_help="Policies × worlds × parameters, from a TOML file.")
 @click.argument("file", type=FILE)
-@click.option("--output", "-o", type=FILE, help="Write the tidy results to this Parquet file.")
+@click.option("--output", "-o", type=FILE, help="Write the tidy results to this file, CSV or Parquet by its ending.")
 @click.option("--workers", type=int, help="Processes; the result does not depend on them.")
 @json_option
 def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> None:
@@ -25,9 +25,11 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     Example:
       lenience sweep sweep.toml --output results.parquet
     """
-    from lenience.simulate.result import save_frame
+    from lenience.simulate.result import check_frame_path, save_frame
     from lenience.study.sweep import run_sweep
 
+    if output is not None:
+        check_frame_path(output)
     bar = not as_json and sys.stderr.isatty()
     with nullcontext() if bar else saying(f"Running the sweep of {file}"):
         frame = run_sweep(file, workers, progress=bar, backend="pyarrow")

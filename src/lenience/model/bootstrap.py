@@ -7,10 +7,11 @@ mean p̂ of the copies' probabilities and their variance, shrunk towards a prior
 
     p̂ = (n̂ p̄ + s₀)/(n̂ + n₀),   n = n̂ + n₀,   n̂ = p̄(1 − p̄)/var − 1 (at least 0 and at most the number of labels).
 
-Before two classes were seen a classifier cannot be fitted: until then the belief is the prior plus the labels as
-counts. A copy whose weights happen to leave one class out says what its labels say, with one virtual label of each
-class. The likeness of x and r is the squared correlation of the copies' probabilities there; missing values go to the
-classifier as they are.
+A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy is asked only once it has drawn
+``ENOUGH`` labels of each class, and until half of the copies have, the belief is that of :class:`Neighbours`: the prior
+plus the labels counted by how near they are. It also answers for a copy whose probability is no number (0/0, as naive
+Bayes says far out); the classifiers' warnings of that are not passed on. The likeness of x and r is the squared
+correlation of the copies' probabilities there; missing values go to the classifier as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from lenience.belief import Belief
 from lenience.errors import refusal, whole
 from lenience.model.estimator import FeatureEstimator
 from lenience.model.gaussian import LARGEST
+from lenience.model.neighbours import Neighbours
 from lenience.objective.base import check_prior
+
+ENOUGH = 2  # labels of each class that a copy must have drawn before it is asked
 
 
 class Bootstrap(FeatureEstimator):
@@ -65,29 +69,35 @@ class Bootstrap(FeatureEstimator):
         self.rows_, self.outcomes_ = np.empty((0, X.shape[1])), np.empty(0)
         self.draws_ = np.empty((self.copies, 0))
         self.fitted_ = np.zeros(self.copies, dtype=np.bool_)
-        self.rates_ = np.full(self.copies, 0.5)
+        self.near_ = Neighbours(prior=self.prior_).prepare(X)
         self._trained_on = 0
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         draws = self._random.poisson(1.0, size=(self.copies, len(y))) * weights
         self.rows_, self.outcomes_ = np.concatenate((self.rows_, X)), np.concatenate((self.outcomes_, y))
         self.draws_ = np.hstack((self.draws_, draws))
-        self.rates_ = (self.draws_ @ self.outcomes_ + 1.0) / (self.draws_.sum(axis=1) + 2.0)
-        if self.incremental_:
-            for k, member in enumerate(self.members_):
-                self._go_on(member, X, y, draws[k])
-                self.fitted_[k] = True
-        elif len(self.outcomes_) >= (1.0 + self.every) * self._trained_on:
-            self._refit()
+        self.near_._learn(X, y, weights)
+        with np.errstate(all="ignore"):
+            if self.incremental_:
+                for k in range(self.copies):
+                    self._go_on(k, len(y))
+            elif len(self.outcomes_) >= (1.0 + self.every) * self._trained_on:
+                self._refit()
 
-    def _go_on(self, member: Any, X: NDArray[np.float64], y: NDArray[np.float64], draw: NDArray[np.float64]) -> None:
-        used = draw > 0
-        if used.any():
-            rows, outcomes, weights = X[used], y[used].astype(np.int64), draw[used]
-        else:
-            # A first call is needed to tell the classes, and labels of weight 0 upset some classifiers.
-            rows, outcomes, weights = X[:1], y[:1].astype(np.int64), np.full(1, 1e-6)
-        member.partial_fit(rows, outcomes, classes=np.array([0, 1]), sample_weight=weights)
+    def _go_on(self, k: int, new: int) -> None:
+        """Let a copy go on with the newest labels, or begin with all of them once there are enough."""
+        if not self.fitted_[k] and not self._enough(k):
+            return
+        start = len(self.outcomes_) - new if self.fitted_[k] else 0
+        used = start + np.flatnonzero(self.draws_[k, start:] > 0)
+        if len(used):
+            outcomes, weights = self.outcomes_[used].astype(np.int64), self.draws_[k, used]
+            self.members_[k].partial_fit(self.rows_[used], outcomes, classes=np.array([0, 1]), sample_weight=weights)
+        self.fitted_[k] = True
+
+    def _enough(self, k: int) -> bool:
+        good = self.outcomes_[self.draws_[k] > 0].sum()
+        return bool(min(good, (self.draws_[k] > 0).sum() - good) >= ENOUGH)
 
     def _refit(self) -> None:
         from sklearn.base import clone
@@ -96,9 +106,9 @@ class Bootstrap(FeatureEstimator):
         self._trained_on = len(self.outcomes_)
         outcomes = self.outcomes_.astype(np.int64)
         for k, member in enumerate(self.members_):
-            used = self.draws_[k] > 0
-            if len(np.unique(outcomes[used])) < 2:
+            if not self._enough(k):
                 continue
+            used = self.draws_[k] > 0
             fresh = clone(member)
             if has_fit_parameter(fresh, "sample_weight"):
                 fresh.fit(self.rows_[used], outcomes[used], sample_weight=self.draws_[k][used])
@@ -109,19 +119,23 @@ class Bootstrap(FeatureEstimator):
             self.fitted_[k] = True
 
     def _votes(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Each copy's success probability at each row."""
-        votes = np.empty((self.copies, len(X)))
-        for k, member in enumerate(self.members_):
-            # Before a copy can be fitted it knows a rate and no features.
-            votes[k] = member.predict_proba(X)[:, 1] if self.fitted_[k] else self.rates_[k]
-        # Some classifiers give 0/0 far out; what they do not know is their rate.
-        return np.where(np.isfinite(votes), votes, self.rates_[:, None])
+        """The success probability at each row by each copy that can be asked."""
+        asked = [member for member, fitted in zip(self.members_, self.fitted_, strict=True) if fitted]
+        with np.errstate(all="ignore"):
+            votes = np.array([member.predict_proba(X)[:, 1] for member in asked])
+        if np.isfinite(votes).all():
+            return votes
+        return np.where(np.isfinite(votes), votes, self.near_._beliefs(X)[1])
+
+    @property
+    def _begun(self) -> bool:
+        """Whether so many copies can be asked that their disagreement means something."""
+        return bool(self.fitted_.sum() >= max(2.0, self.copies / 2))
 
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if not self._begun:
+            return self.near_._beliefs(X)
         labels = float(len(self.outcomes_))
-        if len(np.unique(self.outcomes_)) < 2:
-            n = self.prior_.n + labels
-            return np.full(len(X), n), np.full(len(X), (self.prior_.s + self.outcomes_.sum()) / n)
         # So many labels cannot show a rate nearer to 0 or 1 than this, whatever a leaf says.
         least = 0.5 / (labels + 1.0)
         votes = np.clip(self._votes(X), least, 1.0 - least)
@@ -133,13 +147,14 @@ class Bootstrap(FeatureEstimator):
         return n, (size * mean + self.prior_.s) / n
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
-        if len(np.unique(self.outcomes_)) < 2:
+        if not self._begun:
+            # What a classifier is to learn reaches further than a label's neighbourhood: as yet, all are alike.
             return np.ones((len(X), len(R)))
         a, b = self._votes(X), self._votes(R)
         a, b = a - a.mean(axis=0), b - b.mean(axis=0)
         scale = np.outer((a**2).sum(axis=0), (b**2).sum(axis=0))
         squared = (a.T @ b) ** 2 / np.where(scale > 0, scale, 1.0)
         # With B copies even unrelated rows correlate by chance: 1/(B − 1) on average.
-        chance = 1.0 / (self.copies - 1)
+        chance = 1.0 / (len(a) - 1)
         found: NDArray[np.float64] = np.clip((squared - chance) / (1.0 - chance), 0.0, 1.0)
         return np.where(scale > 0, found, 1.0)

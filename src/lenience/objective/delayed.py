@@ -14,7 +14,7 @@ import numpy as np
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, real, whole
+from lenience.errors import InputError, number, real, whole
 from lenience.objective.base import check_cost, check_prior, check_tolerance
 
 if TYPE_CHECKING:
@@ -43,13 +43,18 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         set_(self, "cost", check_cost(self.cost))
         set_(self, "arrivals", real("arrivals", self.arrivals, above=0))
         set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
-        delay = real("label_delay", self.label_delay, least=0)
-        if delay == 0:
+        delay = number("label_delay", self.label_delay, "above 0")
+        if delay <= 0:
             raise InputError(
-                "label_delay must be a number above 0, not 0: labels that come at once are "
+                f"label_delay must be a number above 0, not {self.label_delay!r}: labels that come at once are "
                 "Discounted.from_rates(cost, arrivals, discount_rate)"
             )
         set_(self, "label_delay", delay)
+
+    def __str__(self) -> str:
+        """With as many digits as one reads."""
+        values = (f"{name}={getattr(self, name):.6g}" for name in self.__struct_fields__)
+        return f"Delayed({', '.join(values)})"
 
     @property
     def volume(self) -> float:

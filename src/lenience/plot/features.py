@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,29 +12,36 @@ from lenience.study.replay import Replayed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, "#999933", "#882255", "#44aa99", "#888888")
+COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, "#999933", "#882255", "#7a4b1e", "#888888")
+# Beside its colour each curve has its own dashes, for curves that lie on one another and for those who see no colours.
+DASHES: tuple[Any, ...] = (
+    "-", "--", "-.", ":", (0, (8, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 3)), (0, (6, 2, 2, 2)), (0, (1, 3)),
+)  # fmt: skip
 
 
 def replay_figure(found: Replayed, title: str) -> Figure:
     """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
-    for outcome, colour in zip(found.outcomes, COLOURS * len(found.outcomes), strict=False):
+    for i, outcome in enumerate(found.outcomes):
         first = outcome is found.outcomes[0]
         left.plot(
-            found.marks, outcome.curve, color=colour, linewidth=2.4 if first else 1.3, label=outcome.policy,
-            zorder=3 if first else 2,
+            found.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
+            linewidth=2.4 if first else 1.5, label=outcome.policy, zorder=3 if first else 2,
         )  # fmt: skip
     left.set_xscale("log")
     left.axhline(0, color=INK, linewidth=0.8)
     left.set_xlabel("arrivals")
-    left.set_ylabel("total reward, mean over runs")
-    left.legend(frameon=False, fontsize=7, loc="best")
+    left.set_ylabel("total reward, not discounted, mean over runs")
+    left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
     places = np.arange(len(found.outcomes))[::-1]
     for place, outcome, colour in zip(places, found.outcomes, COLOURS * len(found.outcomes), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
         right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
     right.axvline(found.known, color=INK, linestyle="--", linewidth=1)
-    right.annotate("all outcomes known", (found.known, -0.6), fontsize=7, ha="right", color=INK)
+    right.annotate(
+        "all outcomes known", (found.known, -0.6), (-5, 0), textcoords="offset points", fontsize=7, ha="right",
+        va="center", color=INK,
+    )  # fmt: skip
     right.set_yticks(places, [outcome.policy for outcome in found.outcomes])
     right.set_ylim(-0.9, len(found.outcomes) - 0.4)
     right.set_xlabel("discounted reward, 95 % interval")

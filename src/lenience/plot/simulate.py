@@ -31,7 +31,7 @@ TITLES = {
     "expected": "discounted expected reward",
     "reward": "total reward",
     "regret": "regret against knowing p",
-    "behind": "behind the optimum",
+    "behind": "behind the",  # and the name of what runs along
     "accepted": "number accepted",
     "shut_out": "probability of shutting out p > c",
     "learning_cost": "cost of learning (lowest point of the account)",
@@ -80,7 +80,8 @@ def plot_comparison(
             spread = [[found.mean - found.lower], [found.upper - found.mean]]
             colour = COLOURS[1] if name == simulation.baseline else COLOURS[0]
             axes.errorbar(found.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
-        axes.set_xlabel(f"{TITLES[metric]} (95 % interval)")
+        title = f"{TITLES[metric]} {simulation.baseline}" if metric == "behind" else TITLES[metric]
+        axes.set_xlabel(f"{title} (95 % interval)")
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
         axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         axes.grid(visible=False, axis="y")

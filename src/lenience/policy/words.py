@@ -124,10 +124,15 @@ def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation:
     if accepted:
         short = "not above" if mean == even else "short of"
         enough = f"above the {known[0]} that is enough" if known else "enough"
+        loss = cost - belief.mean
+        teaches = (
+            f"what an acceptance teaches is worth more than its expected loss of {loss:.2g}"
+            if loss > 1e-12
+            else "an acceptance teaches something, and nothing is expected to be lost by it"
+        )
         return (
-            f"Accept: {seen}, {short} the {even} break-even, but {enough} after {size}: what an acceptance teaches is "
-            f"worth more than its expected loss of {cost - belief.mean:.2g}. Accepting is worth {count(continuation)} "
-            "in all."
+            f"Accept: {seen}, {short} the {even} break-even, but {enough} after {size}: {teaches}. Accepting is worth "
+            f"{count(continuation)} in all."
         )
     asked = f"not above the {known[0]} that is asked" if known else "less than is asked"
     return (

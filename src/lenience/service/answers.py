@@ -35,6 +35,7 @@ class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
     threshold: float
     cost: float
     decided_at: str
+    warnings: list[str]  # of values that the policy does not know
 
 
 class DecisionsAnswer(msgspec.Struct, frozen=True):
@@ -227,7 +228,14 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 
 
 def decision_answer(
-    policy: str, version: int, rule: SegmentRule, counts: Counts, verdict: Verdict, identity: str, at: str
+    policy: str,
+    version: int,
+    rule: SegmentRule,
+    counts: Counts,
+    verdict: Verdict,
+    identity: str,
+    at: str,
+    warnings: list[str],
 ) -> DecisionAnswer:
     """The answer to a decision; counts are those before it."""
     why, principal = reasons(rule, counts, verdict)
@@ -247,6 +255,7 @@ def decision_answer(
         threshold=verdict.threshold,
         cost=rule.table.cost,
         decided_at=at,
+        warnings=warnings,
     )
 
 

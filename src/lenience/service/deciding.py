@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -13,6 +13,7 @@ from lenience.service.answers import DecisionAnswer, DecisionsAnswer, decision_a
 from lenience.service.chain import draw
 from lenience.service.command import Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.events import Decided, Shadow
+from lenience.service.features import strangers, tidied
 from lenience.service.identity import new_id_and_salt
 from lenience.service.ledger import ChainState, Ledger, Personal
 from lenience.service.registry import PolicyRecord, Version
@@ -42,6 +43,7 @@ class Decide:
     requests: list[DecisionRequest]
     single: bool
     _found: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
+    _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the place of a request
 
     @property
     def size(self) -> int:
@@ -70,9 +72,25 @@ class Decide:
     def _place(self, record: PolicyRecord) -> list[int]:
         """The chain of each request, or a refusal."""
         if self._found is None or self._found[0] is not record:
+            self._tidy(record)
             places = [record.segments[record.segment(one.segment, one.features)] for one in self.requests]
             self._found = (record, places)
         return self._found[1]
+
+    def _tidy(self, record: PolicyRecord) -> None:
+        """Take white space off the values of categories, before they are kept, and note those that are not known."""
+        features = record.ruling().specification.features
+        if not features:
+            return
+        self._warnings = {}
+        for i, one in enumerate(self.requests):
+            if one.features is not None:
+                tidy = tidied(features, one.features)
+                if tidy != one.features:
+                    self.requests[i] = msgspec.structs.replace(one, features=tidy)
+                told = strangers(features, tidy)
+                if told:
+                    self._warnings[i] = told
 
     def run(self, ledger: Ledger) -> Answer:
         """Decide in order."""
@@ -86,9 +104,9 @@ class Decide:
         version = record.ruling()
         answers: list[DecisionAnswer] = []
         last = len(chains) - 1
-        for i, request in enumerate(self.requests):
+        for i in range(len(chains)):
             chain = ledger.chains[chains[i]]
-            event, answer, personal = self._decide(ledger, record, version, chain, request)
+            event, answer, personal = self._decide(ledger, record, version, chain, i)
             answers.append(answer)
             if i == last:  # the event that carries the receipt of the whole answer
                 accepted = sum(one.decision == "accept" for one in answers)
@@ -113,9 +131,10 @@ class Decide:
         return all(request.segment is None or request.segment in record.active.rules for request in self.requests)
 
     def _decide(
-        self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, request: DecisionRequest
+        self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, place: int
     ) -> tuple[Decided, DecisionAnswer, Personal | None]:
         assert chain.segment is not None
+        request, warnings = self.requests[place], self._warnings.get(place, [])
         rule = version.rules[chain.segment]
         counts = chain.counts
         identity, salt = new_id_and_salt(ledger.now)
@@ -127,7 +146,7 @@ class Decide:
             shadows = tuple(
                 [self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules]
             )
-        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time)
+        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings)
         personal = None
         if request.reference is not None or request.features is not None:
             details = None if request.features is None else encoder.encode(request.features).decode()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Annotated
 
@@ -14,6 +16,8 @@ from lenience.errors import InputError
 from lenience.service import limits
 
 OTHER = "other"
+LIKE = 0.75  # how alike a value and one of the policy's are, from 0 to 1, where one was probably meant
+MOST_NAMED = 10  # values of the policy's that a sentence names
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,11 +76,62 @@ def names_of(features: list[Feature]) -> list[str]:
 
 
 def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> str:
-    """The segment that an individual with these features belongs to."""
+    """The segment that an individual with these features belongs to, who has no others."""
+    names = [feature.name for feature in features]
+    for name in given:
+        if name not in names:
+            raise InputError(f"features must be {' and '.join(names)}, without {name!r}: the policy does not use it")
     missing = [feature.name for feature in features if feature.name not in given]
     if missing:
         raise InputError(f"features must have {missing[0]!r}")
     return _joined(tuple(feature.label(given[feature.name]) for feature in features))
+
+
+def tidied(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> dict[str, limits.FeatureValue]:
+    """What was given, without white space around the values of categories.
+
+    >>> tidied([Feature("region", values=["north"])], {"region": " north"})
+    {'region': 'north'}
+    """
+    found = dict(given)
+    for feature in features:
+        value = found.get(feature.name)
+        if feature.values and isinstance(value, str) and value not in feature.values:
+            found[feature.name] = value.strip()
+    return found
+
+
+def strangers(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> list[str]:
+    """A sentence for each value of a category that is none of the policy's.
+
+    Only one that is nearly a value of the policy's is repeated: the answer is kept for a while, and what else someone
+    sent may be personal.
+
+    >>> region = [Feature("region", values=["Nord", "West"])]
+    >>> strangers(region, {"region": "nord"}), strangers(region, {"region": "Nord"})
+    (["'nord' is not a value of region (nearest 'Nord'): decided as other"], [])
+    >>> strangers(region, {"region": "Lisbon"})
+    ['the value given is not one of region (Nord, West): decided as other']
+    """
+    found = []
+    for feature in features:
+        value = given.get(feature.name)
+        if not feature.values or not isinstance(value, str) or value in (*feature.values, OTHER):
+            continue
+        near = _nearest(value, tuple(feature.values))
+        if near is not None:
+            found.append(f"{value!r} is not a value of {feature.name} (nearest {near!r}): decided as other")
+        else:
+            some = ", ".join(feature.values[:MOST_NAMED]) + (", …" if len(feature.values) > MOST_NAMED else "")
+            found.append(f"the value given is not one of {feature.name} ({some}): decided as other")
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _nearest(value: str, values: tuple[str, ...]) -> str | None:
+    """The value that was probably meant; none where nothing is like it."""
+    plain = {one.casefold(): one for one in values}
+    return next((plain[one] for one in get_close_matches(value.casefold(), plain, 1, LIKE)), None)
 
 
 def _joined(labels: tuple[str, ...]) -> str:

@@ -1,13 +1,10 @@
-"""Reading: policies as they stand, decisions explained, pages of decisions, exports."""
+"""Reading: policies as they stand, decisions explained, pages of decisions."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, select
@@ -27,19 +24,16 @@ from lenience.service.answers import (
 )
 from lenience.service.clock import when
 from lenience.service.events import Corrected, Decided, Erased, Observed, Overridden, read
+from lenience.service.features import strangers
 from lenience.service.problems import NotFound, unknown_decision
-from lenience.service.reasons import principal_reasons, what_would_change
+from lenience.service.reasons import overruled, principal_reasons, what_would_change
 from lenience.service.registry import PolicyRecord, Registry, Version
 from lenience.service.rule import Counts, Verdict
 from lenience.service.store import Store
 from lenience.service.tables import SolvedTable
 
-if TYPE_CHECKING:
-    import pyarrow
-
 PAGE = 100
 VALUES_SECONDS = 5.0  # spent on the values of a policy's segments
-EXPORT = 5_000  # rows read at a time
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -58,12 +52,12 @@ class Queries:
     """Questions to the database; each sees one state of it throughout."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
-        self._store = store
-        self._registry = registry
+        self.store = store
+        self.registry = registry
 
     def policies(self) -> PoliciesAnswer:
         """All policies."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             rows = connection.execute(select(schema.policy).order_by(schema.policy.c.name)).all()
             versions = connection.execute(
                 select(schema.version.c.policy_id, schema.version.c.number, schema.version.c.state).order_by(
@@ -87,12 +81,12 @@ class Queries:
 
     def policy(self, name: str, number: int | None = None) -> PolicyView:
         """A policy: its segments under the version asked for, the active one, or the newest."""
-        with self._store.read() as connection:
-            record = self._registry.load(connection, name)
+        with self.store.read() as connection:
+            record = self.registry.load(connection, name)
             shown = number or (record.active.number if record.active else max(record.states))
             if shown not in record.states:
                 raise NotFound(f"the policy {name!r} has no version {shown}")
-            version = self._registry.version(connection, record.id, shown)
+            version = self.registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
         counts = {row.segment: Counts(*row[6:11]) for row in chains}
         until = time.monotonic() + VALUES_SECONDS
@@ -108,21 +102,22 @@ class Queries:
 
     def decision(self, identity: str) -> DecisionView:
         """A decision, explained: what determined it, what it is worth to go on, and what would have changed it."""
-        with self._store.read() as connection:
+        with self.store.read() as connection:
             row = connection.execute(select(schema.decision).where(schema.decision.c.id == identity)).one_or_none()
             if row is None:
                 raise unknown_decision(identity)
             chain = connection.execute(
                 select(schema.chain.c.policy_id, schema.chain.c.segment).where(schema.chain.c.id == row.chain_id)
             ).one()
-            name = self._registry.name_of(connection, chain.policy_id)
-            version = self._registry.version(connection, chain.policy_id, row.version)
+            name = self.registry.name_of(connection, chain.policy_id)
+            version = self.registry.version(connection, chain.policy_id, row.version)
             first, history, notes = self._history(connection, row.chain_id, row.seq, identity)
         counts = Counts(first.arrivals, first.accepted, first.pending, first.successes, first.failures)
         verdict = Verdict(first.decision, first.rule, first.limit, first.probability, first.threshold)
         rule = version.rules[chain.segment]
         value, going_on = rule.table.value(counts.successes, counts.failures, counts.pending)
         own = notes.get(row.seq)
+        features = None if own is None or own.details is None else msgspec.json.decode(own.details)
         return DecisionView(
             id=identity,
             policy=name,
@@ -139,6 +134,7 @@ class Queries:
             threshold=first.threshold,
             cost=rule.table.cost,
             decided_at=when(first.at),
+            warnings=strangers(version.specification.features, features or {}),
             status=row.status,
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
@@ -149,37 +145,18 @@ class Queries:
                 for one in first.shadows
             ],
             reference=None if own is None else own.reference,
-            features=None if own is None or own.details is None else msgspec.json.decode(own.details),
+            features=features,
             erased=first.personal is not None and own is None,
             history=history,
         )
 
     def page(self, filters: Filters, after: str | None, size: int, newest: bool = False) -> DecisionsPage:
         """A page of decisions, oldest first or newest first."""
-        with self._store.read() as connection:
-            rows = self._rows(connection, filters, after, size + 1, newest)
-            names = self._chain_names(connection, [row.chain_id for row in rows])
-        entries = [_entry(row, names) for row in rows[:size]]
+        with self.store.read() as connection:
+            rows = self.rows(connection, filters, after, size + 1, newest)
+            names = self.chain_names(connection, [row.chain_id for row in rows])
+        entries = [self.entry(row, names) for row in rows[:size]]
         return DecisionsPage(entries, entries[-1].id if len(rows) > size else None)
-
-    def csv(self, filters: Filters) -> Iterator[bytes]:
-        """All decisions as CSV, a part at a time."""
-        heading = [*DecisionEntry.__struct_fields__, *_EVENT_COLUMNS]
-        yield _csv_line(heading)
-        for part in self._export(filters):
-            yield b"".join(_csv_line(list(line.values())) for line in part)
-
-    def parquet(self, filters: Filters) -> bytes:
-        """All decisions as a Parquet file."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        sink = io.BytesIO()
-        schema_ = _parquet_schema()
-        with pq.ParquetWriter(sink, schema_, compression="zstd") as writer:
-            for part in self._export(filters):
-                writer.write_table(pa.Table.from_pylist(part, schema=schema_))
-        return sink.getvalue()
 
     def _segment(self, version: Version, name: str, counts: Counts, until: float) -> SegmentView:
         rule = version.rules[name]
@@ -242,13 +219,14 @@ class Queries:
             history.append(entry)
         return first, history, notes
 
-    def _rows(
+    def rows(
         self, connection: Connection, filters: Filters, after: str | None, size: int, newest: bool = False
     ) -> list[Any]:
+        """Decisions as they are stored, one page of them."""
         table = schema.decision
         where: list[ColumnElement[bool]] = []
         if filters.policy is not None:
-            record = self._registry.load(connection, filters.policy)
+            record = self.registry.load(connection, filters.policy)
             chains = _chains(record, filters.segment)
             where.append(table.c.chain_id.in_(chains))
         elif filters.segment is not None:
@@ -272,58 +250,27 @@ class Queries:
         query = select(table).order_by(table.c.id.desc() if newest else table.c.id).limit(size)
         return list(connection.execute(query.where(and_(*where)) if where else query).all())
 
-    def _chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[str, str]]:
+    def chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[int, str, str]]:
+        """The policy (its number and its name) and the segment of each chain."""
         wanted = list(set(chains))
         table = schema.chain
         rows = connection.execute(select(table.c.id, table.c.policy_id, table.c.segment).where(table.c.id.in_(wanted)))
-        return {row.id: (self._registry.name_of(connection, row.policy_id), row.segment) for row in rows.all()}
+        return {
+            row.id: (row.policy_id, self.registry.name_of(connection, row.policy_id), row.segment) for row in rows.all()
+        }
 
-    def _export(self, filters: Filters) -> Iterator[list[dict[str, Any]]]:
-        """Pages of decisions with what determined them; each page is a transaction of its own."""
-        after: str | None = None
-        while True:
-            with self._store.read() as connection:
-                rows = self._rows(connection, filters, after, EXPORT)
-                names = self._chain_names(connection, [row.chain_id for row in rows])
-                part = []
-                for start in range(0, len(rows), 200):
-                    some = rows[start : start + 200]
-                    bodies = self._bodies(connection, [(row.chain_id, row.seq) for row in some])
-                    for row in some:
-                        event = bodies[row.chain_id, row.seq]
-                        line = msgspec.to_builtins(_entry(row, names))
-                        line.update({name: getattr(event, name) for name in _EVENT_COLUMNS})
-                        part.append(line)
-            if part:
-                yield part
-            if len(rows) < EXPORT:
-                return
-            after = rows[-1].id
-
-    def _bodies(self, connection: Connection, places: list[tuple[int, int]]) -> dict[tuple[int, int], Decided]:
-        events = schema.event
-        found: dict[tuple[int, int], Decided] = {}
-        for chain in {place[0] for place in places}:
-            seqs = [seq for one, seq in places if one == chain]
-            where = (events.c.chain_id == chain) & events.c.seq.in_(seqs)
-            for row in connection.execute(select(events.c.seq, events.c.body).where(where)):
-                event = read(row.body)
-                assert isinstance(event, Decided)
-                found[chain, row.seq] = event
-        return found
-
-
-_EVENT_COLUMNS = (
-    "arrivals",
-    "pending",
-    "successes",
-    "failures",
-    "rule",
-    "limit",
-    "probability",
-    "threshold",
-    "reason",
-)
+    def entry(self, row: Any, names: dict[int, tuple[int, str, str]]) -> DecisionEntry:
+        """A decision in a list."""
+        _, policy, segment = names[row.chain_id]
+        return DecisionEntry(
+            id=row.id,
+            policy=policy,
+            policy_version=row.version,
+            segment=segment,
+            decision="accept" if row.accepted else "reject",
+            status=row.status,
+            decided_at=when(row.at),
+        )
 
 
 def _volume_to_start(table: SolvedTable) -> float | None:
@@ -339,51 +286,10 @@ def _volume_to_start(table: SolvedTable) -> float | None:
 def _told(reason: str, history: list[HistoryEntry]) -> str:
     """The reason as it was given, after who has decided otherwise since."""
     last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
-    return reason if last is None else f"Decided otherwise ({last.by}): {last.choice}. The policy had said: {reason}"
+    return reason if last is None else overruled(reason, last.by or "", last.choice or "")
 
 
 def _chains(record: PolicyRecord, segment: str | None) -> list[int]:
     if segment is None:
         return list(record.segments.values())
     return [record.segments[segment]] if segment in record.segments else []
-
-
-def _entry(row: Any, names: dict[int, tuple[str, str]]) -> DecisionEntry:
-    policy, segment = names[row.chain_id]
-    return DecisionEntry(
-        id=row.id,
-        policy=policy,
-        policy_version=row.version,
-        segment=segment,
-        decision="accept" if row.accepted else "reject",
-        status=row.status,
-        decided_at=when(row.at),
-    )
-
-
-def _csv_line(values: list[Any]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line).writerow([_harmless(value) for value in values])
-    return line.getvalue().encode()
-
-
-def _harmless(value: Any) -> Any:
-    """A spreadsheet runs what begins like a formula; a quote before it makes it text."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
-
-
-def _parquet_schema() -> pyarrow.Schema:
-    import pyarrow as pa
-
-    kinds = {
-        "policy_version": pa.int32(),
-        "arrivals": pa.int64(),
-        "pending": pa.int64(),
-        "successes": pa.int64(),
-        "failures": pa.int64(),
-        "limit": pa.int64(),
-        "probability": pa.float64(),
-        "threshold": pa.float64(),
-    }
-    names = [*DecisionEntry.__struct_fields__, *_EVENT_COLUMNS]
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in names])

@@ -119,7 +119,7 @@ def simulate_delays(
     first_seed = whole("seed", seed)
     age = math.inf if write_off_after is None else real("write_off_after", write_off_after, above=0)
     years = -math.log(REST) / objective.discount_rate
-    arrivals = math.ceil(objective.arrivals * years + 8 * math.sqrt(objective.arrivals * years)) + 16
+    arrivals = arrivals_that_count(objective)
     if float(arrivals) * count * len(policies) > MOST_EVENTS:
         raise InputError(
             f"replications must be a number for which the simulation ends within minutes, not {replications!r}: "
@@ -166,6 +166,12 @@ def simulate_delays(
         )
         for name, reward in earned.items()
     ]
+
+
+def arrivals_that_count(objective: Delayed) -> int:
+    """How many arrivals are simulated: all but surely those of the years that count."""
+    several = -math.log(REST) / objective.discount_rate * objective.arrivals
+    return math.ceil(several + 8 * math.sqrt(several)) + 16
 
 
 def _rates(prior: Belief, count: int, seed: int) -> NDArray[np.float64]:

@@ -21,16 +21,17 @@ from lenience.simulate.stream import Stream
 def run_direct(
     policies: Sequence[Accepts],
     stream: Stream,
-    prior: Belief,
+    priors: Sequence[Belief],
     cost: float,
     discount: float,
     horizon: int,
     checkpoints: NDArray[np.int64],
 ) -> Block:
-    """Put policies, one a segment, through a stream of individuals."""
+    """Put policies, one a segment, through a stream of individuals, from one prior or one a segment."""
     count, segments = stream.keys.size, stream.segments
     at = np.arange(count)
-    n, s = np.full((count, segments), prior.n), np.full((count, segments), prior.s)
+    n0, s0 = np.array([prior.n for prior in priors]), np.array([prior.s for prior in priors])
+    n, s = np.tile(np.broadcast_to(n0, segments), (count, 1)), np.tile(np.broadcast_to(s0, segments), (count, 1))
     pending = np.zeros((count, segments), dtype=np.int64)
     memories = np.array([getattr(policy, "memory", 1.0) for policy in policies])
     late = stream.label_lag(0) is not None
@@ -56,8 +57,8 @@ def run_direct(
                 stopped[:, each] = _stopped(policy, n[:, each], s[:, each], pending[:, each], late)
         if not asleep:
             if i > 0 and np.any(memories < 1.0):
-                n = prior.n + memories * (n - prior.n)
-                s = prior.s + memories * (s - prior.s)
+                n = n0 + memories * (n - n0)
+                s = s0 + memories * (s - s0)
             x = stream.segment(i)
             limit = _limits(policies, n[at, x], s[at, x], pending[at, x], x)
             takes = (arrival_bits(stream.keys, i) & np.uint64(ONE - 1)) < limit

@@ -38,6 +38,11 @@ class RandomWalk(msgspec.Struct, frozen=True, tag="random_walk", tag_field="type
         """A stream of individuals for the replications of these keys."""
         return _Walking(keys, self)
 
+    @property
+    def drifts(self) -> bool:
+        """Whether p ever moves."""
+        return self.step > 0
+
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
         """Nothing: p drifts."""
 
@@ -85,6 +90,11 @@ class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="
         """A stream of individuals for the replications of these keys."""
         return _Jumping(keys, self)
 
+    @property
+    def drifts(self) -> bool:
+        """Whether p ever jumps."""
+        return len(self.at) > 0
+
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
         """Nothing: p jumps."""
 
@@ -120,6 +130,11 @@ class Redrawn(msgspec.Struct, frozen=True, tag="redrawn", tag_field="type"):
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """A stream of individuals for the replications of these keys."""
         return _Redrawing(keys, self)
+
+    @property
+    def drifts(self) -> bool:
+        """Whether p is ever drawn anew."""
+        return self.hazard > 0
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64] | None:
         """The first draw, if there is never another."""

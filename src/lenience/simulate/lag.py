@@ -35,6 +35,12 @@ class LabelDelay(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "sigma", real("sigma", self.sigma, above=0))
         msgspec.structs.force_setattr(self, "missing", real("missing", self.missing, least=0, most=1))
 
+    @property
+    def prompt(self) -> bool:
+        """Whether every label is known before the next arrival."""
+        soon = self.kind == "none" or (self.kind != "never" and self.mean <= (1.0 if self.kind == "fixed" else 0.0))
+        return soon and self.missing == 0
+
     def lags(self, chance: NDArray[np.float64], missing: NDArray[np.float64], horizon: int) -> NDArray[np.int64]:
         """Whole numbers of arrivals, by inversion; beyond the horizon all are alike."""
         from scipy.special import ndtri

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, refusal
+from lenience.errors import InputError, in_words, refusal
 from lenience.simulate.chance import replication_keys
 from lenience.simulate.stream import Stream
 
@@ -54,7 +54,7 @@ class Replay:
             read = pyarrow.parquet.read_table if file.endswith(".parquet") else pyarrow.csv.read_csv
             table = read(file)
         except (OSError, pyarrow.ArrowInvalid) as error:
-            raise InputError(f"file {file!r} cannot be read: {error}") from error
+            raise InputError(f"file {file!r} cannot be read: {in_words(error)}") from error
         for column in (outcome, segment):
             if column is not None and column not in table.column_names:
                 raise refusal("column", column, f"one of {', '.join(table.column_names)} of {file}")

@@ -98,16 +98,18 @@ class Simulation:
         cost: float,
         discount: float,
         horizon: int,
-        prior: Belief,
+        prior: Belief | tuple[Belief, ...],
         seed: int,
         checkpoints: NDArray[np.int64],
         runs: Mapping[str, Block],
         baseline: str | None,
+        note: str = "",
     ) -> None:
         self.world, self.cost, self.discount, self.horizon = world, cost, discount, horizon
         self.prior, self.seed, self.checkpoints = prior, seed, checkpoints
         self.runs = dict(runs)
-        self.baseline = baseline
+        self.baseline = baseline  # the policy that the others are compared with
+        self.note = note  # what the world breaks of what the optimum assumes
 
     @property
     def policies(self) -> list[str]:
@@ -145,7 +147,8 @@ class Simulation:
         return Estimate.of_mean(self.values(policy, metric) - self.values(other, metric), level)
 
     def behind(self, policy: str, confidence: float = 0.95) -> Estimate:
-        """What a policy earns less than the optimum that ran along (discounted, by expected rewards)."""
+        """What a policy earns less than the optimum, or other reference, that ran along (discounted, by expected
+        rewards)."""
         if self.baseline is None:
             raise InputError("optimum must have run along: compare_policies(…, optimum=True)")
         return self.compare(self.baseline, policy, "expected", confidence)
@@ -214,7 +217,7 @@ class Simulation:
     def table(self, confidence: float = 0.95) -> list[list[str]]:
         """The main metrics as text: a head, then one line a policy."""
         shown = [metric for metric in SHOWN if metric != "behind" or self.baseline is not None]
-        titles = {"behind": "behind optimum"}
+        titles = {"behind": f"behind {self.baseline}"}
         lines = [["policy", *(titles.get(metric, metric.replace("_", " ")) for metric in shown)]]
         for name in self.runs:
             found = [
@@ -225,11 +228,7 @@ class Simulation:
         return lines
 
     def __str__(self) -> str:
-        lines = self.table()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        return "\n".join(
-            "   ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        return aligned(self.table()) + (f"\n{self.note}" if self.note else "")
 
     def __repr__(self) -> str:
         return f"Simulation({len(self.runs)} policies, {self.replications} replications of {self.horizon} arrivals)"
@@ -252,6 +251,19 @@ def z_of(confidence: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + 0.5 * confidence))
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text, in columns.
+
+    >>> print(aligned([["a", "b"], ["long", "c"]]))
+    a      b
+    long   c
+    """
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join(
+        "   ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
 
 
 def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
@@ -286,9 +298,23 @@ def default_backend() -> str:
 
 
 def save_frame(frame: Any, path: str | Path) -> Path:
-    """Write any data frame as Parquet."""
+    """Write any data frame as CSV or Parquet, by the ending of the name."""
     import narwhals as nw
 
+    target = check_frame_path(path)
+    eager = nw.from_native(frame, eager_only=True)
+    if target.suffix.lower() == ".csv":
+        eager.write_csv(target)
+    else:
+        eager.write_parquet(target)
+    return target
+
+
+def check_frame_path(path: str | Path) -> Path:
+    """The path of a frame, or an error before anything is computed."""
     target = Path(path)
-    nw.from_native(frame, eager_only=True).write_parquet(target)
+    if target.suffix.lower() not in (".csv", ".parquet"):
+        raise refusal("output", str(path), "a file name ending in .csv or .parquet")
+    if not target.parent.is_dir():
+        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
     return target

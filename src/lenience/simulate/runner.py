@@ -17,22 +17,24 @@ from numpy.typing import NDArray
 from lenience.belief import Belief
 from lenience.errors import InputError, TooLargeError, having, listed, real, refusal, whole
 from lenience.objective.base import check_cost, check_prior
-from lenience.objective.discounted import Discounted
-from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.protocol import Accepts, looks_at_pending
 from lenience.policy.registry import label_of
 from lenience.simulate.block import Block, joined
 from lenience.simulate.chance import replication_keys
 from lenience.simulate.late import LateLabels
+from lenience.simulate.reference import OPTIMUM, references
 from lenience.simulate.result import Simulation
 from lenience.simulate.stream import World
-from lenience.simulate.worlds import Mixture
 
 BLOCK = 1024  # replications a task
 MOST_BYTES = 256e6  # of late labels held by a task
 MOST_DECISIONS = 1e13  # about ten hours on one core
-OPTIMUM = "optimum"
 POLICIES = "a policy with an acceptance(n, s), such as Greedy(cost=0.8), or several"
+WORLD = (
+    "a world, such as Bernoulli(p=0.7), FromPrior, Mixture, RandomWalk, ChangePoints, Redrawn, LateLabels or Replay; "
+    "what "
+    "a world of one's own needs, an open and a fixed_rates, is in docs/simulate.md"
+)
 
 Choice = Accepts | Sequence[Accepts]
 
@@ -42,7 +44,7 @@ class Task(NamedTuple):
 
     policies: tuple[Accepts, ...]
     world: World
-    prior: Belief
+    priors: tuple[Belief, ...]  # one, or one a segment
     cost: float
     discount: float
     horizon: int
@@ -72,7 +74,8 @@ def compare_policies(
     All start at ``prior`` (by default the world's own, or Beta(1, 1)). In a world of segments a policy is applied to
     each segment's own belief, or a sequence gives one policy a segment. With ``optimum`` the best policy of the
     problem that the prior describes (nothing drifts, labels are prompt) runs along, and the others are compared with
-    it.
+    it. Where the world breaks what it assumes, its name and ``note`` of the result say so; where labels are late by an
+    exponential law, exposure limits run along as well and are what the others are compared with.
 
     >>> from lenience.policy.greedy import Greedy
     >>> from lenience.simulate.worlds import FromPrior
@@ -93,6 +96,8 @@ class Plan(NamedTuple):
 
     names: list[str]  # the policy of each task
     tasks: list[Task]
+    baseline: str | None  # the policy that the others are compared with
+    note: str
 
     def finished(self, blocks: Sequence[Block]) -> Simulation:
         """The comparison, from the blocks of its tasks in their order."""
@@ -105,11 +110,12 @@ class Plan(NamedTuple):
             cost=task.cost,
             discount=task.discount,
             horizon=task.horizon,
-            prior=task.prior,
+            prior=task.priors[0] if len(task.priors) == 1 else task.priors,
             seed=task.seed,
             checkpoints=task.checkpoints,
             runs={name: joined(each) for name, each in parts.items()},
-            baseline=OPTIMUM if OPTIMUM in parts else None,
+            baseline=self.baseline,
+            note=self.note,
         )
 
 
@@ -127,8 +133,8 @@ def plan(
     checkpoints: Iterable[int] | None = None,
 ) -> Plan:
     """Check the arguments of :func:`compare_policies` and cut the work into tasks."""
-    if not hasattr(world, "fixed_rates"):
-        raise refusal("world", world, "a world, such as Bernoulli(p=0.7)")
+    if isinstance(world, type) or not (hasattr(world, "fixed_rates") and hasattr(world, "open")):
+        raise refusal("world", world, WORLD)
     goal = check_cost(cost)
     length = whole("horizon", horizon, least=1)
     factor = real("discount", discount, least=0, most=1)
@@ -136,7 +142,7 @@ def plan(
     chance = whole("seed", seed)
     if not isinstance(optimum, bool):
         raise refusal("optimum", optimum, "true or false")
-    start = check_prior(prior if prior is not None else _prior_of(world))
+    starts = (check_prior(prior),) if prior is not None else _priors_of(world)
     chosen = _named(policies, world)
     along = optimum and OPTIMUM not in chosen
     if not chosen and not along:
@@ -148,15 +154,19 @@ def plan(
             f"decisions; at most {MOST_DECISIONS:.0e} are allowed"
         )
     if along:
-        chosen = {OPTIMUM: best_policies(world, goal, factor, length, start), **chosen}
+        beside = references(world, goal, factor, length, starts)
+        chosen = {**beside.policies, **chosen}
     checks = default_checkpoints(length) if checkpoints is None else _check_checkpoints(checkpoints, length)
     size = block_size(world, length)
     tasks = [
-        (name, Task(each, world, start, goal, factor, length, checks, chance, first, min(size, total - first)))
+        (name, Task(each, world, starts, goal, factor, length, checks, chance, first, min(size, total - first)))
         for name, each in chosen.items()
         for first in range(0, total, size)
     ]
-    return Plan([name for name, _ in tasks], [task for _, task in tasks])
+    names, work = [name for name, _ in tasks], [task for _, task in tasks]
+    if along:
+        return Plan(names, work, beside.baseline, beside.note)
+    return Plan(names, work, OPTIMUM if OPTIMUM in chosen else None, "")
 
 
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[Block]:
@@ -188,24 +198,12 @@ def run_task(task: Task) -> Block:
 
     keys = replication_keys(task.seed, task.first, task.size)
     rates = task.world.fixed_rates(keys)
-    rest = (task.prior, task.cost, task.discount, task.horizon, task.checkpoints)
+    rest = (task.cost, task.discount, task.horizon, task.checkpoints)
     policy = task.policies[0]
     plain = len(task.policies) == 1 and getattr(policy, "memory", 1.0) == 1.0 and not looks_at_pending(policy)
     if rates is not None and plain:
-        return run_lattice(policy, keys, rates, *rest)
-    return run_direct(task.policies, task.world.open(keys, task.horizon), *rest)
-
-
-def best_policies(world: World, cost: float, discount: float, horizon: int, prior: Belief) -> tuple[Accepts, ...]:
-    """The optimum for each segment, each with the discount factor of its own: γ_x = γq/(1 − γ + γq)."""
-    inner = world.world if isinstance(world, LateLabels) else world
-    shares = tuple(inner.shares) if isinstance(inner, Mixture) else (1.0,)
-    if len(shares) == 1 and (discount == 1.0 or discount**horizon > 1e-12):
-        return (FiniteHorizon(cost, horizon, discount).solve(prior),)
-    if discount == 1.0:
-        # How many of a segment are still to come is not known; its expected number is taken.
-        return tuple(FiniteHorizon(cost, max(1, round(q * horizon))).solve(prior) for q in shares)
-    return tuple(Discounted(cost, discount * q / (1.0 - discount + discount * q)).solve(prior) for q in shares)
+        return run_lattice(policy, keys, rates, task.priors[0], *rest)
+    return run_direct(task.policies, task.world.open(keys, task.horizon), task.priors, *rest)
 
 
 def default_checkpoints(horizon: int) -> NDArray[np.int64]:
@@ -229,10 +227,12 @@ def block_size(world: World, horizon: int) -> int:
     return max(1, min(BLOCK, int(MOST_BYTES / each))) if each else BLOCK
 
 
-def _prior_of(world: World) -> Belief:
+def _priors_of(world: World) -> tuple[Belief, ...]:
     inner: Any = getattr(world, "world", world)
     found = getattr(inner, "prior", None)
-    return found if isinstance(found, Belief) else Belief(2, 1)
+    if isinstance(found, tuple):
+        return found
+    return (found if isinstance(found, Belief) else Belief(2, 1),)
 
 
 def _named(

@@ -49,7 +49,10 @@ class Stream:
 
 
 class World(Protocol):
-    """A world of individuals."""
+    """A world of individuals; any object with these two methods is one.
+
+    It may have a ``prior`` that policies start from by default, and say that p moves by ``drifts = True``.
+    """
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """A stream of individuals for the replications of these keys."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -61,17 +61,25 @@ class FromPrior(msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
 class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
     """Several populations at once: each arrival belongs to segment x with probability ``shares[x]``.
 
-    The rates of the segments are given, or drawn from ``prior`` independently.
+    The rates of the segments are given, or drawn independently from ``prior``: one belief for all or one a segment.
+    Shares by name take rates or priors by the same names; the segments are then numbered in the order of the shares.
 
     >>> Mixture(shares=[3, 1], rates=[0.9, 0.6]).shares
     (0.75, 0.25)
+    >>> Mixture({"new": 1, "known": 3}, prior={"known": Belief(20, 18), "new": Belief(2, 1)}).prior
+    (Belief(n=2.0, s=1.0), Belief(n=20.0, s=18.0))
     """
 
-    shares: Sequence[float]
-    rates: Sequence[float] | None = None
-    prior: Belief | None = None
+    shares: Sequence[float] | Mapping[str, float]
+    rates: Sequence[float] | Mapping[str, float] | None = None
+    prior: Belief | Sequence[Belief] | Mapping[str, Belief] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.shares, Mapping):
+            names = list(self.shares)
+            for field in ("rates", "prior"):
+                msgspec.structs.force_setattr(self, field, _in_order(field, getattr(self, field), names))
+            msgspec.structs.force_setattr(self, "shares", tuple(self.shares.values()))
         shares = [real("shares", share, above=0) for share in listed("shares", self.shares, "a list of shares")]
         if not shares:
             raise refusal("shares", self.shares, "at least one number above 0")
@@ -85,6 +93,11 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
             if len(rates) != len(shares):
                 raise InputError(f"rates must be as many as shares: {len(shares)}, not {len(rates)}")
             msgspec.structs.force_setattr(self, "rates", rates)
+        elif not isinstance(self.prior, Belief):
+            priors = tuple(check_prior(prior) for prior in listed("prior", self.prior, "a Belief, or one a segment"))
+            if len(priors) != len(shares):
+                raise InputError(f"prior must be one Belief, or as many as shares: {len(shares)}, not {len(priors)}")
+            msgspec.structs.force_setattr(self, "prior", priors)
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """A stream of individuals for the replications of these keys."""
@@ -92,12 +105,21 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
         if self.rates is not None:
             rates = np.tile(np.asarray(self.rates, dtype=np.float64), (keys.size, 1))
         else:
-            prior = check_prior(self.prior)
-            rates = np.stack([draw(prior, uniform(keys, x, "rate")) for x in range(count)], axis=1)
-        return _Mixed(keys, np.cumsum(self.shares), rates)
+            priors = self.prior if isinstance(self.prior, tuple) else (self.prior,) * count
+            rates = np.stack([draw(prior, uniform(keys, x, "rate")) for x, prior in enumerate(priors)], axis=1)
+        return _Mixed(keys, np.cumsum([float(q) for q in self.shares]), rates)
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
         """Nothing: the arrivals are not all alike."""
+
+
+def _in_order(field: str, given: object, names: Sequence[str]) -> object:
+    """What is given by name, in the order of the names; anything else as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    if set(given) != set(names):
+        raise refusal(field, sorted(map(str, given)), f"by the names of the shares: {', '.join(map(str, names))}")
+    return tuple(given[name] for name in names)
 
 
 class _Mixed(Stream):

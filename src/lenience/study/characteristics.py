@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -56,6 +57,8 @@ def characteristics(
     >>> good = characteristics(policy, p=0.9)
     >>> print(good.shut_out)
     0.265645860... ± ...
+    >>> print(good.accepted)  # it may go on for ever
+    ∞
     >>> bad = characteristics(policy, p=0.7)
     >>> print(bad.accepted)
     10.018577... ± ...
@@ -83,12 +86,15 @@ def characteristics(
         tail = (float(found.left_weight.sum()) + found.aside) / (1.0 - discount)
     rounding = ROUNDING * (rows + 1)
     slack = rounding * (1.0 + accepted)
+    stops = _probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding)
+    # Who may never stop accepts without end: one such way in a million makes the expected number infinite.
+    endless = isinstance(goal, Discounted) and stops.upper < 1.0
     return Characteristics(
         p=truth,
         cost=cost,
-        stops=_probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding),
+        stops=stops,
         stops_at=found.stopped,
-        accepted=Bounds(accepted - slack, accepted + more + slack),
+        accepted=Bounds(math.inf, math.inf) if endless else Bounds(accepted - slack, accepted + more + slack),
         reward=Bounds(earned - tail - slack, earned + tail + slack),
         shut_out=None
         if truth is not None and truth <= cost

@@ -16,7 +16,7 @@ from lenience.errors import listed, real
 from lenience.policy.forgetting import Forgetting
 from lenience.simulate.drifting import Redrawn
 from lenience.simulate.result import Estimate, Simulation
-from lenience.simulate.runner import OPTIMUM, plan, run_tasks
+from lenience.simulate.runner import plan, run_tasks
 
 
 class Drift(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ def drift_study(
         mine, blocks = blocks[: len(each.tasks)], blocks[len(each.tasks) :]
         found = each.finished(mine)
         rows += [_row(found, hazard, memory, f"memory {memory:g}") for memory in chosen]
-        rows.append(_row(found, hazard, 1.0, OPTIMUM))
+        rows.append(_row(found, hazard, 1.0, str(found.baseline)))
     return rows
 
 
@@ -71,6 +71,6 @@ def _row(found: Simulation, hazard: float, memory: float, name: str) -> Drift:
         hazard,
         memory,
         earned=found.estimate(name, "expected"),
-        gained=found.compare(name, OPTIMUM),
+        gained=found.compare(name, str(found.baseline)),
         accepted=found.estimate(name, "accepted"),
     )

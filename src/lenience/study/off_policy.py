@@ -8,8 +8,18 @@ arrival. Two estimates, both unbiased if propensities are right:
     doubly robust        mean of  π μ(x) + π A (y − c − μ(x))/e
 
 with μ(x) = p̂(x) − c from a model fitted to the *other* folds' accepted individuals (cross-fitting): right if the
-propensities or the model are, and the less noisy of the two where the model is any good. Intervals are normal, from the
-spread of the terms.
+propensities or the model are, and the less noisy of the two where the model is any good.
+
+Intervals are Student's, from the spread of the terms. Where propensities are small a few heavy terms make up most of
+it, and it is itself known badly: of n terms with kurtosis k a variance is worth ν = 2n/(k − 1) degrees of freedom,
+which Student's law is given. With thousands of light terms that is the normal interval. Where few acceptances carry
+the estimate (by the propensities alone it is worth (Σπ)²/Σ(π²/e) of them) no interval can be trusted, since the heavy
+terms may not have occurred: then the answer comes with a caution.
+
+A log of a policy that learns, whose propensities depend on earlier outcomes: each term still has the right mean, given
+the past, if propensities were written down when the decision was made, so the inverse-propensity estimate is unbiased.
+Its interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The doubly
+robust one has the folds' models look at later rows as well, and is then only nearly unbiased.
 
 No overlap, no answer. Where π > 0 but e = 0 the log says nothing of what the proposal would do, and no estimate can
 make up for it: such a log is refused, with the share of the proposal's acceptances that it is silent about. Log with a
@@ -28,8 +38,9 @@ from lenience.errors import InputError, floats, real, whole
 from lenience.objective.base import check_cost
 from lenience.policy.words import percent
 
-Z = 1.959963984540054
-FEWEST = 30.0  # effective acceptances below which a normal interval means nothing
+FEWEST = 30.0  # effective acceptances below which an interval means nothing
+FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were found too narrow
+HEAVY = 0.25  # of all weight on the five heaviest acceptances: a rule of thumb
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -48,7 +59,8 @@ class OffPolicy(msgspec.Struct, frozen=True):
 
     ``logged`` is what the logging policy earned, ``inverse_propensity`` and ``doubly_robust`` what the proposal would
     have (the second only with features), ``gain`` the better-founded of the two less ``logged``, paired; ``accepted``
-    is the share the proposal accepts; ``effective`` the number of acceptances the estimate is worth after weighting.
+    is the share the proposal accepts; ``effective`` the number of acceptances the estimate is worth after weighting;
+    ``caution`` says that few acceptances carry the estimate, where that is so.
     """
 
     arrivals: int
@@ -58,6 +70,7 @@ class OffPolicy(msgspec.Struct, frozen=True):
     gain: Estimate
     accepted: float
     effective: float
+    caution: str = ""
 
     @property
     def statement(self) -> str:
@@ -71,6 +84,7 @@ class OffPolicy(msgspec.Struct, frozen=True):
         return (
             f"{verdict}: {self.gain.value:+.4g} an arrival, 95 % interval {self.gain.lower:+.4g} to "
             f"{self.gain.upper:+.4g}, from {self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
+            f"{' ' + self.caution if self.caution else ''}"
         )
 
 
@@ -128,13 +142,41 @@ def off_policy(
         _estimate(best - reward),
         float(pi.mean()),
         effective,
+        _caution(pi, e, weights),
     )
 
 
 def _estimate(terms: NDArray[np.float64]) -> Estimate:
-    value = float(terms.mean())
-    half = Z * float(terms.std(ddof=1)) / math.sqrt(len(terms)) if len(terms) > 1 else math.inf
+    from scipy.special import stdtrit
+
+    value, count = float(terms.mean()), len(terms)
+    if count < 2:
+        return Estimate(value, -math.inf, math.inf)
+    apart = terms - value
+    variance = float((apart**2).mean())
+    kurtosis = float((apart**4).mean()) / variance**2 if variance > 0 else 1.0
+    # The variance of n terms of kurtosis k is worth 2n/(k − 1) degrees of freedom, of two-valued terms no more than n.
+    freedom = min(max(2.0 * count / max(kurtosis - 1.0, 1e-9), 1.0), count - 1.0)
+    half = float(stdtrit(freedom, 0.975)) * math.sqrt(variance / (count - 1))
     return Estimate(value, value - half, value + half)
+
+
+def _caution(pi: NDArray[np.float64], e: NDArray[np.float64], weights: NDArray[np.float64]) -> str:
+    """That few acceptances carry an estimate, if they do: by the propensities, or by the weights that occurred."""
+    meant = pi > 0
+    if not meant.any():
+        return ""
+    planned = float(pi.sum()) ** 2 / float((pi[meant] ** 2 / e[meant]).sum())
+    heaviest = float(np.sort(weights)[-5:].sum() / weights.sum())
+    reasons = [f"by its propensities the log is worth {planned:,.0f}"] if planned < FEW else []
+    reasons += [f"the five heaviest carry {percent(heaviest)} of the weight"] if heaviest > HEAVY else []
+    if not reasons:
+        return ""
+    least = float(e[meant].min())
+    return (
+        f"Few acceptances carry this estimate ({', and '.join(reasons)}; the least propensity is {least:.2g}): the "
+        "interval may be too narrow."
+    )
 
 
 def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float) -> None:
@@ -142,8 +184,9 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
     if silent.any():
         share = float(pi[silent].sum() / pi.sum())
         raise InputError(
-            f"the log has no overlap with the proposal: of those whom it would accept, {percent(share)} were accepted "
-            f"with a propensity below {floor:g}, so nothing in the log says what they would earn; log with some "
+            f"the log has no overlap with the proposal: of those whom it would accept, {percent(share)} had a "
+            f"probability of acceptance below {floor:g}, so nothing in the log says what they would earn; log with "
+            "some "
             "exploration, or propose a policy that accepts only those who could have been accepted"
         )
 

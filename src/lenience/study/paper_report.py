@@ -57,17 +57,18 @@ KIND = {"holds": "holds", "made precise": "made", "holds with a correction": "co
 def write_paper_report(path: str | Path, claims: Sequence[Claim] | None = None, seed: int = 2020) -> Path:
     """Check every claim of the paper (unless they are given) and write the report; returns its path.
 
-    A path that ends in ``.md`` is given a page of Markdown, any other the HTML report with its figures.
+    A path that ends in ``.md`` is given a page of Markdown, any other the HTML report with its figures. Claims that are
+    given were checked with ``seed``, which both say.
     """
     found = list(check_paper(seed) if claims is None else claims)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     write = paper_page if target.suffix == ".md" else paper_report
-    target.write_text(write(found), encoding="utf-8")
+    target.write_text(write(found, seed), encoding="utf-8")
     return target
 
 
-def paper_page(claims: Sequence[Claim]) -> str:
+def paper_page(claims: Sequence[Claim], seed: int = 2020) -> str:
     """The claims as a page of Markdown, for a documentation site.
 
     >>> print(paper_page([Claim("3.1", "p̂ < 1", "holds", "Seen.", "More.")]).splitlines()[-5])
@@ -80,7 +81,9 @@ def paper_page(claims: Sequence[Claim]) -> str:
         "each equation, theorem, proposition, lemma, figure, step of a proof and piece of future work, with what was "
         f"computed to check it and what is added. Of {len(claims)} claims: {counts}.",
         "This page was written by `lenience paper --output docs/paper.md`; with `--output paper.html` the same command "
-        "writes a report with figures that needs nothing else. Times are those of the machine it ran on.",
+        f"writes a report with figures that needs nothing else. What is drawn at random is drawn with seed {seed}; "
+        "times "
+        "are those of the machine it ran on.",
     ]
     section = ""
     for claim in claims:
@@ -103,7 +106,7 @@ def _plain(text: str) -> str:
     return html.escape(text, quote=False).replace("*", "\\*").replace("_", "\\_").replace("|", "\\|")
 
 
-def paper_report(claims: Sequence[Claim]) -> str:
+def paper_report(claims: Sequence[Claim], seed: int = 2020) -> str:
     """The report as the text of an HTML page."""
     counts = "".join(f"<li><b>{number}</b>{_text(verdict)}</li>" for verdict, number in counted(list(claims)))
     figures = "".join([*_figure_one(), _thresholds(), _sequence()])
@@ -118,7 +121,8 @@ the cost; the belief about the success probability is Beta(s, n − s), with mea
 <ul class="counts">{counts}</ul>
 <h2>Figures</h2><div class="figures">{figures}</div>
 <h2>Claims</h2>{cards}
-<p class="soft">Written by lenience {__version__}. Every number on this page was computed when it was written.</p>
+<p class="soft">Written by lenience {__version__}. Every number on this page was computed when it was written; what is
+drawn at random was drawn with seed {seed}.</p>
 </main></body></html>
 """
 
@@ -183,7 +187,7 @@ def chart(series: Sequence[Series], x_label: str, y_label: str, log_x: bool = Fa
     >>> chart([("a", [0, 1], [0, 2])], "x", "y").startswith("<svg")
     True
     """
-    width, height, left, bottom, top, right = 480, 330, 52, 46, 14, 14
+    width, height, left, bottom, top, right = 480, 330, 52, 46, 14, 22  # to the right, half a label of four digits
     xs = [x for _, values, _ in series for x in values]
     ys = [y for _, _, values in series for y in values]
     low, high = min(xs), max(xs)

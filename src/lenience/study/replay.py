@@ -90,6 +90,9 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
         difference = other.discounted - self.discounted
         return float(difference.mean()), half_width(difference)
 
+    def __repr__(self) -> str:
+        return f"Outcome({self.policy!r}, {self.mean:.2f} ± {self.half_width:.2f}, accepted {self.accepted:.3f})"
+
 
 class Replayed(msgspec.Struct, frozen=True, eq=False):
     """The outcomes of all policies on the same arrivals."""
@@ -108,6 +111,46 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
             if outcome.policy == policy:
                 return outcome
         raise InputError(f"policy must be one of {', '.join(o.policy for o in self.outcomes)}, not {policy!r}")
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One row a policy: its reward and how far it is behind the first policy, with half-widths of 95 % intervals
+        (none of a single run), its total and regret, and the share accepted, in all and by group.
+        """
+        first = self.outcomes[0]
+        return [
+            {
+                "policy": one.policy,
+                "discounted": one.mean,
+                "half_width": one.half_width if self.seeds > 1 else None,
+                "behind": one.behind(first)[0],
+                "behind_half_width": one.behind(first)[1] if self.seeds > 1 else None,
+                "total": float(one.total.mean()),
+                "regret": float(one.regret.mean()),
+                "accepted": one.accepted,
+                "by_group": one.by_group,
+            }
+            for one in self.outcomes
+        ]
+
+    def frame(self, backend: str | None = None) -> Any:
+        """The summary as a data frame (pandas, polars or pyarrow), each group's acceptance in a column of its own."""
+        from lenience.simulate.result import to_frame
+
+        rows = []
+        for row in self.summary():
+            by_group = row.pop("by_group")
+            rows.append({**row, **{f"accepted: {group}": share for group, share in by_group.items()}})
+        return to_frame(rows, backend)
+
+    def __str__(self) -> str:
+        from lenience.simulate.result import aligned
+        from lenience.study.replay_report import rows_of
+
+        headings, rows = rows_of(self)
+        return aligned([headings, *rows])
+
+    def __repr__(self) -> str:
+        return f"Replayed({len(self.outcomes)} policies, {self.seeds} runs of {self.arrivals} arrivals)"
 
 
 def half_width(values: NDArray[np.float64]) -> float:
@@ -159,6 +202,13 @@ def replay(
     >>> found = replay(X, y, Discounted(cost=0.6, discount=0.98), seeds=10)
     >>> found["lenience"].mean > found["always"].mean
     True
+    >>> found
+    Replayed(10 policies, 10 runs of 342 arrivals)
+    >>> print(found)
+    policy               reward   ± 95 %   lead ...
+    lenience ...
+    >>> found.frame("pyarrow").column_names[:3]
+    ['policy', 'discounted', 'half_width']
     """
     rows, labels, names = _checked(X, y, groups)
     count = _arrivals(objective, arrivals)

@@ -12,6 +12,7 @@ from lenience.errors import InputError
 from lenience.policy.words import even_percent
 from lenience.study.replay import Replayed
 
+FEW = 10  # runs, below which an interval is too wide to tell
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2126; --soft: #5b6570; --page: #fbfbf9; --card: #fff; --line: #d9dde2; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7eaee; --soft: #9aa5b1; --page: #14181c; --card: #1c2228;
@@ -68,7 +69,8 @@ def verdict(found: Replayed) -> str:
             better.append(f"{outcome.policy} ({-difference:.2f} ± {half:.2f} ahead)")
     if better:
         return f"{first.policy} is behind {', '.join(better)}, beyond the interval; it is behind no other."
-    return f"{first.policy} is behind no other policy beyond the interval."
+    few = "" if found.seeds >= FEW else f" So few runs ({found.seeds}) cannot tell: give more --seeds."
+    return f"{first.policy} is behind no other policy beyond the interval.{few}"
 
 
 def write_report(found: Replayed, path: str | Path, title: str, about: str = "") -> Path:

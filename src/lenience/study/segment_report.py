@@ -25,7 +25,14 @@ from lenience.segments.segment import Segments
 from lenience.segments.solved import SegmentPolicies
 from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
 from lenience.study.fairness import ConstraintCost, group_fates, segment_fates
-from lenience.study.segment_report_groups import constraint_section, fairness_section, html_table, outset_section
+from lenience.study.segment_report_groups import (
+    constraint_section,
+    fairness_section,
+    html_table,
+    outset_section,
+    than_now_section,
+)
+from lenience.study.than_now import Money, compare_with_now
 
 MOST_DRAWN = 60  # segments that are drawn; tables have all
 MOST_LISTED = 500
@@ -41,13 +48,14 @@ def segments_report(
     constraints: Mapping[str, Sequence[ConstraintCost] | str] | None = None,
     warning: str | None = None,
     facts: Mapping[str, str] | None = None,
+    money: Money | None = None,
 ) -> str:
     """The page as HTML text; :func:`write_report` saves it.
 
     ``truths`` (where known) adds who deserves acceptance and how often decisions are wrong; ``shrinkage`` where beliefs
     came from; ``history`` what was read and what could not be used; ``outset`` what each model would shut out;
     ``constraints`` what each would cost, or why that is not known; ``warning`` what the reader must know first;
-    ``facts`` what the page was made from, by name.
+    ``facts`` what the page was made from, by name; ``money`` what a unit of value is, for the comparison with now.
     """
     having("policies", policies, "segments", "solved segments, as of Segments.solve()")
     rows = starts(policies.segments)
@@ -59,6 +67,9 @@ def segments_report(
         parts.append(f'<p class="note"><b>Selective labels.</b> {escape(history.selection())}</p>')
     if warning:
         parts.append(f'<p class="note">Note: {escape(warning)}.</p>')
+    compared = [] if history is None else compare_with_now(policies, history)
+    if compared:
+        parts.append(than_now_section(compared, money or Money()))
     shut = [row for row in rows if not row.starts]
     parts.append(_never(policies.segments, shut, truths))
     parts.append(_figure(policies, rows))

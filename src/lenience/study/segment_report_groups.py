@@ -1,5 +1,5 @@
-"""The parts of the segments' report that compare groups: how they fare, whom each model shuts out, what constraints
-cost."""
+"""The parts of the segments' report that compare: how groups fare, whom each model shuts out, what constraints cost, by
+how much the proposal is better than now."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from lenience.policy.words import even_percent
 from lenience.segments.segment import Segments
 from lenience.segments.starting import Shutout
 from lenience.study.fairness import ConstraintCost, GroupFate
+from lenience.study.than_now import CAVEAT, Money, ThanNow, describe_than_now
+
+MOST_COMPARED = 60  # segments listed beside what they earn now
 
 
 def html_table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
@@ -107,3 +110,16 @@ def _money(rows: Sequence[ConstraintCost], whole: float) -> list[str]:
 def _bar(share: float) -> str:
     """A share as a number over a bar."""
     return f'<span class="bar"><i style="width:{100 * share:.1f}%"></i><b>{even_percent(share)}</b></span>'
+
+
+def than_now_section(rows: Sequence[ThanNow], money: Money) -> str:
+    """By how much the proposal is expected to be better than going on as now, by segment."""
+    header = ["segment", "accepted so far → proposed", "as now", "proposed", "more"]
+    largest = sorted(rows, key=lambda row: -abs(row.more))[:MOST_COMPARED]
+    body = [
+        [escape(row.segment), row.change, *(money.show(value) for value in (row.as_now, row.proposed, row.more))]
+        for row in largest
+    ]
+    more = f" The {MOST_COMPARED} that differ most of {len(rows):,} are listed." if len(rows) > MOST_COMPARED else ""
+    said = f"{describe_than_now(rows, money)} {CAVEAT}{more}"
+    return f"<h2>By how much better than now</h2><p>{escape(said)}</p>{html_table(header, body)}"

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lenience.belief import Belief
-from lenience.errors import InputError, refusal
+from lenience.errors import InputError, in_words, refusal
 from lenience.policy.constant import Constant
 from lenience.policy.registry import label_of, named_belief, policy_named, takes
 from lenience.simulate.named import world_named
@@ -62,7 +62,7 @@ def load_sweep(path: str | Path) -> Sweep:
     except TypeError:
         raise refusal("sweep", path, "a Sweep or the path of a file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the sweep file {str(path)!r} cannot be read: {error}") from error
+        raise InputError(f"the sweep file {str(path)!r} cannot be read: {in_words(error)}") from error
     return parse_sweep(text, str(path))
 
 
@@ -91,6 +91,12 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
         for index, table in enumerate(tables):
             if "name" not in table:
                 raise _wrong(name, text, key, index, "the key 'name' is missing")
+            for field, value in table.items():
+                if value == [] and field not in LISTS:
+                    raise _wrong(name, text, key, index, f"{field} must be a value or a list of at least one, not []")
+    for key in GRIDS:
+        if found.get(key) == []:
+            raise _wrong(name, text, key, None, f"{key} must be a number or a list of at least one, not []")
     sweep = Sweep(
         costs=_listed(found["cost"]),
         discounts=_listed(found.get("discount", 1.0)),
@@ -206,23 +212,48 @@ def _try(name: str, text: str, key: str, index: int | None, make: Callable[[], A
 
 def _wrong(name: str, text: str, key: str, index: int | None, sentence: str) -> InputError:
     """The error with its place: the key that the sentence speaks of, in the table that it comes from."""
-    lines = list(enumerate(text.splitlines(), 1)) if index is None else _table_lines(text, key, index)
-    field = None if index is None else _field_of(sentence, lines)
-    sought = key if index is None else field or "name"
-    start = re.compile(rf"\s*(\[+\s*)?{re.escape(sought)}\b")
-    number = next((at for at, line in lines if start.match(line)), lines[0][0] if lines else 1)
-    return InputError(f"{name}, line {number}, key {key}{f'.{field}' if field else ''}: {sentence}")
+    if index is None:
+        start = re.compile(rf"\s*(\[+\s*)?{re.escape(key)}\b")
+        number = next((at for at, line in enumerate(text.splitlines(), 1) if start.match(line)), 1)
+        return InputError(f"{name}, line {number}, key {key}: {sentence}")
+    keys = list(_keys(key, _table_lines(text, key, index)))
+    number, path = next(
+        ((at, path) for at, path, value in keys if _speaks_of(sentence, path, value)),
+        next(((at, key) for at, path, _ in keys if path == f"{key}.name"), keys[0][:2]),
+    )
+    return InputError(f"{name}, line {number}, key {path}: {sentence}")
 
 
-def _field_of(sentence: str, lines: Sequence[tuple[int, str]]) -> str | None:
-    """The key of a table that an error speaks of: it begins with it, or ends in "not 'it'"."""
-    keys = [match[1] for _, line in lines if (match := re.match(r"\s*([A-Za-z_-]+)\s*=", line))]
-    if "name" in keys and re.match(r"(policy|world) must be one of", sentence):
-        return "name"
-    for key in keys:
-        if re.match(rf"{re.escape(key)}\b", sentence) or sentence.endswith(f"not '{key}'"):
-            return key
-    return None
+def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
+    """The keys of a table with their lines and what follows, those of inner tables by their path: worlds.delay.mean."""
+    path = [table]
+    for number, line in lines:
+        head = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
+        if head:
+            path = [head[1]]
+            yield number, head[1], ""
+            continue
+        inner = list(path)
+        # Strings and comments are blotted out, so that only keys, equals signs and braces of TOML itself are left.
+        plain = re.sub(r"\"[^\"]*\"|'[^']*'", lambda text: "~" * len(text[0]), line).partition("#")[0]
+        for part in re.finditer(r"([\w.-]+)\s*=\s*(\{)?|\}", plain):
+            if part[0] == "}":
+                inner = inner[:-1] if len(inner) > len(path) else inner
+                continue
+            yield number, ".".join([*inner, part[1]]), line[part.end() :]
+            if part[2]:
+                inner.append(part[1])
+
+
+def _speaks_of(sentence: str, path: str, value: str) -> bool:
+    """Whether an error speaks of a key: it begins with it, or ends in "not 'it'"; of a name, that it ends in it."""
+    outer, _, key = path.rpartition(".")
+    if not outer:
+        return False
+    if re.match(r"(policy|world) must be one of", sentence):
+        named = re.match(r"""["'](.*?)["']""", value)
+        return key == "name" and named is not None and sentence.endswith(f"not '{named[1]}'")
+    return re.match(rf"{re.escape(key)}\b", sentence) is not None or sentence.endswith(f"not '{key}'")
 
 
 def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:
@@ -233,7 +264,8 @@ def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:
         if re.match(r"\s*\[", line):
             mine = re.match(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]", line) is not None
             seen += mine
-            inside = mine and seen == index
+            inner = re.match(rf"\s*\[\s*{re.escape(key)}\.", line) is not None  # [worlds.delay] belongs to the last
+            inside = (mine or inner) and seen == index
         if inside:
             lines.append((number, line))
     return lines or [(1, "")]
@@ -243,7 +275,7 @@ def _toml_place(text: str, message: str) -> str:
     """Where TOML itself is broken, with the key of that line if it has one."""
     match = re.search(r"\(at line (\d+), column (\d+)\)", message)
     if match is None:
-        return message if "line" in message else f"line {len(text.splitlines())}: {message}"
+        return f"line {len(text.splitlines())}: {message}"
     number = int(match[1])
     line = text.splitlines()[number - 1] if number <= len(text.splitlines()) else ""
     key = re.match(r"\s*([A-Za-z_-]+)\s*=", line)

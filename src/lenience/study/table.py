@@ -33,7 +33,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     """Individuals: features as numbers with their names, outcomes, and each one's group where one was named.
 
     ``rows`` is how many were read, those without an outcome included; ``columns`` are those that the features were made
-    of, and ``identifiers`` those left out because they seem to tell rows apart, and no more.
+    of, ``identifiers`` those left out because they seem to tell rows apart, and no more, and ``group`` the column of
+    the groups where it is no feature.
     """
 
     name: str
@@ -44,6 +45,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     rows: int | None = None
     columns: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
+    group: str | None = None
+    notes: tuple[str, ...] = ()  # what is to be said of how the file was read
 
     def describe(self) -> str:
         """Which rows and columns are used, and which are not."""
@@ -52,13 +55,15 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         if self.identifiers:
             left = _shortened(self.identifiers)
             said.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
+        if self.group is not None:
+            said.append(f"The group {_shortened([self.group])} is no feature (name it among the features to use it).")
         if self.rows is not None and self.rows > len(self.y):
             said.insert(
                 0,
                 f"Only the {len(self.y):,} of {self.rows:,} rows whose outcome is known are used: where it is known "
                 "only of those who were accepted in the past, only they are.",
             )
-        return " ".join(said)
+        return " ".join([*self.notes, *said])
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
@@ -74,11 +79,14 @@ def read_table(
 ) -> Table:
     """A table from a file: CSV with a header, Parquet (see :mod:`lenience.columns`), or ARFF, OpenML's format.
 
-    ``features`` are the columns to use, by default all but the outcome and those of identifiers, texts or whole numbers
-    that are all different (the group is among them: whether to use it is the user's to say); ``success`` is the
-    outcome's value that means success, needed unless outcomes are words that :func:`lenience.fit_history` knows.
+    ``features`` are the columns to use, by default all but the outcome, the group and those of identifiers, texts or
+    whole numbers that are all different. The group is a feature only if it is named among them: in many places a
+    decision may not rest on it. ``success`` is the outcome's value that means success, needed unless outcomes are
+    words that :func:`lenience.fit_history` knows.
     """
-    return from_columns(columns_of(path), outcome, features, group, success, Path(path).stem)
+    notes: list[str] = []
+    table = from_columns(columns_of(path, notes), outcome, features, group, success, Path(path).stem)
+    return msgspec.structs.replace(table, notes=tuple(notes))
 
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
@@ -137,15 +145,20 @@ def from_columns(
     >>> table = from_columns({"age": [30, None], "job": ["none", "clerk"], "paid": ["yes", "no"]}, "paid")
     >>> table.features, table.y.tolist(), table.X.tolist()
     (('age', 'job=none'), [1.0, 0.0], [[30.0, 1.0], [nan, 0.0]])
+    >>> table = from_columns({"age": [30, 40], "sex": ["m", "f"], "paid": ["yes", "no"]}, "paid", group="sex")
+    >>> table.features, table.groups
+    (('age',), ('m', 'f'))
     """
     for column in (outcome, *(features or ()), *([group] if group else [])):
         if column not in columns:
             raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
-    chosen = [column for column in (features or columns) if column != outcome]
+    chosen = list(features) if features else [column for column in columns if column != group]
+    chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
     chosen = [column for column in chosen if column not in identifiers]
     if not chosen:
-        raise InputError("features must name at least one column other than the outcome")
+        others = "the outcome and the group" if group and not features else "the outcome"
+        raise InputError(f"features must name at least one column other than {others}")
     y = _outcomes(outcome, columns[outcome], success)
     known = ~np.isnan(y)
     parts: list[NDArray[np.float64]] = []
@@ -160,7 +173,8 @@ def from_columns(
         else tuple(str(value).strip() for value, keep in zip(columns[group], known, strict=True) if keep)
     )
     X = np.ascontiguousarray(np.column_stack(parts)[known])
-    return Table(name, X, y[known], tuple(names), groups, len(y), tuple(chosen), identifiers)
+    apart = None if group in chosen else group
+    return Table(name, X, y[known], tuple(names), groups, len(y), tuple(chosen), identifiers, apart)
 
 
 def _missing(value: Any) -> bool:

@@ -13,6 +13,7 @@ from lenience.errors import InputError, real, refusal
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
+EVERYONE = "*everyone*"  # in place of the column that says who was accepted: nobody in the file was rejected
 BANDS = "bands:"  # and a column: the field that says how it is cut
 COLUMNS = (
     "segment",
@@ -29,7 +30,7 @@ COLUMNS = (
 )
 OBJECTIVE = (
     *("name", "description", "known", "cost", "gain", "loss", "future", "arrivals", "rate", "discount"),
-    *("delay", "floor", "cap", "expiry"),
+    *("delay", "usual", "floor", "cap", "expiry"),
 )
 
 
@@ -69,6 +70,7 @@ class Answers(msgspec.Struct, frozen=True):
     rate: str = ""
     discount: str = ""
     delay: str = ""
+    usual: str = ""  # the delay as the form filled it in
     floor: str = ""
     cap: str = ""
     expiry: str = ""

@@ -16,7 +16,14 @@ from lenience.errors import real, refusal
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.words import count
-from lenience.service.specification import DelayedSpec, DiscountedSpec, ObjectiveSpec, PolicySpecification, Problem
+from lenience.service.specification import (
+    DelayedSpec,
+    DiscountedSpec,
+    ObjectiveSpec,
+    PolicySpecification,
+    Problem,
+    SegmentProblem,
+)
 
 WEEKS = 52.0  # in a year
 RATE = 10.0  # per cent a year, where a policy says how many applicants count and not in which time
@@ -170,8 +177,23 @@ class Preset(msgspec.Struct, frozen=True):
         return {one.name for one in SLIDERS if getattr(asked, one.name) == getattr(self.asked, one.name)}
 
 
-def preset(problem: Problem, prior: Belief) -> Preset:
-    """The numbers of a segment's problem.
+def preset_of(specification: PolicySpecification, segment: SegmentProblem) -> Preset:
+    """The numbers of a policy's segment: its applicants and rate a year as they were given, where they were.
+
+    >>> yearly = PolicySpecification("cards", DiscountedSpec(0.8, arrivals=900, discount_rate=0.05))
+    >>> found = preset_of(yearly, yearly.problems()[0])
+    >>> found.asked.applicants, found.asked.rate, found.word
+    (900.0, 5.0, '')
+    """
+    aim = specification.objective
+    rates = None
+    if isinstance(aim, DiscountedSpec) and aim.arrivals is not None and aim.discount_rate is not None:
+        rates = (aim.arrivals * segment.share, aim.discount_rate)
+    return preset(segment.problem, segment.prior, rates)
+
+
+def preset(problem: Problem, prior: Belief, rates: tuple[float, float] | None = None) -> Preset:
+    """The numbers of a segment's problem; ``rates`` are its arrivals and the discount rate a year, where it has them.
 
     >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).asked
     Asked(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
@@ -179,6 +201,8 @@ def preset(problem: Problem, prior: Belief) -> Preset:
     weeks, rate, word = 0.0, RATE, ""
     if isinstance(problem, DelayedSpec):
         applicants, rate, weeks = problem.arrivals, 100 * problem.discount_rate, WEEKS * problem.label_delay
+    elif rates is not None:
+        applicants, rate = rates[0], 100 * rates[1]
     elif isinstance(problem, FiniteHorizon):
         applicants = problem.horizon * rate / 100
         word = (
@@ -218,7 +242,7 @@ def draft(
     if base is None:
         return PolicySpecification(name, asked.objective(), asked.prior)
     mine = next(one for one in base.problems() if one.name == segment)
-    before = preset(mine.problem, mine.prior)
+    before = preset_of(base, mine)
     changed = {slider.name for slider in SLIDERS} - before.unmoved(asked)
     asked = before.exactly(asked)
     made = msgspec.structs.replace(base, name=name)

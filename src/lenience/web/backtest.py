@@ -1,14 +1,18 @@
-"""What would have happened: the past applicants whose outcomes are known, decided again by the new policy.
+"""What would have happened: past applicants whose outcomes are known, decided again by the new policy.
 
-The policy starts from what its model believes before any outcome, without the history, and meets the applicants in the
-order in which they came; it learns an outcome only if it accepts, after the label delay where there is one. The
-decision is the service's own. Those whom the past rejected have no outcome and cannot be replayed: the comparison shows
-what the policy would have saved and missed among those who were accepted, not whom else it would have accepted.
+The policy starts from the beliefs it is given and meets the applicants in the order in which they came; it learns an
+outcome only if it accepts, after the label delay where there is one. The decision is the service's own. Those whom the
+past rejected have no outcome and cannot be replayed: the comparison shows what the policy would have saved and missed
+among those who were accepted, not whom else it would have accepted.
+
+:func:`halved` divides the applicants for a replay out of sample: what was known when the later half began is all that
+its beliefs may rest on.
 """
 
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 from random import Random
@@ -173,6 +177,23 @@ def backtest(
         for name, walk in walks.items()
     ]
     return Backtest(rows, course, len(many) - len(walks))
+
+
+def halved(known: Sequence[Known], wait: float = 0.0) -> tuple[Sequence[Known], Sequence[Known]]:
+    """The outcomes that were known when the later half of the applicants began, and that half.
+
+    An outcome is known ``wait`` years after the decision. Nobody is divided from those of the same moment.
+
+    >>> past = [Known("all", True, years, 0) for years in (0.0, 0.1, 0.4, 0.5, 0.5, 0.9)]
+    >>> [[one.years for one in half] for half in halved(past, wait=0.2)]
+    [[0.0, 0.1], [0.5, 0.5, 0.9]]
+    """
+    if not known or known[0].years is None:
+        return (), ()
+    begins = known[len(known) // 2].years
+    assert begins is not None
+    at = [one.years or 0.0 for one in known]
+    return known[: bisect_right(at, begins - wait, hi=bisect_left(at, begins))], known[bisect_left(at, begins) :]
 
 
 def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:

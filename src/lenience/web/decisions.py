@@ -13,8 +13,7 @@ from sqlalchemy import select
 from lenience.service import schema
 from lenience.service.answers import DecisionsPage, OutcomeAnswer
 from lenience.service.command import sender
-from lenience.service.deciding import Decide, DecisionRequest
-from lenience.service.http.common import DecisionId, PolicyName
+from lenience.service.http.common import DecisionId
 from lenience.service.http.service import Service
 from lenience.service.outcomes import Change, Kind, OverrideRequest
 from lenience.service.problems import BadRequest
@@ -25,7 +24,6 @@ from lenience.web.standing import policy_names
 
 Req = Request[Any, Any, Any]
 PAGE = 50
-FEATURE = "feature:"  # and its name: the field of a form that holds it
 STATUSES = ("pending", "success", "failure", "expired", "rejected")
 Choice = FromQuery[Literal["accept", "reject", ""]]
 Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", ""]]
@@ -73,6 +71,7 @@ async def feed(
         "references": theirs,
         "asked": asked,
         "query": urlencode(given),
+        "download": urlencode({name: value for name, value in given.items() if name != "reference"}),
         "more": urlencode({**given, "before": found.next}) if found.next else "",
         "first": not before,
     }
@@ -119,39 +118,6 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
     return moved(f"/decisions/{identity}", RECORDED[kind] if answer.recorded else ALREADY)
 
 
-@post("/policies/{name:str}/decide", include_in_schema=False, opt={"role": "decide"}, status_code=303)
-async def decide(name: PolicyName, request: Req) -> Response[bytes]:
-    """Decide about one individual, by hand."""
-    form = await checked_form(request)
-    visitor = _may(request, "decide")
-    service: Service = request.app.state.service
-    given: dict[str, Any] = {key: str(form.get(key, "")).strip() or None for key in ("segment", "reference")}
-    told = {key.removeprefix(FEATURE): str(form[key]).strip() for key in form if key.startswith(FEATURE)}
-    if told:
-        given["features"] = await service.ask(lambda: _features(service, name, told))
-    try:
-        asked = msgspec.convert(given, DecisionRequest)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"this cannot be decided: {error}") from None
-    answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
-    made = msgspec.json.decode(answer.body)
-    return moved(f"/decisions/{made['id']}", f"Decided: {made['decision']}.")
-
-
-def _features(service: Service, policy: str, told: dict[str, str]) -> dict[str, float | str]:
-    """Features as they were typed: numbers where the policy cuts them into bands."""
-    with service.store.read() as connection:
-        features = service.registry.load(connection, policy).ruling().specification.features
-    numbers = {one.name for one in features if one.edges}
-    found: dict[str, float | str] = {}
-    for name, text in told.items():
-        try:
-            found[name] = float(text) if name in numbers else text
-        except ValueError:
-            raise BadRequest(f"{name} must be a number, such as 640, not {text!r}") from None
-    return found
-
-
 def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPage:
     """A page of decisions, the newest first."""
     filters = Filters(**{name: value or None for name, value in asked.items()})  # type: ignore[arg-type]
@@ -179,4 +145,4 @@ def _kind(name: str) -> Kind:
     return found
 
 
-HANDLERS = [feed, show, record, decide]
+HANDLERS = [feed, show, record]

@@ -155,10 +155,8 @@ async def live(request: Req, policy: Chosen) -> Response[bytes]:
 
 
 def first_choice(service: Service) -> str:
-    """The busiest policy that rules and has groups; else the busiest that rules, or any."""
-    ranked = ranked_policies(service)
-    grouped = [one for one in ranked if one.active and one.active.specification.groups]
-    return [*grouped, *ranked][0].name
+    """The busiest policy that rules, or any."""
+    return ranked_policies(service)[0].name
 
 
 def look(service: Service, tallies: Tallies, name: str) -> Fairness:

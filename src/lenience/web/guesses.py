@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
-from lenience.vocabulary import NOTHING, yes_or_no
-from lenience.web.past_file import Column
+from lenience.vocabulary import FAILURE, NO, NOTHING, SUCCESS, YES, yes_or_no
+from lenience.web.answers import EVERYONE
+from lenience.web.past_file import Column, follows, without
 
 Kind = Literal["accepted", "outcome"]
 WORDS: dict[str, tuple[str, ...]] = {
@@ -32,6 +34,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
 }
 TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud")  # columns in which 1 is the bad end
+DECIDED = frozenset(YES) - frozenset(SUCCESS), frozenset(NO) - frozenset(FAILURE)  # said of a decision alone
 AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", *NOTHING)
 PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n")
 
@@ -48,7 +51,7 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     tests: dict[str, Callable[[Column], bool]] = {
-        "outcome": lambda column: column.different <= 20 and not column.dates,
+        "outcome": lambda column: column.different <= 20 and not column.dates and not _of_decisions(column),
         "accepted": lambda column: column.different <= 20 and not column.dates,
         "time": lambda column: column.dates and not _named(column, "birth"),
         "score": lambda column: (column.numbers or column.bands) and column.different > 2,
@@ -61,6 +64,8 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
             taken -= banded
         free = [column for column in columns if column.name not in taken and fits(column)]
         named = [column.name for column in free if _named(column, meaning)]
+        if not named and meaning == "accepted":
+            named = [column.name for column in free if _of_decisions(column)]
         if not named and meaning == "time":
             named = [column.name for column in free]
         if not named and meaning == "segment":
@@ -69,6 +74,38 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
         found[meaning] = named[0] if named else ""
     of_group = any(column.name == found["segment"] and _named(column, "group") for column in columns)
     return found | {"group": found["segment"] if of_group else ""}
+
+
+def other_dates(columns: Sequence[Column], time: str) -> list[str]:
+    """The columns of dates that may say when an outcome came: not the decision's, nor a birthday."""
+    return [one.name for one in columns if one.dates and one.name != time and not _named(one, "birth")]
+
+
+def guess_accepted(path: Path, columns: Sequence[Column], guessed: dict[str, str]) -> str:
+    """The column that says who was accepted; everyone, where all have an outcome; or nothing, for a person to say.
+
+    One that says yes and no and goes by no telling name is it if the outcomes go by it: there for yes, missing for no.
+    """
+    outcome = guessed["outcome"]
+    if guessed["accepted"] or not outcome:
+        return guessed["accepted"]
+    for column in columns:
+        if column.name in guessed.values() or column.different != 2:
+            continue
+        said = {yes_or_no(value): value for value in column.examples}
+        if said.keys() == {True, False} and follows(path, outcome, column.name, said[True], said[False]):
+            return column.name
+    return "" if without(path, outcome) else EVERYONE
+
+
+def _of_decisions(column: Column) -> bool:
+    """Whether the first values are words that are said of decisions, some that accept and some that reject.
+
+    >>> [_of_decisions(Column("status", words, 2, False, False)) for words in (("approved", "Declined"), ("yes", "no"))]
+    [True, False]
+    """
+    words = {value.strip().lower() for value in column.examples}
+    return all(words & some for some in DECIDED)
 
 
 def _named(column: Column, meaning: str) -> bool:

@@ -7,35 +7,37 @@ a value a person sees on the page is the value that is compared. White space aro
 
 from __future__ import annotations
 
-import csv
-from itertools import islice
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from string import whitespace
 from typing import Any
 
-from lenience.columns import HEAD, separator
 from lenience.errors import InputError
-from lenience.history_damage import PARQUET, begins, check_text, said_of
+from lenience.history_damage import PARQUET, begins, said_of
+from lenience.policy.words import counted
+from lenience.text_files import heading, in_utf8, numbers_read, scan
 from lenience.web.kept_table import connect, identifier, kept, literal, names
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
-HEADINGS = "repeated_headings"  # under which the file says how many rows were left out as such
+NOTES = "notes"  # under which the file kept says how it was read
 
 
 def take_in(source: Path, target: Path) -> None:
-    """Check an uploaded file and keep it as texts."""
+    """Check an uploaded file and keep it as texts, with what is to be said of how it was read."""
     import duckdb
 
     parquet = begins(source) == PARQUET
-    if not parquet:
-        check_text(source)
-    with connect() as engine:
+    text: AbstractContextManager[tuple[Path, list[str]]] = nullcontext((source, [])) if parquet else in_utf8(source)
+    with connect() as engine, text as (readable, letters):
         try:
-            table = _parquet(engine, source) if parquet else _csv(source)
+            table, said = (_parquet(engine, readable), []) if parquet else _csv(engine, readable)
             query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
             repeated = _heading(engine, query)
             count = engine.execute(f"SELECT count(*) FROM ({query}) WHERE {repeated}").fetchone()[0]
-            how = f"FORMAT parquet, KV_METADATA {{{HEADINGS}: {literal(str(count))}}}"
+            if count:
+                said.append(f"{counted(count, 'row')} left out: the heading once more.")
+            told = literal("\n".join([*letters, *said]))
+            how = f"FORMAT parquet, KV_METADATA {{{NOTES}: {told}}}"
             wanted = f"SELECT * FROM ({query}) WHERE NOT ({repeated})"
             engine.execute(f"COPY ({wanted}) TO {literal(str(target))} ({how})")
             rows = engine.execute(f"SELECT count(*) FROM {kept(target)}").fetchone()[0]
@@ -46,12 +48,12 @@ def take_in(source: Path, target: Path) -> None:
     _check_size(rows, len(names(target)))
 
 
-def repeated_headings(path: Path) -> int:
-    """How many rows of the file were its heading once more; they are not kept."""
-    asked = f"SELECT decode(value) FROM parquet_kv_metadata({literal(str(path))}) WHERE decode(key) = '{HEADINGS}'"
+def notes(path: Path) -> list[str]:
+    """What is to be said of how the file was read."""
+    asked = f"SELECT decode(value) FROM parquet_kv_metadata({literal(str(path))}) WHERE decode(key) = '{NOTES}'"
     with connect() as engine:
         found = engine.execute(asked).fetchone()
-    return int(found[0]) if found else 0
+    return str(found[0]).splitlines() if found else []
 
 
 def _heading(engine: Any, query: str) -> str:
@@ -75,12 +77,9 @@ def _parquet(engine: Any, source: Path) -> str:
     return table
 
 
-def _csv(source: Path) -> str:
-    """How to read a CSV: separated as its first line is, every column as text."""
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(islice(file, HEAD))
-    mark = separator(lines)
-    names = [name.strip() for name in next(csv.reader(lines, delimiter=mark), [])]
+def _csv(engine: Any, text: Path) -> tuple[str, list[str]]:
+    """How to read a CSV: separated as its first line is, every column as text; and what is to be said of it."""
+    mark, names = heading(text)
     if len(names) < 2:
         raise InputError(
             "the file has only one column: a CSV has a heading and at least a column for the segment and one for the "
@@ -88,9 +87,5 @@ def _csv(source: Path) -> str:
         )
     if "" in names:
         raise InputError(f"every column must have a name in the first line, and column {1 + names.index('')} has none")
-    twice = next((name for name in names if sum(other.lower() == name.lower() for other in names) > 1), None)
-    if twice is not None:
-        raise InputError(f"the names of columns must differ, and {twice!r} is there twice")
-    listed = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
-    how = f"delim = {literal(mark)}, quote = '\"', escape = '\"', header = true, auto_detect = false"
-    return f"read_csv({literal(str(source))}, {how}, columns = {{{listed}}}, max_line_size = {1 << 24})"
+    query, notes = numbers_read(engine, scan(text, mark, names), mark, names)
+    return f"({query})", notes

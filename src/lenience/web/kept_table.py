@@ -7,6 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from lenience.text_files import identifier, literal
+
+__all__ = ["among", "connect", "identifier", "kept", "literal", "names"]
+
 
 def connect() -> Any:
     """An engine: small, with nothing left on the disk and nothing fetched."""
@@ -26,20 +30,6 @@ def names(path: Path) -> tuple[str, ...]:
 def kept(path: Path) -> str:
     """The table in that file, as a query names it."""
     return f"read_parquet({literal(str(path))})"
-
-
-def literal(value: str) -> str:
-    """A text as a value.
-
-    >>> print(literal("it's"))
-    'it''s'
-    """
-    return "'" + value.replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """A text as the name of a column."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def among(column: str, values: Iterable[str]) -> str:

@@ -25,9 +25,10 @@ from lenience.service.lifecycle import ChangeState, CreateVersion
 from lenience.service.problems import BadRequest
 from lenience.web import intake, past_file, uploads
 from lenience.web.answers import BANDS, Answers, Refused, read_answers, sentence
-from lenience.web.new_views import VIEWS, bands_view, meanings, replayed_view, starting_view
+from lenience.web.new_views import VIEWS, bands_view, meanings, starting_view
 from lenience.web.page import moved, page, part
 from lenience.web.plan import read_hand, read_segments, read_specification, too_large
+from lenience.web.replayed import replayed_view
 from lenience.web.session import checked_form, visitor_of
 
 Req = Request[Any, Any, Any]
@@ -142,11 +143,12 @@ async def check(request: Req) -> Response[bytes]:
 
 @get("/new/past", include_in_schema=False, opt=ADMIN)
 async def what_happened(request: Req) -> Response[bytes]:
-    """The past applicants decided again."""
+    """The past applicants decided again: those of the later half, or all of them by a rule that begins with nothing."""
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    return part(request, "replayed.html", **await service.solve(lambda: replayed_view(path, answers)))
+    cold = request.query_params.get("cold") == "true"
+    return part(request, "replayed.html", **await service.solve(lambda: replayed_view(path, answers, cold)))
 
 
 @post("/new/create", include_in_schema=False, opt=ADMIN, status_code=303)

@@ -15,13 +15,11 @@ from lenience.service import limits, schema
 from lenience.service.http.service import Service
 from lenience.service.specification import DelayedSpec
 from lenience.web import intake, past_file
-from lenience.web.answers import COLUMNS, OBJECTIVE, Answers, Refused, sentence
-from lenience.web.backtest import backtest
+from lenience.web.answers import COLUMNS, EVERYONE, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.bands import MANY, USUAL
-from lenience.web.figures.course import course_picture
 from lenience.web.figures.intervals import shrinkage_bar
-from lenience.web.guesses import guess_columns, guess_meaning
-from lenience.web.page import UNIT, natural
+from lenience.web.guesses import guess_accepted, guess_columns, guess_meaning, other_dates
+from lenience.web.page import natural
 from lenience.web.plan import (
     DAYS,
     read_cost,
@@ -39,6 +37,7 @@ MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a b
     "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
     "outcome": {"yes": "success", "no": "failure", "none": "not known yet", "bad": "none of these"},
 }
+MOST_SILENT = 0.4  # of those accepted, who may have no outcome before the page warns
 SHOWN = 100  # segments of which a page shows the rows, the largest
 
 
@@ -48,6 +47,7 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     there = past_file.columns(path)
     if not answers.segment and not answers.outcome:
         guessed = guess_columns(there)
+        guessed["accepted"] = guess_accepted(path, there, guessed)
         names = {name: guessed[name] for name in ("accepted", "outcome", "time", "group", "score")}
         first = (guessed["segment"],) if guessed["segment"] else ()
         answers = msgspec.structs.replace(answers, **names, segment=first)
@@ -56,6 +56,7 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         "bands": {column.name: _bands(column, answers) for column in there if column.numbers and column.different > 2},
         "sampled": past_file.SAMPLE if past_file.count(path) > past_file.SAMPLE else 0,
         "chosen": answers,
+        "everyone": EVERYONE,
         "accepted": meanings(path, answers, "accepted"),
         "outcome": meanings(path, answers, "outcome"),
         "carried": answers.pairs(COLUMNS),
@@ -85,7 +86,7 @@ def meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
     """The values of a column and what each means: as answered, or guessed."""
     column = answers.accepted if kind == "accepted" else answers.outcome
     found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "words": MEANINGS[kind]}
-    if not column:
+    if column in ("", EVERYONE):
         return found
     try:
         there = past_file.values(path, column)
@@ -108,7 +109,8 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": [*history.describe().split("\n")[1:], *_headings(path), *_nobody(segments.past)],
+        "lines": [*history.describe().split("\n")[1:], *intake.notes(path), *_nobody(segments.past)],
+        "silent": _silent(segments.past, answers),
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
@@ -132,17 +134,39 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     if past is not None and past.years and past.years > 1 / 52:
         guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
         guessed = f"{float(guessed):.0f}"
+    usual, delay_words = usual_delay(path, answers, past)
     # The rate is never empty once this step was sent; what was emptied there stays empty.
-    delay = answers.delay if answers.rate else answers.delay or answers.maturity
+    delay = answers.delay if answers.rate else answers.delay or usual
     rate = answers.rate or "10"
-    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay)
+    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay, usual=usual)
     return {
         "shown": shown,
         "guessed": guessed,
+        "delay_words": delay_words,
         "policies": [name for name, _ in _policies(service)],
         "carried": answers.pairs(OBJECTIVE),
         **starting_view(path, shown),
     }
+
+
+def usual_delay(path: Path, answers: Answers, past: past_file.Past | None) -> tuple[str, str]:
+    """The mean delay that the form fills in where outcomes are not certain at once, and where it comes from.
+
+    By the file, where it says when outcomes came; else half of the days after which one is certain, which is the most.
+    """
+    if past is None or not answers.time:
+        return "", ""
+    mapping = read_mapping(answers)
+    for column in other_dates(past_file.columns(path), answers.time):
+        found = past_file.mean_delay(path, mapping, past.history, column)
+        if found is not None:
+            days = f"{found[0]:.3g}"
+            return days if mapping.maturity else "", f"in the file {days}, from {answers.time} to {column}"
+    if not mapping.maturity:
+        return "", ""
+    half = f"{mapping.maturity / 2:g}"
+    most = f"the {mapping.maturity:g} of step 2, after which all are certain"
+    return half, f"{half} is half of {most}: type the mean if you know it"
 
 
 def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
@@ -197,39 +221,6 @@ def unit_words(answers: Answers) -> list[tuple[str, str]]:
     return [("One unit of value", f"{said}{amount(unit * cost)}. The policy's page counts in such units.")]
 
 
-def replayed_view(path: Path, answers: Answers) -> dict[str, Any]:
-    """The past applicants decided again, or a sentence why not."""
-    try:
-        segments = read_segments(path, answers)
-        specification = read_specification(answers, segments)
-    except Refused as error:
-        return {"trouble": sentence(str(error)), "found": None}
-    assert segments.past is not None
-    history = segments.past.history
-    known = past_file.known_outcomes(path, read_mapping(answers), history)
-    priors = {row.cell: before for row, before in zip(segments.rows, segments.before, strict=True)}
-    found = backtest(specification, priors, known)
-    if not found.segments:
-        return {"trouble": "No segment could be solved quickly enough to be replayed here.", "found": None}
-    money = answers.known == "money"
-    scale = read_unit(answers)
-    rows = sorted(found.segments, key=lambda one: -one.past.accepted)
-    return {
-        "trouble": "",
-        "found": found,
-        "rows": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
-        "more": len(rows) - SHOWN,
-        "scale": scale,
-        "digits": 0 if money else 1,
-        "unit": "in the money of your gain and loss" if money else UNIT,
-        "pictures": [course_picture(found.course, scale), course_picture(found.course, scale, narrow=True)],
-        "rejected": sum(row.arrivals - row.accepted for row in history.segments),
-        "waiting": sum(row.pending for row in history.segments),
-        "dated": bool(answers.time),
-        "late": isinstance(specification.objective, DelayedSpec),
-    }
-
-
 def _from_file(path: Path) -> None:
     if path.suffix != ".parquet":
         raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
@@ -245,9 +236,18 @@ def _nobody(past: past_file.Past) -> list[str]:
     return [f"Nobody in the file is in {which}. The share of one applicant is taken for {'it' if one else 'each'}."]
 
 
-def _headings(path: Path) -> list[str]:
-    count = intake.repeated_headings(path)
-    return [f"{count:,} row{'' if count == 1 else 's'} left out: the heading once more."] if count else []
+def _silent(past: past_file.Past, answers: Answers) -> str:
+    """That many of those taken as accepted have no outcome: some of them may have been rejected."""
+    accepted = sum(row.accepted for row in past.history.segments)
+    if past.silent <= MOST_SILENT * accepted:
+        return ""
+    taken = (
+        "everyone in the file is taken" if answers.accepted == EVERYONE else f"by {answers.accepted!r} they are taken"
+    )
+    return (
+        f"{past.silent:,} of {accepted:,} ({past.silent / accepted:.0%}) have no outcome, and {taken} as accepted: "
+        "they count as still awaited. If some of them were rejected, say so in the step before."
+    )
 
 
 def _policies(service: Service) -> list[tuple[str, int]]:

@@ -17,7 +17,8 @@ import msgspec
 
 from lenience.errors import InputError
 from lenience.history import History, fit_history
-from lenience.history_count import MOST_NAMED
+from lenience.history_dates import FORMATS
+from lenience.history_words import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
 from lenience.service.features import Feature
@@ -66,6 +67,7 @@ class Past(msgspec.Struct, frozen=True):
     groups: dict[str, str]
     scores: dict[str, float]
     years: float | None  # in which these applicants came
+    silent: int = 0  # of those accepted, who have no outcome in the file
     features: tuple[Feature, ...] = ()  # where columns are cut: the cells of these are the segments
 
     @property
@@ -131,6 +133,22 @@ def values(path: Path, column: str) -> list[tuple[str, int]]:
     return [(str(value), int(count)) for value, count in found]
 
 
+def without(path: Path, column: str) -> int:
+    """In how many rows a column is empty."""
+    with connect() as engine:
+        query = f"SELECT count(*) FROM {kept(path)} WHERE {identifier(column)} IS NULL"
+        return int(engine.execute(query).fetchone()[0])
+
+
+def follows(path: Path, outcome: str, column: str, yes: str, no: str) -> bool:
+    """Whether the outcomes go by a column: most are there where it says yes, hardly any (1 in 100) where it says no."""
+    there, by = identifier(outcome), identifier(column)
+    query = f"SELECT {by}, count({there}) / count(*) FROM {kept(path)} WHERE {by} IS NOT NULL GROUP BY {by}"
+    with connect() as engine:
+        shares = dict(engine.execute(query).fetchall())
+    return bool(shares.get(yes, 0.0) > 0.5 and shares.get(no, 1.0) <= 0.01)
+
+
 @lru_cache(maxsize=16)
 def read_past(path: Path, mapping: Mapping) -> Past:
     """Count the file as the mapping says."""
@@ -170,29 +188,61 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             groups |= cells.groups(mapping.group)
             scores = cells.scores(mapping.score, scores)
         years = _span(engine, mapping)
+        missing = "accepted AND outcome IS NULL AND segment IS NOT NULL"
+        silent = engine.execute(f"SELECT count(*) FROM past WHERE {missing}").fetchone()[0]
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
         raise InputError(
             f"the column {mapping.score!r} must hold numbers, or bands such as '300-499', and the segment {without!r} "
             "has none"
         )
-    return Past(history, groups, scores, years, features)
+    return Past(history, groups, scores, years, silent, features)
 
 
 def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known]:
     """The past applicants whose outcome is known (and mature), in order of time."""
+    with connect() as engine:
+        rows = engine.execute(
+            "SELECT segment, outcome = 1, epoch(decided - min(decided) OVER ()), place FROM "
+            f"({_meant(path, mapping)}) WHERE {_known(mapping, history)} ORDER BY decided, place"
+        ).fetchall()
+    return [Known(segment, good, None if at is None else at / YEAR, place) for segment, good, at, place in rows]
+
+
+def rejected_since(path: Path, mapping: Mapping, history: History, years: float) -> tuple[dt.date, int]:
+    """The day so many years after the first known outcome was decided, and how many were rejected from then on."""
+    with connect() as engine:
+        engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
+        first = engine.execute(f"SELECT min(decided) FROM past WHERE {_known(mapping, history)}").fetchone()[0]
+        since: dt.datetime = first + dt.timedelta(seconds=round(years * YEAR))
+        where = f"NOT accepted AND outcome IS NULL AND segment IS NOT NULL AND {_happened(mapping)} AND decided >= ?"
+        return since.date(), int(engine.execute(f"SELECT count(*) FROM past WHERE {where}", [since]).fetchone()[0])
+
+
+def mean_delay(path: Path, mapping: Mapping, history: History, column: str) -> tuple[float, int] | None:
+    """The days from the decision to the date in another column, on average, and of how many outcomes.
+
+    Nothing where that is not when outcomes came: it is missing for many, comes before the decision, or is still ahead.
+    """
+    dated = f"SELECT file_row_number AS place, {_moment(column)} AS came FROM read_parquet(?, file_row_number = true)"
+    both = f"({_meant(path, mapping)}) JOIN ({dated}) USING (place) WHERE {_known(mapping, history)}"
+    ahead = "count(*) FILTER (came > decided), count(*) FILTER (came > current_localtimestamp())"
+    with connect() as engine:
+        mean, later, future, known = engine.execute(
+            f"SELECT avg(epoch(came - decided)) / 86400, {ahead}, count(*) FROM {both}", [str(path)]
+        ).fetchone()
+    return (float(mean), int(later)) if known and later >= 0.9 * known and not future else None
+
+
+def _known(mapping: Mapping, history: History) -> str:
+    """Whether a row has an outcome that counts: known, and old enough."""
     where = "accepted AND outcome IN (0, 1) AND segment IS NOT NULL"
     if mapping.time:
         where += f" AND {_happened(mapping)}"
         if mapping.maturity and history.as_of is not None:
             cutoff = history.as_of - dt.timedelta(days=mapping.maturity)
             where += f" AND decided <= TIMESTAMP '{cutoff:%Y-%m-%d %H:%M:%S.%f}'"
-    with connect() as engine:
-        rows = engine.execute(
-            "SELECT segment, outcome = 1, epoch(decided - min(decided) OVER ()), place FROM "
-            f"({_meant(path, mapping)}) WHERE {where} ORDER BY decided, place"
-        ).fetchall()
-    return [Known(segment, good, None if at is None else at / YEAR, place) for segment, good, at, place in rows]
+    return where
 
 
 def _scores(engine: Any, column: str) -> dict[str, float]:
@@ -300,7 +350,7 @@ def _moment(column: str) -> str:
     if not column:
         return "CAST(NULL AS TIMESTAMP)"
     text = identifier(column)
-    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, ['%d.%m.%Y', '%Y-%m']))"
+    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, {list(FORMATS)}))"
 
 
 def _is_number(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from lenience.segments.starting import starting_volume
 from lenience.service import limits
 from lenience.service.problems import BadRequest
 from lenience.service.specification import PolicySpecification
-from lenience.web.answers import BANDS, Answers, Refused, day, number, one_of, optional, percent, sentence
+from lenience.web.answers import BANDS, EVERYONE, Answers, Refused, day, number, one_of, optional, percent, sentence
 from lenience.web.bands import Cut, read_cut
 from lenience.web.past_file import Mapping, Past, read_past
 
 MODELS = ("independent", "shared", "curve")
 DAYS = 365.25
+GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 COARSE, MOST_VOLUME = 0.01, 20_000.0  # of a volume that is only shown
 SECONDS = 1.5  # spent on the volumes of one view
 Objective = Discounted | Delayed
@@ -135,11 +137,15 @@ def read_mapping(answers: Answers) -> Mapping:
     twice = next((name for name in used if used.count(name) > 1), None)
     if twice is not None:
         raise Refused("columns", "outcome", f"The column {twice!r} cannot mean two things")
+    if not answers.accepted:
+        said = "Choose the column that says who was accepted, or that everyone in the file was"
+        raise Refused("columns", "accepted", said)
+    everyone = answers.accepted == EVERYONE
     good, bad = answers.meaning("outcome", "yes"), answers.meaning("outcome", "no")
     if not good or not bad:
         missing = "success" if not good else "failure"
         raise Refused("columns", "outcome", f"Say which value of {answers.outcome!r} means a {missing}")
-    if answers.accepted and not answers.meaning("accepted", "yes"):
+    if not everyone and not answers.meaning("accepted", "yes"):
         raise Refused("columns", "accepted", f"Say which value of {answers.accepted!r} means that someone was accepted")
     maturity = optional(
         "columns", "maturity", "The days until an outcome is certain", answers.maturity, least=0, most=36500
@@ -156,7 +162,7 @@ def read_mapping(answers: Answers) -> Mapping:
         success=good,
         failure=bad,
         unknown=answers.meaning("outcome", "none"),
-        accepted=answers.accepted,
+        accepted="" if everyone else answers.accepted,
         yes=answers.meaning("accepted", "yes"),
         no=answers.meaning("accepted", "no"),
         time=answers.time,
@@ -189,14 +195,15 @@ def read_segments(path: Path, answers: Answers) -> Segments:
         raise Refused("columns", "", sentence(str(error))) from None
     counted = past.history.segments
     names = [row.segment for row in counted]
-    model = _model(answers, past, names)
+    model = model_of(answers, past, names)
     rows = shrinkage(model, [row.n for row in counted], [row.s for row in counted], names)
     nothing = [0.0] * len(names)
     before = [row.prior for row in shrinkage(model, nothing, nothing, names)]
     return Segments(rows, past.shares, past.groups, before, past)
 
 
-def _model(answers: Answers, past: Past, names: list[str]) -> Model:
+def model_of(answers: Answers, past: Past, names: list[str]) -> Model:
+    """The model that was chosen, of these segments, before it has seen an outcome."""
     kind = one_of("beliefs", "model", "The model", answers.model or "independent", MODELS)
     if kind == "shared":
         return Shared(len(names))
@@ -239,7 +246,7 @@ def objective_told(answers: Answers) -> dict[str, Any]:
     step, told = "objective", {"type": "discounted", "cost": read_cost(answers)}
     delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
     if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
-        if delay and answers.delay != answers.maturity:  # what the form filled in is no wish of anyone's
+        if delay and answers.delay != answers.usual:  # what the form filled in is no wish of anyone's
             raise Refused(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
         return told | {"discount": number(step, "discount", "The discount", answers.discount, least=0, below=1)}
     told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
@@ -323,9 +330,12 @@ def _no_name(name: str) -> str:
     >>> print(_no_name("My cards, 2025"))
     Letters, digits, dots, dashes and underscores make a name, at most 64, no spaces: 'My cards, 2025' could be
     'My-cards-2025'
+    >>> _no_name("Ratenkredit Süd").partition("could be ")[2]
+    "'Ratenkredit-Sued'"
     """
     said = "Letters, digits, dots, dashes and underscores make a name, at most 64, no spaces"
-    could = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:64]
+    plain = unicodedata.normalize("NFKD", name.translate(GERMAN)).encode("ascii", "ignore").decode()
+    could = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-._")[:64]
     return f"{said}: {name[:64]!r} could be {could!r}" if could else f"{said}, a letter or digit first"
 
 

@@ -11,6 +11,7 @@ from litestar.params import Parameter
 from sqlalchemy import Connection, select
 
 from lenience.service import schema
+from lenience.service.answers import DecisionEntry
 from lenience.service.clock import when
 from lenience.service.command import sender
 from lenience.service.events import Decided, State, StateChanged, VersionCreated, read
@@ -21,6 +22,7 @@ from lenience.service.problems import BadRequest
 from lenience.service.specification import DelayedSpec, DiscountedSpec, HorizonSpec, ObjectiveSpec, PolicySpecification
 from lenience.web.bands import example
 from lenience.web.figures.boundary import picture, sparkline
+from lenience.web.names import without_features
 from lenience.web.page import moved, natural, page, part
 from lenience.web.paths import Step, belief_path
 from lenience.web.prospects import Prospects
@@ -31,6 +33,7 @@ Req = Request[Any, Any, Any]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
 Segment = Annotated[str | None, Parameter(max_length=200)]
 MOST_WAYS = 40  # segments whose ways are drawn behind the chosen one, the busiest
+FEATURE = "feature:"  # and its name: the field of a form that holds it
 COMPARED = 400  # decisions over which a shadow is compared with the active version
 
 
@@ -40,6 +43,15 @@ class Life(msgspec.Struct, frozen=True):
     at: str
     actor: str
     what: str
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """The form to decide one by hand as it was typed, what is wrong in it and where, and what was decided before."""
+
+    values: dict[str, str] = {}
+    error: str = ""
+    field: str = ""
+    before: DecisionEntry | None = None
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -58,22 +70,27 @@ async def show(
 ) -> Response[bytes]:
     """A policy."""
     service: Service = request.app.state.service
+    return page(request, "policy.html", **await service.ask(lambda: filled_in(service, name, version, segment)))
 
-    def ask() -> dict[str, Any]:
-        with service.store.read() as connection:
-            standing = read_standing(service, connection, name, version)
-            drawn = draw(connection, standing, segment)
-            return {
-                "policy": standing,
-                "life": life(connection, standing),
-                "compared": [] if version else compare(connection, standing),
-                "objective": objective_words(standing.version.specification.objective),
-                "sent": request_words(standing.version.specification),
-                "steps": steps_of(standing),
-                **drawn,
-            }
 
-    return page(request, "policy.html", **await service.ask(ask))
+def filled_in(
+    service: Service, name: str, version: int | None = None, segment: str | None = None, hand: Typed | None = None
+) -> dict[str, Any]:
+    """What the page is filled in with."""
+    with service.store.read() as connection:
+        standing = read_standing(service, connection, name, version)
+        if hand is not None and segment not in standing.version.rules:
+            segment = None  # it was typed, not asked for
+        return {
+            "policy": standing,
+            "life": life(connection, standing),
+            "compared": [] if version else compare(connection, standing),
+            "objective": objective_words(standing.version.specification.objective),
+            "sent": request_words(standing.version.specification),
+            "steps": steps_of(standing),
+            "hand": hand or Typed(),
+            **draw(connection, standing, segment),
+        }
 
 
 @get("/policies/{name:str}/live", include_in_schema=False)
@@ -117,8 +134,11 @@ def draw(connection: Connection, policy: PolicyStanding, chosen: str | None) -> 
         one.name: belief_path(connection, one.chain, one.length, 150 if one is shown else 60)
         for one in [shown, *others]
     }
+    features, plain = without_features([one.name for one in policy.segments])
     return {
         "shown": shown,
+        "features": features,
+        "plain": plain,
         "pictures": [picture(shown, paths, others), picture(shown, paths, others, narrow=True)],
         "sparks": {one.name: sparkline(one, paths[one.name]) for one in [shown, *others]},
         "prospects": None,

@@ -13,7 +13,7 @@ from lenience.errors import InputError
 from lenience.service.http.errors import TITLES, log, log_cause, refused_by_validation
 from lenience.service.http.service import Service
 from lenience.service.problems import NotFound, Problem, Unauthenticated
-from lenience.web import decisions, fairness, new_policy, overview, policy, what_if
+from lenience.web import by_hand, decisions, fairness, new_policy, overview, policy, what_if
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
 from lenience.web.prospects import Prospects
@@ -93,6 +93,7 @@ def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         *overview.HANDLERS,
         *policy.HANDLERS,
         *decisions.HANDLERS,
+        *by_hand.HANDLERS,
         *what_if.HANDLERS,
         *fairness.HANDLERS,
         *new_policy.HANDLERS,

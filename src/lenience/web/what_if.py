@@ -14,7 +14,7 @@ from lenience.service.http.service import Service
 from lenience.service.lifecycle import CreateVersion
 from lenience.service.problems import BadRequest, Conflict
 from lenience.service.specification import PolicySpecification
-from lenience.web.asked import SLIDERS, Asked, Preset, draft, preset, read_asked
+from lenience.web.asked import SLIDERS, Asked, Preset, draft, preset_of, read_asked
 from lenience.web.figures.what_if import pictures
 from lenience.web.outlook import PATIENT, QUICK, Outlook, Pains, answer, foresee, summary
 from lenience.web.page import moved, page, part
@@ -97,7 +97,8 @@ def compared(service: Service, policy: str, segment: str) -> Against | None:
     with service.store.read() as connection:
         standing = read_standing(service, connection, policy)
     one = standing.segment(segment or None)
-    mine = next(each for each in standing.version.specification.problems() if each.name == one.name)
+    specification = standing.version.specification
+    mine = next(each for each in specification.problems() if each.name == one.name)
     outlook = _kept.get(one.rule.digest)
     if outlook is None:
         outlook = foresee(mine.problem, mine.prior, one.rule.table)
@@ -106,7 +107,7 @@ def compared(service: Service, policy: str, segment: str) -> Against | None:
         _kept[one.rule.digest] = outlook
     if one.rule.exploration_floor > 0:
         outlook = msgspec.structs.replace(outlook, shut_out=0.0)
-    return Against(standing, one, preset(mine.problem, mine.prior), outlook)
+    return Against(standing, one, preset_of(specification, mine), outlook)
 
 
 _kept: dict[str, Outlook] = {}  # by the digest of the solved table

@@ -14,7 +14,7 @@ from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
-from lenience.service import limits
+from lenience.service import export, limits
 from lenience.service.answers import (
     DecisionAnswer,
     DecisionsAnswer,
@@ -44,6 +44,8 @@ PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
 PolicyFilter = Annotated[str | None, NAME]
+ChoiceFilter = FromQuery[Literal["accept", "reject"] | None]
+StatusFilter = FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None]
 Time = Annotated[
     str | None,
     Parameter(description="A date, which is its midnight in UTC, or a time (of UTC unless it says), ISO 8601"),
@@ -161,8 +163,8 @@ async def list_decisions(
     request: Req,
     policy: PolicyFilter = None,
     segment: Segment = None,
-    decision: FromQuery[Literal["accept", "reject"] | None] = None,
-    status: FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None] = None,
+    decision: ChoiceFilter = None,
+    status: StatusFilter = None,
     reference: Segment = None,
     since: Time = None,
     until: Time = None,
@@ -191,13 +193,15 @@ async def export_csv(
     request: Req,
     policy: PolicyFilter = None,
     segment: Segment = None,
+    decision: ChoiceFilter = None,
+    status: StatusFilter = None,
     since: Time = None,
     until: Time = None,
 ) -> Stream:
-    """All decisions as CSV, with what determined them (no personal data)."""
-    filters = Filters(policy, segment, since=_micro("since", since), until=_micro("until", until))
+    """All decisions as CSV: what the policy decided and on what, overrides by role, outcomes (no personal data)."""
+    filters = Filters(policy, segment, decision, status, None, _micro("since", since), _micro("until", until))
     service = request.app.state.service
-    lines = service.queries.csv(filters)
+    lines = export.csv_parts(service.queries, filters)
     first = await service.ask(lambda: next(lines))
     second = await service.ask(lambda: next(lines, b""))  # an unknown policy is a 404, not a broken stream
 
@@ -217,13 +221,15 @@ async def export_parquet(
     request: Req,
     policy: PolicyFilter = None,
     segment: Segment = None,
+    decision: ChoiceFilter = None,
+    status: StatusFilter = None,
     since: Time = None,
     until: Time = None,
 ) -> Response[bytes]:
-    """All decisions as a Parquet file, with what determined them (no personal data)."""
-    filters = Filters(policy, segment, since=_micro("since", since), until=_micro("until", until))
+    """All decisions as a Parquet file, with the columns of the CSV (no personal data)."""
+    filters = Filters(policy, segment, decision, status, None, _micro("since", since), _micro("until", until))
     service = request.app.state.service
-    file = await service.ask(lambda: service.queries.parquet(filters))
+    file = await service.ask(lambda: export.parquet(service.queries, filters))
     return Response(file, media_type=PARQUET)
 
 

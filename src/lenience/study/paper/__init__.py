@@ -59,7 +59,7 @@ CHECKS: tuple[Callable[[int], Claim], ...] = (
 def check_paper(seed: int = 2020) -> list[Claim]:
     """All claims, in the order of the paper; it takes some twenty seconds.
 
-    >>> CHECKS[7](0).verdict
+    >>> discounted.belief_state(0).verdict
     'holds'
     """
     return [check(seed) for check in CHECKS]

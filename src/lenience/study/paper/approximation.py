@@ -15,7 +15,8 @@ from lenience.study.paper.claim import COST, DISCOUNTS, PRECISE, ROUNDING, Claim
 def approximation(seed: int) -> Claim:
     tables = figure_one()
     parts = [
-        f"γ = {discount}: within {_size(table.error(10))} at n = 10 and {_size(table.error(100))} at n = 100, every "
+        f"c = 0.8, γ = {discount}: within {_size(table.error(10))} at n = 10 and {_size(table.error(100))} at n = "
+        "100, every "
         f"decision proved optimal for n ≤ {table.proved_through}"
         for discount, table in tables.items()
     ]
@@ -63,7 +64,8 @@ def small_n(seed: int) -> Claim:
         "3.1",
         "N does not need to be very large to approximate V*(n, p̂) well.",
         verdict(max(needed.values()) <= N, PRECISE),
-        f"To know V*(10, ·) to a proved 0.001, N ≈ {needed[0.99]} is enough at γ = 0.99 and N ≈ {needed[0.95]} at "
+        f"To know V*(10, ·) to a proved 0.001, N ≈ {needed[0.99]} is enough at c = 0.8, γ = 0.99 and N ≈ "
+        f"{needed[0.95]} at "
         "γ = 0.95.",
         "N grows like 1/(1 − γ): about 14/(1 − γ) rows beyond n prove an error of 1e-9.",
     )
@@ -78,7 +80,7 @@ def limit(seed: int) -> Claim:
         "3.1",
         "V^N → V* as N → ∞, so that what is proved of V^N extends to V*.",
         verdict(rising and abs(found[-1] - true.midpoint) < 1e-6),
-        "V^N(10, ¾) at γ = 0.95 is "
+        "V^N(10, ¾) at c = 0.8, γ = 0.95 is "
         + ", ".join(f"{value:.6f}" for value in found)
         + f" for N = 12, 20, 40, 80, 160, 320; V* = {true.midpoint:.6f}.",
         "V^N rises to V*: each is a proved lower bound.",

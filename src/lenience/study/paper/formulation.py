@@ -21,7 +21,7 @@ def deterministic(seed: int) -> Claim:
         "1",
         "An existing deterministic policy may condemn future policies to suboptimality (Kilbertus et al. 2020).",
         verdict(greedy.upper < 1e-9),
-        "Greedy from Beta(1, 1) at c = 0.8 accepts no one and learns nothing, ever: its value is "
+        "Greedy from Beta(1, 1) at c = 0.8, γ = 0.99 accepts no one and learns nothing, ever: its value is "
         f"{_plain(greedy)}, though "
         "P(p > c) = 0.2.",
         "The deterministic optimum does learn: it gives the benefit of the doubt where the paper's recursion says so.",
@@ -44,8 +44,8 @@ def utility(seed: int) -> Claim:
         "2, (1)",
         "Discounted utility is the same with outcomes y and with their conditional probabilities p(y = 1 | x, a).",
         verdict(abs(gap.mean()) <= half),
-        f"Two segments, Thompson sampling, 2,000 simulated runs: the two sides differ by {gap.mean():.4f} ± "
-        f"{half:.4f}.",
+        f"Two segments (shares 0.6 and 0.4, rates 0.85 and 0.7), c = 0.8, γ = 0.99, Thompson sampling from Beta(1, 1), "
+        f"2,000 simulated runs of 400 arrivals: the two sides differ by {gap.mean():.4f} ± {half:.4f} (99.9 %).",
         "The simulator reports both; the right-hand side is the less noisy estimate.",
     )
 
@@ -61,7 +61,8 @@ def average_utility(seed: int) -> Claim:
         "2, (2)",
         "The undiscounted average reward is E[π (p − c)].",
         verdict(abs(per_head.mean() - 0.5 * 0.05) <= half),
-        f"π = ½, p = 0.85, c = 0.8 over 20,000 arrivals: {per_head.mean():.5f} ± {half:.5f}; π (p − c) = 0.025.",
+        f"π = ½, p = 0.85, c = 0.8 over 20,000 arrivals, 500 times: {per_head.mean():.5f} ± {half:.5f} (99.9 %); π "
+        "(p − c) = 0.025.",
     )
 
 
@@ -82,8 +83,10 @@ def decomposition(seed: int) -> Claim:
         "2, and 4",
         "The problem decomposes over values of (x, a): run one optimal homogeneous policy for each, in parallel.",
         verdict(exact in own_value, CORRECTED),
-        f"Three segments with shares 0.7, 0.2, 0.1: the sum of the segments' own optima is {exact:.4f}; simulated "
-        f"together they earn {own_value}.",
+        f"Three segments with shares 0.7, 0.2, 0.1, each Beta(1, 1), at c = 0.5, γ = {discount}: the sum of the "
+        "segments' "
+        f"own optima is {exact:.4f}; simulated together over 900 arrivals, 2,000 times, they earn {own_value} (99.9 "
+        "%).",
         "Each segment x with share q needs its own discount factor γ_x = γq/(1 − γ + γq), since its next member comes "
         f"later. Using γ = {discount} for all loses {lost}.",
     )

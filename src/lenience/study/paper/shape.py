@@ -40,10 +40,11 @@ def chords(seed: int) -> Claim:
 
 
 def shape(seed: int) -> Claim:
-    worst_slope, worst_bend = np.inf, np.inf
+    worst_slope, worst_bend, rows = np.inf, np.inf, 0
     for table in figure_one().values():
         for n, values in table.values.items():
             if n >= 2:
+                rows += 1
                 worst_slope = min(worst_slope, float(np.diff(values).min()) * n)
                 worst_bend = min(worst_bend, float(np.diff(values, 2).min()) * n * n)
     # Off the lattice of one n as well: real beliefs, enclosed.
@@ -57,7 +58,8 @@ def shape(seed: int) -> Claim:
         "3.1, Proposition 2",
         "V*(n, p̂) is non-decreasing and convex in p̂ for all n.",
         verdict(worst_slope > -1e-6 and worst_bend > -1e-4),
-        f"Over all rows of Figure 1 and two real n: least slope {worst_slope:.2g}, least second difference quotient "
+        f"Over {rows} rows of Figure 1 (c = 0.8, γ = 0.99 and 0.95) and at n = 1.5 and 7.3 (γ = 0.95): least slope "
+        f"{worst_slope:.2g}, least second difference quotient "
         f"{worst_bend:.2g} (rounding alone explains −1e-4).",
         "Where one accepts the slope is at least 1; that turns an error in Ṽ into one in the threshold.",
     )
@@ -79,7 +81,7 @@ def more_stringent(seed: int) -> Claim:
         "3.1, Proposition 3",
         "V*(n, p̂) is non-increasing in n, so c_n ≤ c_{n+1} ≤ … ≤ c: the policy is more lenient in early stages.",
         verdict(wrong == 0 and rising and thresholds[-1].upper <= COST),
-        "At 15 random real (n, p̂) no enclosure contradicts it. At γ = 0.99, "
+        "At c = 0.8, γ = 0.99 and 15 random real (n, p̂) no enclosure contradicts it; "
         + ", ".join(f"c_{n} = {each.midpoint:.4f}" for n, each in zip(sizes, thresholds, strict=True))
         + ".",
     )
@@ -88,8 +90,6 @@ def more_stringent(seed: int) -> Claim:
 def weights(seed: int) -> Claim:
     a, p1, p2 = 0.3, 0.4, 0.7
     printed = (a * p1 + (1 - a) * p2) + (1 - a * p1 + (1 - a) * p2)
-    n, near = 10, 0.05
-    delta = (n * near - 1) / (2 * (n + 1))
     right = (a * p1 + (1 - a) * p2) + (1 - a * p1 - (1 - a) * p2)
     return Claim(
         "Appendix A.2, (12)",
@@ -97,9 +97,6 @@ def weights(seed: int) -> Claim:
         verdict(abs(right - 1) < 1e-15, CORRECTED),
         f"As printed, the two weights of the convex combination (12) add up to {printed:.2f} at α = 0.3, p₁ = 0.4, "
         "p₂ = 0.7; with 1 − αp₁ − (1 − α)p₂ they add up to 1, as the argument needs.",
-        f"Where p₂ − p₁ < 1/n the δ₁ of the monotonicity step is negative ({delta:.3f} at n = 10, p₂ − p₁ = "
-        "0.05), outside "
-        "Lemma 1; with α = ½ the chord is symmetric in δ, and |δ₁| ≤ δ₂ saves the step.",
     )
 
 
@@ -122,13 +119,14 @@ def base_case(seed: int) -> Claim:
         "Appendix A.3",
         "The base case of Proposition 3: Ṽ(N, p̂) − Ṽ(N+1, p̂) = γ(1−p̂)/(1−γ) · (c − p̂ + p̂/(N+1)) ≥ 0.",
         verdict(worst < 1e-10 and sign >= -1e-12),
-        f"Identity checked on the lattices of N = 10 and 100: largest difference {worst:.1g}, least value {sign:.2g}.",
+        f"Identity checked on the lattices of N = 10 and 100 at c = 0.8, γ = 0.99: largest difference {worst:.1g}, "
+        f"least value {sign:.2g}.",
     )
 
 
 def monotone_step(seed: int) -> Claim:
     rng = np.random.default_rng(seed)
-    identity, least = 0.0, np.inf
+    identity, least, reach = 0.0, np.inf, 0.0
     for _ in range(500):
         value = _rising_convex(rng)
         n = float(rng.integers(1, 30))
@@ -138,13 +136,31 @@ def monotone_step(seed: int) -> Claim:
         rise = p2 * up2 + (1 - p2) * down2 - p1 * up1 - (1 - p1) * down1
         identity = max(identity, abs(rise - first - second - third))
         least = min(least, first, second, third)
+        # Lemma 1 at α = ½ asks f at x ± δ/2; the second bracket asks it at these four points.
+        x, wide, narrow = (n * (p1 + p2) + 1) / (2 * (n + 1)), *_half_chords(n, p1, p2)
+        points = (n * p2 + 1, n * p1, n * p2, n * p1 + 1)
+        meant = (x + wide / 2, x - wide / 2, x + narrow / 2, x - narrow / 2)
+        reach = max(reach, *(abs(at - point / (n + 1)) for at, point in zip(meant, points, strict=True)))
+    n, p1, p2 = 10, 0.4, 0.7
+    x, wide = (n * (p1 + p2) + 1) / (2 * (n + 1)), _half_chords(n, p1, p2)[0]
+    near = _half_chords(n, 0.4, 0.45)[1]
     return Claim(
         "Appendix A.2",
         "V̄(n, p₂) − V̄(n, p₁) is the sum of three brackets, none of them negative: V̄ does not fall in p̂.",
-        verdict(identity < 1e-12 and least > -1e-12),
+        verdict(identity < 1e-12 and least > -1e-12 and reach < 1e-12, CORRECTED),
         f"500 random rising convex functions in the place of V^N(n+1, ·), n up to 29, any p₁ ≤ p₂: the identity holds "
-        f"to within {identity:.1g}, and the least bracket is {least:.2g}.",
+        f"to within {identity:.1g}, and the least bracket is {least:.2g}. But Lemma 1 with α = ½ asks f at x ± δ/2: at "
+        f"n = 10, p₁ = 0.4, p₂ = 0.7 the printed δ₂ = (n(p₂ − p₁) + 1)/(2(n + 1)) reaches {x + wide / 4:.3f}, and the "
+        f"second bracket needs {(n * p2 + 1) / (n + 1):.3f}.",
+        "The δ needed are twice those printed: δ₁, δ₂ = (n(p₂ − p₁) ∓ 1)/(n + 1), which meet all four points of the "
+        f"second bracket to within {reach:.1g}. Where p₂ − p₁ < 1/n, δ₁ is negative ({near:.3f} at n = 10, p₂ − p₁ = "
+        "0.05), outside Lemma 1; with α = ½ the chord is symmetric in δ, and |δ₁| ≤ δ₂ saves the step.",
     )
+
+
+def _half_chords(n: float, p1: float, p2: float) -> tuple[float, float]:
+    """δ₂ and δ₁ of the monotonicity step, as Lemma 1 with α = ½ needs them."""
+    return (n * (p2 - p1) + 1) / (n + 1), (n * (p2 - p1) - 1) / (n + 1)
 
 
 def convex_step(seed: int) -> Claim:

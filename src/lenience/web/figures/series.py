@@ -11,6 +11,7 @@ from markupsafe import Markup
 from lenience.bounds import Bounds
 from lenience.policy.words import percent
 from lenience.web.figures.svg import Canvas, Point, percent_ticks
+from lenience.web.names import shortened
 
 DAY = 86_400 * 1_000_000
 APART = 14.0  # between two names at line ends
@@ -25,15 +26,6 @@ class Series(msgspec.Struct, frozen=True):
     points: list[tuple[int, int, int]]
 
 
-def shortened(name: str) -> str:
-    """A name as a figure has room for it: its ends, for that is where names of one kind differ.
-
-    >>> shortened("north"), shortened("customers of the northern region")
-    ('north', 'custome…n region')
-    """
-    return name if len(name) <= LONGEST else f"{name[:7].rstrip()}…{name[-LONGEST + 8 :].lstrip()}"
-
-
 def lines(series: Sequence[Series], width: int) -> list[Markup]:
     """A line for each group, wide and narrow; stretches in which nobody came are passed over."""
     times = [at for one in series for at, _, _ in one.points]
@@ -44,7 +36,8 @@ def lines(series: Sequence[Series], width: int) -> list[Markup]:
 
 
 def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: bool) -> Markup:
-    room = 18 + LETTER * max(len(shortened(one.name)) for one in series)
+    short = shortened([one.name for one in series], LONGEST)
+    room = 18 + LETTER * max(map(len, short.values()))
     canvas = Canvas(440 if narrow else 960, 310 if narrow else 330, ends, (0.0, 1.0), margins=(14, room, 28, 62))
     canvas.vertical_axis(percent_ticks(0.0, 1.0), "accepted")
     canvas.horizontal_axis(time_ticks(*ends, width, 4 if narrow else 8), "")
@@ -62,7 +55,7 @@ def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: 
         right = canvas.width - canvas.right
         if abs(height - place) > 3:
             canvas.add(f'<line class="leader" x1="{right + 5}" x2="{right + 10}" y1="{place}" y2="{height:.1f}"/>')
-        canvas.text(right + 12, height + 4, shortened(name), f"name group-{number}")
+        canvas.text(right + 12, height + 4, short[name], f"name group-{number}")
     return canvas.drawn("Acceptance by group over time", "; ".join(said), "narrow" if narrow else "wide")
 
 
@@ -106,7 +99,8 @@ def dumbbells(rows: Sequence[Row]) -> list[Markup]:
 
 
 def _dumbbells(rows: Sequence[Row], narrow: bool) -> Markup:
-    longest = max(len(shortened(name)) for name, _, _ in rows)
+    short = shortened([name for name, _, _ in rows], LONGEST)
+    longest = max(map(len, short.values()))
     height = 34.0 * len(rows) + 34
     margins = (6, 20, 28, 18 + LETTER * longest)
     canvas = Canvas(440 if narrow else 960, height, (0.0, 1.0), (0.0, float(len(rows))), margins=margins)
@@ -116,7 +110,7 @@ def _dumbbells(rows: Sequence[Row], narrow: bool) -> Markup:
         y = len(rows) - number + 0.5
         words = f"{name}: {percent(early)} early, {percent(late)} late"
         said.append(words)
-        canvas.text(canvas.left - 10, canvas.y(y) + 4, shortened(name), f"name group-{number}", "end")
+        canvas.text(canvas.left - 10, canvas.y(y) + 4, short[name], f"name group-{number}", "end")
         for part, rate, interval, shift in (("early", early, before, 0.16), ("late", late, after, -0.16)):
             ends = [(interval.lower, y + shift), (interval.upper, y + shift)]
             canvas.line(ends, f"interval {part} group-{number}", words)

@@ -16,7 +16,8 @@ from lenience.policy.rivals import EpsilonRule, GreedyRule, ThompsonRule
 from lenience.policy.selective import SelectivePolicy
 from lenience.study import feature_study
 from lenience.study.datasets import DATASETS, Dataset, load
-from lenience.study.replay import _prepared, _quick, _run_any, default_policies, draw, late
+from lenience.study.draws import draw
+from lenience.study.replay import _prepared, _quick, _run_any, default_policies, late
 from lenience.study.replay_report import rows_of, verdict, write_report
 from lenience.study.table import Table
 

@@ -54,6 +54,7 @@ from lenience.policy.rules import (
 )
 from lenience.policy.selective import SelectivePolicy
 from lenience.solver.threshold_table import threshold_table
+from lenience.study.draws import Draw, draw
 
 OURS = "lenience"
 POLICIES = "a mapping of names to policies with features"
@@ -259,28 +260,6 @@ def late(objective: Objective, label_delay: float) -> Delayed:
     if not isinstance(objective, Discounted) or objective.discount == 0.0:
         raise refusal("objective", objective, "discounted by a factor above 0 where labels come late")
     return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay)
-
-
-class Draw(msgspec.Struct, frozen=True, eq=False):
-    """One run's chance: who comes, whose labels are known at the start, who stands for the population, and luck."""
-
-    order: np.ndarray[Any, np.dtype[np.int64]]
-    warm: np.ndarray[Any, np.dtype[np.int64]]
-    reference: np.ndarray[Any, np.dtype[np.int64]]
-    chances: np.ndarray[Any, np.dtype[np.float64]]
-    gaps: np.ndarray[Any, np.dtype[np.float64]]  # before each arrival, in mean gaps
-    delays: np.ndarray[Any, np.dtype[np.float64]]  # of each outcome, in mean delays
-
-
-def draw(seed: int, rows: int, arrivals: int, warm: int, reference: int = 100) -> Draw:
-    """The chance of a run, the same whatever the policy; runs that differ in ``warm`` alone meet the same arrivals."""
-    rng = np.random.default_rng([seed, 6021])
-    order = rng.integers(0, rows, arrivals)
-    chances = rng.random(arrivals)
-    stand = rng.integers(0, rows, reference)
-    late = np.random.default_rng([seed, 6022])
-    gaps, delays = late.exponential(size=(2, arrivals))
-    return Draw(order, rng.integers(0, rows, warm), stand, chances, gaps, delays)
 
 
 def _prepared(

@@ -238,7 +238,7 @@ def test_figures(run: Run, tmp_path: Path, figure: str, ending: str) -> None:
 
 def test_demo_serves_a_portfolio_whose_log_holds(run: Run, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "lenience", "demo", "--folder", str(tmp_path)]
-    done = subprocess.run([*command, "--port", "0", "--seconds", "2", "--json"], capture_output=True, text=True)
+    done = subprocess.run([*command, "--port", "0", "--seconds", "0.5", "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["url"].startswith("http://127.0.0.1:")
     code, out, _ = run("audit", "--database", str(tmp_path / "demo.db"), "--json")

@@ -84,7 +84,7 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
         return on_exception(request, error)
     said = {
         404: "there is nothing at this address",
-        405: f"this address does not take {request.method}, but {headers.get('allow', 'other methods')}",
+        405: f"this address does not take {request.method}, but {_allowed(headers)}",
         413: f"the request is larger than the {limits.BODY >> 20} MiB that are allowed",
     }
     return problem_response(status, said.get(status, error.detail or TITLES[status]), headers)
@@ -112,3 +112,8 @@ def refused_by_validation(request: Request[Any, Any, Any], error: ValidationExce
     return BadRequest(
         in_words(field, str(extra[0].get("message", "not valid")), request.query_params.get(field, ABSENT))
     )
+
+
+def _allowed(headers: Mapping[str, str]) -> str:
+    """The methods an address takes, in order: the framework keeps them as a set."""
+    return ", ".join(sorted(headers.get("allow", "other methods").split(", ")))

@@ -2,8 +2,8 @@
 
 A line that cannot be read, or that the service refuses, is named and does not hinder the others; lines that share a
 problem are told together. Lines of one decision that contradict each other are all refused, so the whole is read once
-before anything is sent. It is safe to import a
-file again, whole or longer than before: an outcome counts once, and those that are recorded already are only counted.
+before anything is sent. It is safe to import a file again, whole or longer than before: an outcome counts once, and
+those that are recorded already are only counted.
 """
 
 from __future__ import annotations

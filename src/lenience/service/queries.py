@@ -224,6 +224,7 @@ class Queries:
     ) -> list[Any]:
         """Decisions as they are stored, one page of them."""
         table = schema.decision
+        query = select(table)
         where: list[ColumnElement[bool]] = []
         if filters.policy is not None:
             record = self.registry.load(connection, filters.policy)
@@ -242,12 +243,13 @@ class Queries:
         if filters.until is not None:
             where.append(table.c.at < filters.until)
         if filters.reference is not None:
+            # Joined, so that the index on references is where the search begins: to look at each decision takes long.
             personal = schema.personal
-            same = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
-            where.append(select(personal.c.seq).where(same & (personal.c.reference == filters.reference)).exists())
+            query = query.join(personal, (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq))
+            where.append(personal.c.reference == filters.reference)
         if after is not None:
             where.append(table.c.id < after if newest else table.c.id > after)
-        query = select(table).order_by(table.c.id.desc() if newest else table.c.id).limit(size)
+        query = query.order_by(table.c.id.desc() if newest else table.c.id).limit(size)
         return list(connection.execute(query.where(and_(*where)) if where else query).all())
 
     def chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[int, str, str]]:

@@ -53,8 +53,9 @@ def references(world: World, cost: float, discount: float, horizon: int, priors:
         return References(policies, name, "")
     what = " and ".join((["labels come late"] if late else []) + (["p drifts"] if drifts else []))
     note = f"In this world {what}: the {name} is not the optimum here, and others may be ahead of it."
-    if not drifts and 0 < discount < 1 and discount**horizon <= BEYOND and _exponential(world):
-        problem = Delayed(cost, 1.0, 1 / discount - 1, world.delay.mean)  # type: ignore[attr-defined]
+    delay = _exponential_delay(world)
+    if delay is not None and not drifts and 0 < discount < 1 and discount**horizon <= BEYOND:
+        problem = Delayed(cost, 1.0, 1 / discount - 1, delay)
         try:
             limits = tuple(
                 problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
@@ -96,8 +97,11 @@ def is_late(world: World) -> bool:
     return world.open(replication_keys(0, 0, 1), 1).label_lag(0) is not None
 
 
-def _exponential(world: World) -> bool:
-    return isinstance(world, LateLabels) and world.delay.kind == "exponential" and world.delay.missing == 0
+def _exponential_delay(world: World) -> float | None:
+    """The mean delay of labels that all come, by the exponential law."""
+    if not isinstance(world, LateLabels) or world.delay.kind != "exponential" or world.delay.missing:
+        return None
+    return world.delay.mean
 
 
 def _inner(world: World) -> World:

@@ -10,6 +10,7 @@ from litestar.params import JSONBody, Parameter
 from lenience.service.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
 from lenience.service.clock import now
 from lenience.service.command import sender
+from lenience.service.events import State
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
@@ -84,12 +85,12 @@ async def expire(
 
 
 async def _change(
-    name: str, state: str, data: VersionRequest | None, request: Req, key: str | None
+    name: str, state: State, data: VersionRequest | None, request: Req, key: str | None
 ) -> Response[VersionAnswer]:
     asked = data or VersionRequest()
     who = sender(request.auth, key, f"POST /v1/policies/{name}/{state}", asked)
     replaces = asked.replaces if isinstance(asked, ActivationRequest) else None
-    command = ChangeState(who, name, state, asked.version, replaces)  # type: ignore[arg-type]
+    command = ChangeState(who, name, state, asked.version, replaces)
     return answered(await request.app.state.service.perform(command))
 
 

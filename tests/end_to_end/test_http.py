@@ -126,6 +126,16 @@ def test_batches_exports_and_imports(
     assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
     code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")
     assert (code, err) == (2, "lenience: 'wegg' does not occur in Status; did you mean 'weg'?\n")
+    # The batch carries the references: one request for each thousand.
+    asked: list[str] = []
+    client._http.event_hooks["request"].append(lambda request: asked.append(request.url.path))
+    found = client.import_outcomes([("loan 2", 1)] * 1_500 + [("loan 9", 1)], reference_column="number")
+    assert asked == ["/v1/outcomes/batch"] * 2
+    assert (found.repeated, found.told) == (1_500, ("row 1,501: no accepted decision has the reference 'loan 9'",))
+    found = client.import_outcomes([("loan 9", 1)], reference_column="number")
+    assert found.told == ("row 1: no accepted decision has the reference 'loan 9'",)
+    answer = http.post("/v1/outcomes/import", content="reference,outcome\nloan 4,success\n", headers=CSV).json()
+    assert (answer["recorded"], client.outcomes({"loan 4": "success"}, by_reference=True)["repeated"]) == (1, 1)
     found = client.import_outcomes([(f"none {i}", 1) for i in range(25)])
     assert (found.refused, found.told[0]) == (25, "row 1: there is no decision 'none 0'")
     assert found.describe().endswith("there is no decision 'none 19'\nand 5 more")

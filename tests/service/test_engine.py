@@ -308,12 +308,12 @@ def test_many_outcomes_at_once(engine: Engine) -> None:
     made = engine.batch(["young"] * 5)
     ids = [one["id"] for one in made]
     items = [
-        OutcomeItem(ids[0], "success"),
-        OutcomeItem(ids[0], "success"),
-        OutcomeItem(ids[0], "failure"),
-        OutcomeItem("unknown", "success"),
-        OutcomeItem(ids[4], "success"),
-        OutcomeItem(ids[1], "failure"),
+        OutcomeItem(id=ids[0], outcome="success"),
+        OutcomeItem(id=ids[0], outcome="success"),
+        OutcomeItem(id=ids[0], outcome="failure"),
+        OutcomeItem(id="unknown", outcome="success"),
+        OutcomeItem(id=ids[4], outcome="success"),
+        OutcomeItem(id=ids[1], outcome="failure"),
     ]
     answer = engine.call(RecordOutcomes(sender("tester", "many", "", ""), items))
     assert (answer["recorded"], answer["repeated"]) == (2, 1)
@@ -323,7 +323,30 @@ def test_many_outcomes_at_once(engine: Engine) -> None:
     assert (again["recorded"], again["repeated"]) == (0, 1)
     assert engine.counts() == (4, 2, 2)
     with pytest.raises(NotFound, match="none of these"):
-        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem("unknown", "success")]))
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem(id="unknown", outcome="success")]))
+
+
+def test_outcomes_by_reference(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 4})
+    given = ["Ada", "Bob", "Bob", "Eve", "Eve", "Joe"]  # the last two are rejected
+    made = [engine.decide("young", reference=reference)["id"] for reference in given]
+    items = [OutcomeItem(reference=one, outcome="success") for one in ("Ada", "Bob", "Eve", "Joe", "Nobody", "Ada")]
+    items.append(OutcomeItem(id=made[0], outcome="failure"))
+    command = RecordOutcomes(sender("tester", "many", "", ""), items)
+    answer = engine.call(command)
+    assert (answer["recorded"], answer["repeated"]) == (2, 1)
+    assert [(one["position"], one["status"], one["detail"]) for one in answer["problems"]] == [
+        (1, 409, f"2 accepted decisions have this reference: give their ids ({made[1]}, {made[2]})"),
+        (3, 404, "no accepted decision has this reference"),
+        (4, 404, "no accepted decision has this reference"),
+        (6, 409, f"the decision {made[0]} has the outcome success already: if that was wrong, POST its /correction"),
+    ]
+    assert engine.call(command) == answer
+    assert engine.counts() == (4, 3, 2)
+    with pytest.raises(NotFound, match="none of these"):
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), items[4:5]))
+    with pytest.raises(ValueError, match="either id or reference"):
+        OutcomeItem(outcome="success")
 
 
 def test_what_is_not_there_is_not_found(engine: Engine) -> None:

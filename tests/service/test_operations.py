@@ -237,7 +237,7 @@ def test_metrics_count_what_was_written(database: str) -> None:
     engine.decide()
     for key in ("a", None, "a"):
         engine.outcome(accepted, "success", key=key)
-    again = [OutcomeItem(accepted, "success")]
+    again = [OutcomeItem(id=accepted, outcome="success")]
     engine.call(RecordOutcomes(sender("tester", "file", "import", again), again))
     with suppress(Conflict):
         engine.outcome(accepted, "failure")

@@ -61,7 +61,7 @@ class OutcomeProblem(msgspec.Struct, frozen=True):
     """An outcome of a batch that was not recorded, and why."""
 
     position: int
-    id: str
+    id: str | None  # not if it was given by reference
     status: int
     detail: str
 

@@ -63,6 +63,7 @@ class Ledger:
     chains: dict[int, ChainState] = field(default_factory=dict)
     decisions: dict[str, DecisionState] = field(default_factory=dict)
     chain_of: dict[str, int] = field(default_factory=dict)  # of the decisions that were found
+    referred: dict[str, list[str]] = field(default_factory=dict)  # the decisions of references, oldest first
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
@@ -92,6 +93,24 @@ class Ledger:
             some = schema.decision.c.id.in_(wanted[start : start + 500])
             query = select(schema.decision.c.id, schema.decision.c.chain_id).where(some)
             self.chain_of.update((row[0], row[1]) for row in self.connection.execute(query))
+
+    def find_references(self, references: Iterable[str]) -> None:
+        """Find the decisions of references, and their chains."""
+        wanted = list(set(references) - self.referred.keys())
+        events, personal = schema.event, schema.personal
+        # From the events, which are found by their place: to find decisions by theirs, all of a chain are looked at.
+        place = (events.c.chain_id == personal.c.chain_id) & (events.c.seq == personal.c.seq)
+        asked = select(personal.c.reference, events.c.body, events.c.chain_id).join(events, place)
+        for start in range(0, len(wanted), 500):
+            some = wanted[start : start + 500]
+            self.referred.update((reference, []) for reference in some)
+            for reference, body, chain in self.connection.execute(asked.where(personal.c.reference.in_(some))):
+                event = read(body)
+                assert isinstance(event, Decided)  # only decisions have references
+                self.referred[reference].append(event.id)
+                self.chain_of[event.id] = chain
+        for reference in wanted:
+            self.referred[reference].sort()
 
     def read_decisions(self, ids: Iterable[str]) -> None:
         """Read decisions whose chains are locked."""

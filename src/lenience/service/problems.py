@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
     """A request that is not carried out."""
@@ -85,6 +87,7 @@ class Unavailable(Problem):
 
 
 NONE_OF_THESE = "there is none of these decisions"
+THIS_REFERENCE = "this reference"  # not the reference itself: answers are kept, and personal data is not
 
 
 def unknown_decision(identity: str) -> NotFound:
@@ -95,3 +98,15 @@ def unknown_decision(identity: str) -> NotFound:
     """
     shown = repr(identity)
     return NotFound(f"there is no decision {shown if len(shown) <= 80 else shown[:77] + '...'}")
+
+
+def not_one(accepted: Sequence[str]) -> NotFound | Conflict:
+    """That not one accepted decision has a reference, but none or several.
+
+    >>> not_one([]).detail, not_one(["a", "b"]).detail
+    ('no accepted decision has this reference', '2 accepted decisions have this reference: give their ids (a, b)')
+    """
+    if not accepted:
+        return NotFound(f"no accepted decision has {THIS_REFERENCE}")
+    some = ", ".join(accepted[:3]) + (", …" if len(accepted) > 3 else "")
+    return Conflict(f"{len(accepted)} accepted decisions have {THIS_REFERENCE}: give their ids ({some})")

@@ -190,6 +190,28 @@ class Client:
         """Erase the personal data of a decision."""
         return self._post(f"/v1/decisions/{_part('decision', decision)}/erasure", None)
 
+    def erase_where(
+        self,
+        *,
+        reference: str | None = None,
+        older_than_days: float | None = None,
+        policy: str | None = None,
+        dry_run: bool = False,
+    ) -> int:
+        """Erase the personal data of all decisions with a reference, or older than so many days; of how many it was.
+
+        It cannot be undone; in a ``dry_run`` they are only counted.
+        """
+        asked = {"reference": reference, "older_than_days": older_than_days, "policy": policy, "dry_run": dry_run}
+        body = {name: value for name, value in asked.items() if value is not None}
+        total: int = 0
+        while True:
+            answer = self._post("/v1/erasures", body)
+            total += int(answer["found" if dry_run else "erased"])
+            if answer["next"] is None:
+                return total
+            body["after"] = answer["next"]
+
     def decision(self, identity: str) -> Json:
         """A decision explained."""
         return self._get(f"/v1/decisions/{_part('identity', identity)}")

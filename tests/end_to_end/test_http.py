@@ -139,6 +139,20 @@ def test_batches_exports_and_imports(
     found = client.import_outcomes([(f"none {i}", 1) for i in range(25)])
     assert (found.refused, found.told[0]) == (25, "row 1: there is no decision 'none 0'")
     assert found.describe().endswith("there is no decision 'none 19'\nand 5 more")
+    # The data of a person, or of long ago, is counted first and erased when that is confirmed.
+    at = ("--url", served.url)
+    code, out, _ = run("erase", "--reference", "loan 1", *at)
+    assert (code, out) == (0, "2 decisions would lose personal data for good. Give --yes to erase it.\n")
+    assert client.decision(own[0])["reference"] == "loan 1"
+    code, out, _ = run("erase", "--reference", "loan 1", "--policy", "cards", "--yes", *at)
+    assert (code, out) == (0, "The personal data of 2 decisions is erased; the log stays whole.\n")
+    assert run("erase", "--reference", "loan 1", "--yes", *at)[1] == "No such decision has personal data.\n"
+    assert [client.decision(one)["reference"] for one in own] == [None, None, "loan 2", "loan 3", "loan 4"]
+    code, out, _ = run("erase", "--older-than", "1", "--json", *at)
+    assert (code, json.loads(out)) == (0, {"found": 0, "erased": 0})
+    assert client.erase_where(older_than_days=0, policy="cards") >= 3
+    code, _, err = run("erase", "--older-than", "0", "--policy", "none", *at)
+    assert (code, err) == (2, "lenience: 404: there is no policy 'none'.\n")
     for wrong in (
         "",
         "id,outcome\n",

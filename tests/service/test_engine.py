@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 import pytest
 
@@ -12,6 +14,7 @@ from lenience.objective.discounted import Discounted
 from lenience.service import export
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.erasing import Erase, holding
 from lenience.service.ledger import Ledger
 from lenience.service.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
@@ -301,6 +304,44 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
         ledger.flush()
     assert told == [False, False, True, False]
     assert engine.queries.decision(fresh).history[-1].reason == "given after the erasure"
+
+
+def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.create()
+    monkeypatch.setattr("lenience.service.erasing.LOOKED_AT", 3)
+    monkeypatch.setattr("lenience.service.erasing.DAY", 0)
+    monkeypatch.setattr("lenience.service.limits.BATCH", 2)
+    given = ["Ada", None, "Ada", "Bob", "Ada", None, "Eve"]
+    made = [engine.decide("young", reference=reference)["id"] for reference in given]
+    engine.override(made[1], "reject", "a note about Joe")  # personal data without a reference
+    young = engine.queries.decision(made[6]).history[0].at
+    until = int(datetime.fromisoformat(young).timestamp() * 1e6)
+
+    def erased(filters: Filters, key: str | None = None) -> list[tuple[int, int]]:
+        """What each request found and erased, up to the last."""
+        told: list[tuple[int, int]] = []
+        after = None
+        while True:
+            found, after = holding(engine.queries, filters, after)
+            who = sender("tester", key and f"{key} {len(told)}", "", "")
+            answer = engine.call(Erase(who, found, after))
+            told.append((answer["found"], answer["erased"]))
+            assert answer["next"] == after
+            if after is None:
+                return told
+
+    assert erased(Filters(reference="Ada"), "one") == [(2, 2), (1, 1)]
+    assert erased(Filters(reference="Ada")) == [(0, 0)]
+    found, _ = holding(engine.queries, Filters(until=until), None)
+    assert found == [made[1]]  # of the three that were looked at
+    assert erased(Filters(until=until), "two") == [(1, 1), (1, 1), (0, 0)]
+    assert erased(Filters(until=until), "three") == [(0, 0), (0, 0), (0, 0)]
+    again = Erase(sender("tester", "one 0", "", ""), [made[6]], None)  # a retry that finds others: the first answer
+    assert engine.call(again)["erased"] == 2
+    views = [engine.queries.decision(one) for one in made]
+    assert [view.reference for view in views] == [None] * 6 + ["Eve"]
+    assert [view.history[-1].kind == "erasure" for view in views] == [True] * 5 + [False] * 2
+    assert engine.queries.decision(made[1]).history[1].reason is None
 
 
 def test_many_outcomes_at_once(engine: Engine) -> None:

@@ -16,6 +16,7 @@ from lenience.bounds import Bounds
 from lenience.errors import InputError
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.settings import KEY, URL
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,6 +64,20 @@ tolerance_option = click.option(
 rows_option = click.option(
     "--rows", type=int, default=1000, show_default=True, help="How many belief sizes n to decide."
 )
+
+
+def service_options(role: str) -> Callable[[Command], Command]:
+    """The options that say which running service is meant, and with which key it is asked."""
+
+    def added(command: Command) -> Command:
+        key = f"An API key with the role {role}, where keys exist."
+        command = click.option("--key", envvar=KEY, show_envvar=True, help=key)(command)
+        return click.option(
+            "--url", default="http://127.0.0.1:8000", show_default=True, envvar=URL, show_envvar=True,
+            help="The service's address, as lenience serve prints it.",
+        )(command)  # fmt: skip
+
+    return added
 
 
 def objective_options(command: Command) -> Command:

@@ -81,6 +81,14 @@ class ExpiryAnswer(msgspec.Struct, frozen=True):
     more: bool
 
 
+class ErasureAnswer(msgspec.Struct, frozen=True):
+    """Of how many decisions with personal data it was erased, and after which one to go on, if there may be more."""
+
+    found: int
+    erased: int
+    next: str | None
+
+
 class VersionAnswer(msgspec.Struct, frozen=True):
     """A version of a policy that was made or changed."""
 

@@ -121,7 +121,7 @@ class Change:
             return plan_override(state, self.override)
         if self.kind == "expiry":
             return plan_expiry(state)
-        return plan_nothing(state, "erasure", recorded=not ledger.erased_already(state))
+        return plan_nothing(state, "erasure", recorded=bool(ledger.unerased([state])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+
+log = logging.getLogger("lenience.service")
 
 
 class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
@@ -10,6 +13,7 @@ class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
 
     status = 500
     title = "Internal error"
+    logged = False
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -84,6 +88,14 @@ class Unavailable(Problem):
         super().__init__(detail)
         self.lost = lost
         self.cause = cause
+
+
+def log_cause(error: Problem) -> None:
+    """Say in the log what a caller is not told: once, by the writer for all it could not write, or at the door."""
+    if error.status == 503 and not error.logged:
+        error.logged = True
+        fields = {"detail": error.detail, "cause": getattr(error, "cause", None)}
+        log.error("database unavailable", extra={"fields": fields})
 
 
 NONE_OF_THESE = "there is none of these decisions"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -138,14 +139,14 @@ def known(module: str, names: str) -> Callable[[click.Context, click.Parameter, 
     return complete
 
 
-def as_dict(bounds: Bounds) -> dict[str, float | None]:
-    """Bounds for JSON, which knows no infinity."""
-    return {"lower": _finite(bounds.lower), "upper": _finite(bounds.upper)}
+def as_dict(bounds: Bounds) -> dict[str, float]:
+    """Bounds for JSON."""
+    return {"lower": bounds.lower, "upper": bounds.upper}
 
 
 def print_json(answer: object) -> None:
-    """Print one JSON object."""
-    click.echo(json.dumps(answer, indent=2, allow_nan=False))
+    """Print one JSON object; JSON knows no infinity, which is null."""
+    click.echo(json.dumps(_finite(answer), indent=2, allow_nan=False))
 
 
 def console() -> Console:
@@ -186,5 +187,14 @@ def show(bounds: Bounds, digits: int = 6) -> str:
     return f"{lower} … {upper}"
 
 
-def _finite(number: float) -> float | None:
-    return number if abs(number) < float("inf") else None
+def _finite(answer: Any) -> Any:
+    """An answer with null for numbers that JSON does not know.
+
+    >>> _finite({"upper": float("inf"), "rows": [(1.5, float("nan"))]})
+    {'upper': None, 'rows': [[1.5, None]]}
+    """
+    if isinstance(answer, dict):
+        return {key: _finite(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        return [_finite(value) for value in answer]
+    return None if isinstance(answer, float) and not math.isfinite(answer) else answer

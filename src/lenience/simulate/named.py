@@ -36,8 +36,9 @@ def world_names() -> list[str]:
 def world_named(name: str, **parameters: Any) -> World:
     """The world of a name with its parameters; a prior is a Belief or a mapping of n and s.
 
-    ``segments`` take several priors too, in a list or by name; ``late-labels`` takes the parameters of a LabelDelay as ``delay`` and another world, with its ``name``, as
-    ``world``; ``replay`` a ``file`` of past rows and the columns of their outcome and segment.
+    ``segments`` take several priors too, in a list or by name; ``late-labels`` the parameters of a LabelDelay as
+    ``delay`` and another world, with its ``name``, as ``world``; ``replay`` a ``file`` of past rows and
+    the columns of their outcome and segment.
 
     >>> world_named("bernoulli", p=0.7)
     Bernoulli(p=0.7)

@@ -193,7 +193,7 @@ def _counted_limits(late: list[Exposure]) -> str:
     """How many segments are to do what, in one sentence."""
     kinds = {
         "accept without a limit": sum(row.unlimited for row in late),
-        "accept up to one": sum(bool(row.room) for row in late),
+        "accept up to a limit": sum(bool(row.room) for row in late),
         "wait for labels": sum(row.now == "wait" for row in late),
         "reject": sum(row.limit == 0 for row in late),
         "are not computed": sum(bool(row.not_computed) for row in late),

@@ -192,14 +192,14 @@ def _part_of_a_year(options: dict[str, Any]) -> float | None:
 def _counted_limits(late: list[Exposure]) -> str:
     """How many segments are to do what, in one sentence."""
     kinds = {
-        "accept without a limit": sum(row.unlimited for row in late),
-        "accept up to a limit": sum(bool(row.room) for row in late),
-        "wait for labels": sum(row.now == "wait" for row in late),
-        "reject": sum(row.limit == 0 for row in late),
-        "are not computed": sum(bool(row.not_computed) for row in late),
+        "to accept without a limit": sum(row.unlimited for row in late),
+        "to accept up to a limit": sum(bool(row.room) for row in late),
+        "to wait for labels": sum(row.now == "wait" for row in late),
+        "to reject": sum(row.limit == 0 for row in late),
+        "not computed": sum(bool(row.not_computed) for row in late),
     }
     said = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-    return f"Of {len(late):,} segments {said}."
+    return f"{len(late):,} segments: {said}."
 
 
 def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[ConstraintCost] | str:

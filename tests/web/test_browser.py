@@ -93,6 +93,12 @@ def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, port
         page.wait_for_selector("text=Erased on request")
         visit.open("/decisions?status=failure&policy=cards")
         assert page.locator(f"a[href='{own.removeprefix(portfolio.url)}']").count() == 1
+        ends = (
+            page.locator(".filters")
+            .locator("input, button")
+            .evaluate_all("found => found.slice(-2).map(one => Math.round(one.getBoundingClientRect().bottom))")
+        )
+        assert ends[0] == ends[1]  # the button stands level with what it searches by
 
 
 def test_a_rejection_is_overridden_with_a_reason(browser: Browser, portfolio: Served) -> None:

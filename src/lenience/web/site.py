@@ -10,9 +10,9 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.errors import InputError
-from lenience.service.http.errors import TITLES, log, log_cause, refused_by_validation
+from lenience.service.http.errors import TITLES, log, refused_by_validation
 from lenience.service.http.service import Service
-from lenience.service.problems import NotFound, Problem, Unauthenticated
+from lenience.service.problems import NotFound, Problem, Unauthenticated, log_cause
 from lenience.web import by_hand, decisions, fairness, new_policy, overview, policy, what_if
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page

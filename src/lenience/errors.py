@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_NAMED = 30  # columns of a file
+
+
 class InputError(ValueError):
     """A value that the software cannot work with."""
 
@@ -32,7 +35,8 @@ def number(field: str, value: object, allowed: str) -> float:
     """
     result = _float(value)
     if not math.isfinite(result):
-        raise refusal(field, value, f"a number {allowed}")
+        finite = "finite " if math.isinf(result) and "finite" not in allowed else ""
+        raise refusal(field, value, f"a {finite}number {allowed}")
     return result
 
 
@@ -140,6 +144,22 @@ def refusal(field: str, value: object, allowed: str) -> InputError:
     """The error for a field whose value is not one of those allowed."""
     shown = repr(value)
     return InputError(f"{field} must be {allowed}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
+
+
+def no_column(field: str, name: object, there: Iterable[str]) -> InputError:
+    """The error for a column that is not there, with those that are and the one that is nearly called so.
+
+    >>> print(no_column("accepted", "aproved", ["region", "approved", "repaid"]))
+    accepted must be one of the columns region, approved, repaid, not 'aproved'; did you mean 'approved'?
+    """
+    from difflib import get_close_matches
+
+    names = [str(one) for one in there]
+    some = ", ".join(one if len(one) <= 80 else f"{one[:77]}..." for one in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    near = get_close_matches(str(name), names, 1)
+    error = refusal(field, name, f"one of the columns {some}{more}")
+    return InputError(f"{error}; did you mean {near[0]!r}?") if near else error
 
 
 def in_words(error: Exception) -> str:

@@ -246,7 +246,7 @@ def test_history_becomes_beliefs_and_segments() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="column must be one of"):
+    with pytest.raises(InputError, match="segment must be one of the columns"):
         fit_history(past(), "county", "accepted", "outcome")
     with pytest.raises(InputError, match="time must be named"):
         fit_history(past(), "region", "accepted", "outcome", maturity=30)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
 from lenience.__about__ import __version__
-from lenience.errors import in_words
+from lenience.cli.said import in_options, of_usage
+from lenience.cli.streams import prepare, to_a_reader
+from lenience.errors import InputError, in_words
 
 COMMANDS = {
     "audit": "Replay a service's log: is everything as it was decided?",
@@ -47,10 +49,20 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name not in COMMANDS:
-            ctx.fail(f"no command {cmd_name!r}; there are {', '.join(sorted(COMMANDS))}")
+            return None
         command = getattr(import_module(f"lenience.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command; what the library says of its values is said of the command's options."""
+        try:
+            with to_a_reader():
+                return super().invoke(ctx)
+            return None
+        except InputError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            raise InputError(str(error) if command is None else in_options(str(error), command)) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -69,6 +81,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
+    prepare()
     try:
         if sys.argv[1:2] and sys.argv[1] in OWN:
             sys.exit(cli.main(standalone_mode=False) or 0)
@@ -80,8 +93,7 @@ def main() -> None:
         sys.exit(2)
     except click.ClickException as error:
         where = f" {error.ctx.command_path}" if isinstance(error, click.UsageError) and error.ctx else " lenience"
-        said = re.sub(r"'([-+]?\d+),(\d+)' is not a valid float\.?", r"\g<0> Write \1.\2.", error.format_message())
-        click.echo(f"{where.strip()}: {' '.join(said.split())}", err=True)
+        click.echo(f"{where.strip()}: {of_usage(error)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         if sys.stderr.isatty():
@@ -91,8 +103,6 @@ def main() -> None:
     except ValueError as error:  # InputError, and whatever a library says of a value
         click.echo(f"lenience: {' '.join(str(error).split())}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(1)
     except OSError as error:
         click.echo(f"lenience: {in_words(error)}", err=True)
         sys.exit(2)

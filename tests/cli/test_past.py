@@ -274,6 +274,10 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     code, _, err = run("report", str(loans), *COLUMNS, *floor)
     assert code == 2
     assert "give --group first" in err
+    code, _, err = run(
+        "report", str(loans), *COLUMNS, *floor, "--group", "region", "--output", str(tmp_path / "x.html")
+    )
+    assert (code, err) == (2, "lenience: --floor-group must be one of north, south, not 'nort'\n")
     for given in ((), ("--gain", "400"), ("--cost", "0.5", "--gain", "400", "--loss", "400")):
         code, _, err = run("report", str(loans), *COLUMNS, *given, "--discount", "0.9")
         assert (code, err) == (2, "lenience: give either --cost, or --gain with --loss\n")

@@ -48,7 +48,9 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         delay = number("label_delay", self.label_delay, "above 0")
         if delay <= 0:
             at_once = ": labels that come at once are Discounted.from_rates(cost, arrivals, discount_rate)"
-            raise InputError(f"{refusal('label_delay', self.label_delay, 'a number above 0')}{'' if delay else at_once}")
+            raise InputError(
+                f"{refusal('label_delay', self.label_delay, 'a number above 0')}{'' if delay else at_once}"
+            )
         set_(self, "label_delay", delay)
 
     def __str__(self) -> str:

@@ -32,10 +32,15 @@ def number(field: str, value: object, allowed: str) -> float:
     Traceback (most recent call last):
         ...
     lenience.errors.InputError: cost must be a number strictly between 0 and 1, not 'much'
+    >>> number("arrivals", math.inf, "above 0")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: arrivals must be a finite number above 0, not inf
     """
     result = _float(value)
     if not math.isfinite(result):
-        finite = "finite " if math.isinf(result) and "finite" not in allowed else ""
+        endless = allowed.startswith(("above", "of at least")) and "at most" not in allowed
+        finite = "finite " if endless and math.isinf(result) else ""
         raise refusal(field, value, f"a {finite}number {allowed}")
     return result
 

@@ -83,7 +83,16 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
             ("solve", "--cost", "0.8", "--discount", "0.9", "--segment", "north=0.7", "--segment", "north=0.2"),
             "--segment must name each segment once, and 'north' is there twice",
         ),
+        (
+            ("solve", "--cost", "0.8", "--discount", "0.9", "--cost=0.9"),
+            "lenience: --cost must be given once, and is there 2 times",
+        ),
+        (("keys", "list", "--database", "a.db", "--database", "b.db"), "--database must be given once"),
         (("solve", "--cost", "0.8", "--discount", "0.9999999999999999"), "would take about"),
+        (
+            ("delay", "--cost", "0.8", "--arrivals", "1e14", "--discount-rate", "0.1", "--label-delay", "1"),
+            "MB (5e+14 rows, up to 1e+13 pending), more than",
+        ),
         (
             ("solve", "--cost", "0.8", "--arrivals", "1e300", "--discount-rate", "0.1"),
             "--arrivals must be at most 1e+14, or nothing is discounted at a rate of 0.1, not 1e+300",

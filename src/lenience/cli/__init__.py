@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -54,6 +56,15 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its words, in which no option is given twice that has one value."""
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _check_once(command, words)
+        return name, command, words
+
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command; what the library says of its values is said of the command's options."""
         try:
@@ -77,6 +88,17 @@ def cli() -> None:
 
     Optimal policies for the selective-labels problem: lenient while little is known, strict as one learns.
     """
+
+
+def _check_once(command: click.Command, words: Sequence[str]) -> None:
+    """Refuse an option with one value that is given twice: click would take the last, in silence."""
+    if isinstance(command, click.Group):
+        command = command.commands.get(words[0] if words else "", command)
+    given = Counter(word.partition("=")[0] for word in words[: words.index("--") if "--" in words else None])
+    for option in command.params:
+        often = sum(given[name] for name in option.opts)
+        if isinstance(option, click.Option) and often > 1 and not (option.multiple or option.is_flag):
+            raise InputError(f"{option.opts[0]} must be given once, and is there {often} times")
 
 
 def main() -> None:

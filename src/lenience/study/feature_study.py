@@ -67,7 +67,8 @@ def with_our_model(objective: Discounted) -> dict[str, SelectivePolicy]:
 
 
 PARTS: dict[Part, str] = {
-    "fresh": "Fresh data sets, entered before any policy was run on them",
+    "sealed": "Sealed data sets, entered before any policy was run on them, and no policy changed after",
+    "fresh": "Fresh data sets, entered before any policy was run on them, and looked at again",
     "held out": "Data sets not used to choose constants",
     "chosen": "Data sets used to choose them",
 }

@@ -190,6 +190,13 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     text = feature_study.tables(again)
     assert "(5.00 ± 1.00)" in text
     assert "in hindsight, all 4 cells" in text
+    assert "| policy | fresh | all |" in text
+    for cell in again:
+        cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
+        for name, rival in cell["rivals"].items():
+            rival |= {"mean": 2.0 if name == "PLOT" and cell["cost"] == 0.5 else -1.0, "ahead": 0.0, "half": 1.0}
+    again[0]["rivals"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
+    assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_study.tables(again)  # of two without labels
 
 
 def test_bundled_data_sets_load() -> None:

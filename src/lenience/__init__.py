@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from lenience.policy.thompson import Thompson as Thompson
     from lenience.segments.alike import AlikeSegmentsWarning as AlikeSegmentsWarning
     from lenience.segments.arrivals import ArrivalCounts as ArrivalCounts
+    from lenience.segments.late import Exposure as Exposure
+    from lenience.segments.late import exposure_limits as exposure_limits
     from lenience.segments.moved import loss_of_keeping as loss_of_keeping
     from lenience.segments.segment import Segment as Segment
     from lenience.segments.segment import Segments as Segments
@@ -151,6 +153,7 @@ _HOME = {
     "EpsilonGreedy": "policy.epsilon_greedy",
     "Estimate": "simulate.result",
     "ExploreThenExploit": "policy.explore_exploit",
+    "Exposure": "segments.late",
     "ExposureCertificate": "policy.exposure_certificate",
     "ExposurePolicy": "policy.exposure",
     "FeaturePolicy": "policy.features",
@@ -200,6 +203,7 @@ _HOME = {
     "drift_study": "study.drift",
     "evaluate": "study.evaluate",
     "evaluate_pending": "study.delay",
+    "exposure_limits": "segments.late",
     "fit_history": "history",
     "gittins_index": "gittins",
     "gittins_table": "gittins",

@@ -33,7 +33,7 @@ from lenience.history_dates import SUCH, check_span, clock_of, days
 from lenience.history_source import open_source, quietly, reading, repetitions
 from lenience.history_words import Words, check_words, strange_values
 from lenience.objective.base import check_prior
-from lenience.policy.words import counted, percent
+from lenience.policy.words import counted, percent, plural
 from lenience.segments.alike import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ SEPARATOR = " / "  # between the values of several segment columns
 class SegmentHistory(msgspec.Struct, frozen=True):
     """The past of one segment: who came, who was accepted, what became of them.
 
-    ``pending`` are accepted whose outcome is missing or not mature; ``n`` and ``s`` are the labels and successes,
-    weighted by age where asked; ``values`` what its columns hold.
+    ``pending`` are accepted whose outcome is missing or not mature, ``given_up`` those of them whose outcome is missing
+    for longer than one waits; ``n`` and ``s`` are the labels and successes, weighted by age where asked; ``values``
+    what its columns hold.
     """
 
     segment: str
@@ -58,6 +59,12 @@ class SegmentHistory(msgspec.Struct, frozen=True):
     n: float
     s: float
     values: tuple[str, ...] = ()
+    given_up: int = 0
+
+    @property
+    def out(self) -> int:
+        """How many labels are still to come."""
+        return self.pending - self.given_up
 
     @property
     def rate(self) -> float | None:
@@ -153,6 +160,11 @@ class History(msgspec.Struct, frozen=True):
         if self.as_of is not None:
             young = f"; younger than {self.maturity:g} days is pending" if self.maturity else ""
             lines.append(f"Counted as of {self.as_of:%Y-%m-%d}{young}.")
+        given_up = sum(row.given_up for row in self.segments)
+        if given_up:
+            lines.append(
+                f"{given_up:,} of the pending {plural(given_up, 'is', 'are')} given up: no outcome for too long."
+            )
         for kind, count in self.bad.items():
             if count:
                 strange = {"outcome": self.strange, "accepted": self.strange_decisions}.get(kind)
@@ -217,6 +229,7 @@ def fit_history(
     as_of: dt.datetime | dt.date | str | None = None,
     maturity: float | dt.timedelta | None = None,
     half_life: float | dt.timedelta | None = None,
+    give_up_after: float | dt.timedelta | None = None,
     success: Sequence[object] | None = None,
     failure: Sequence[object] | None = None,
     pending: Sequence[object] | None = None,
@@ -230,7 +243,9 @@ def fit_history(
     ``source`` is a path (CSV or Parquet, also a glob), any frame (pandas, polars, pyarrow, a dict of lists), an Ibis
     table, or, with a ``connection`` (a URL such as ``postgres://user@host/base``, or an Ibis backend), the name of a
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
-    ``as_of``, by default the last date that is not in the future; they need ``time``. What was decided after an
+    ``as_of``, by default the last date that is not in the future; they need ``time``. So is ``give_up_after``: of the
+    accepted whose outcome is still missing after so long (and after the maturity) none is awaited, and each segment's
+    ``given_up`` counts them. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
     what, beside 1 and 0, true and false, and words for them; ``pending`` which mean that it is not known yet, and
     ``accepted_values`` and ``rejected_values`` which of ``accepted``; one that does not occur is refused. White space
@@ -257,7 +272,8 @@ def fit_history(
         table, backend = open_source(source, connection, notes)
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
-            clock = clock_of(backend, table, time, as_of, needed, days("half_life", half_life))
+            ages = (needed, days("half_life", half_life), days("give_up_after", give_up_after))
+            clock = clock_of(backend, table, time, as_of, *ages)
             check_words(backend, table, accepted, outcome, words)
             rows = counts(backend, table, columns, accepted, outcome, clock, words)
             history = _history(rows, columns, None if clock is None else clock.now)
@@ -335,6 +351,7 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
                 n=n,
                 s=min(s, n),
                 values=values,
+                given_up=int(row.get("given_up") or 0),
             )
         )
     found.sort(key=lambda one: one.segment)

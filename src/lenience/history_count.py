@@ -44,8 +44,8 @@ DAY = 86_400.0
 
 class Clock(NamedTuple):
     """When rows were decided, and what follows: those after ``until`` are left out (as bad ones where it is today's
-    end and they lie in the ``future``), those after ``cutoff`` are young, and ``half_life`` (in days before ``now``)
-    weighs labels by their age."""
+    end and they lie in the ``future``), those after ``cutoff`` are young, those after ``awaited`` may still have their
+    outcome, and ``half_life`` (in days before ``now``) weighs labels by their age."""
 
     when: Any
     now: dt.datetime | None = None
@@ -53,6 +53,7 @@ class Clock(NamedTuple):
     cutoff: dt.datetime | None = None
     half_life: float | None = None
     future: bool = False
+    awaited: dt.datetime | None = None
 
 
 def counts(
@@ -104,6 +105,8 @@ def counts(
         waiting = ibis.ifelse(labelled, here - old, here).sum(where=labelled | (judged.kind == "pending"))
     if "weight" in groups.columns:
         sums |= {"n": judged.weight.sum(where=labelled), "s": judged.weight.sum(where=judged.kind == "success")}
+    if "awaited" in groups.columns:  # these hold the late ones too
+        sums["given_up"] = (dated - judged.awaited).sum(where=judged.kind == "pending")
     by_segment = judged.group_by(names).agg(
         **sums,
         turned_down=here.sum(where=judged.kind == "turned_down"),
@@ -136,6 +139,8 @@ def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
         sums["late"] = _count_true(backend, after(clock.when, clock.until))
     if clock.cutoff is not None:
         sums["young"] = _count_true(backend, after(clock.when, clock.cutoff))
+    if clock.awaited is not None:
+        sums["awaited"] = _count_true(backend, after(clock.when, clock.awaited))
     if clock.half_life is not None:
         last = clock.cutoff or clock.until
         sums["weight"] = _weight(clock).sum(where=None if last is None else ~after(clock.when, last))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 EARLIEST = dt.datetime(1900, 1, 1)  # of dates given as text
 FORMATS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y-%m")  # that are read beside 2024-12-31 14:30:00
+ALL_DAYS = 365_000.0  # before which nobody decided anything that is in a file
 SUCH = "2024-12-31 or 31.12.2024"
 
 
@@ -23,11 +24,12 @@ def clock_of(
     as_of: dt.datetime | dt.date | str | None,
     maturity: float | None,
     half_life: float | None,
+    give_up_after: float | None = None,
 ) -> Clock | None:
     """When rows were decided, by their time column, and what day the count is of."""
     if time is None:
-        if maturity is not None or half_life is not None or as_of is not None:
-            raise InputError("time must be named where maturity, half_life or as_of is asked for")
+        if any(asked is not None for asked in (maturity, half_life, give_up_after, as_of)):
+            raise InputError("time must be named where maturity, half_life, give_up_after or as_of is asked for")
         return None
     when = _moment(backend, table, time)
     now = until = None if as_of is None else day_given(as_of)
@@ -42,7 +44,10 @@ def clock_of(
                 raise refusal(f"time {time!r}", strange[0], f"dates that can be read, such as {SUCH}")
             raise InputError("time must hold at least one date that is not in the future")
     cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
-    return Clock(when, now, until, cutoff, half_life, future=as_of is None and until is not None)
+    awaited = None
+    if now is not None and give_up_after is not None:
+        awaited = now - dt.timedelta(days=min(max(give_up_after, maturity or 0.0), ALL_DAYS))
+    return Clock(when, now, until, cutoff, half_life, as_of is None and until is not None, awaited)
 
 
 def days(field: str, value: float | dt.timedelta | None) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lenience import (
     Belief,
@@ -18,6 +18,7 @@ from lenience import (
     FiniteHorizon,
     Greedy,
     InputError,
+    OptimalPolicy,
     Persistent,
     Policy,
     TooLargeError,
@@ -26,6 +27,7 @@ from lenience import (
     regret_table,
 )
 from lenience.policy.protocol import Rule
+from lenience.solver.forward import Walk, walk
 
 PRIOR = Belief(2, 1)
 
@@ -112,6 +114,26 @@ def test_characteristics_are_sums_over_outcomes(p: float) -> None:
     assert found.accepted.midpoint == pytest.approx(accepted, abs=1e-10)
     assert found.reward.midpoint == pytest.approx(reward, abs=1e-10)
     assert (found.shut_out is None) == (p <= cost)
+
+
+class Unbounded(Rule, frozen=True):
+    """The decisions of an optimal policy, without the boundary that makes a walk quick."""
+
+    policy: OptimalPolicy
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        return self.policy.acceptance(n, s)
+
+
+@pytest.mark.parametrize("p", [None, 0.0, 0.45, 0.72, 1.0])
+@pytest.mark.parametrize("start", [PRIOR, Belief(9, 6), Belief(3, 0.5)])
+def test_a_walk_along_a_boundary_is_the_walk_of_any_policy(p: float | None, start: Belief) -> None:
+    policy = Discounted(0.7, 0.98).solve(start)
+    quick = walk(policy, start.n, start.s, 0.7, 0.98, 400, p)
+    plain = walk(Unbounded(policy), start.n, start.s, 0.7, 0.98, 400, p)
+    assert not plain.left.size or quick.first == plain.first
+    for name, one, other in zip(Walk._fields, quick._replace(first=0), plain._replace(first=0), strict=True):
+        assert one == pytest.approx(other, abs=1e-13, rel=1e-12), name
 
 
 def test_characteristics_averaged_over_the_belief_are_the_average() -> None:

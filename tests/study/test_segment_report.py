@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lenience import Belief, Discounted, Segments, fit_history
+from lenience import Belief, Delayed, Discounted, InputError, Segments, exposure_limits, fit_history
 from lenience.model.independent import Independent
 from lenience.model.protocol import shrinkage
 from lenience.segments.solved import SegmentPolicies
 from lenience.segments.starting import starts
+from lenience.study.ignored_delay import Ignored
 from lenience.study.segment_report import segments_report, write_report
 
 VOID = {"meta", "br", "line", "circle"}
@@ -87,3 +88,28 @@ def test_optional_parts(tmp_path: Path) -> None:
     assert "1 row not used: an outcome on a rejection." in text
     assert "averaged over what is believed" in text
     assert "would succeed, rejected" not in text
+
+
+def test_labels_that_come_late() -> None:
+    shares, beliefs = {"free": 0.5, "some <b>": 0.4, "shut": 0.1}, (Belief(30, 27), Belief(10, 7.5), Belief(10, 7))
+    known = dict(zip(shares, beliefs, strict=True))
+    late = exposure_limits(
+        Segments.of(shares, Delayed(0.8, arrivals=38, discount_rate=0.1, label_delay=1), known), {"some <b>": 2}
+    )
+    assert [row.starts for row in late] == [True, True, False]
+    at_once = Segments.of(shares, Discounted.from_rates(0.8, 38, 0.1), known).solve()
+    assert at_once.accepts("shut")
+    ignored = [Ignored("some <b>", 1.25, 0.5), Ignored("shut", 0.0, None)]
+    page = segments_report(at_once, late=late, ignored=ignored)
+    text = read(page)
+    assert "Labels come late" in text
+    assert "1 segment has no limit." in text
+    assert "Accept in 2 of 3 segments, and in each go on while fewer of its labels are pending" in text
+    assert "In 1 of 3 segments labels come so late that learning does not pay" in text
+    assert "is expected to earn 0.50 in 1 segment from nothing pending, the limits 1.25" in text
+    assert f"accept up to {(late[1].limit or 0) - 2} more" in text
+    assert (
+        "Ticks: the rate above which one accepts now, below the break-even by the benefit of the doubt, as if" in text
+    )
+    with pytest.raises(InputError, match="late must have the limits of the same segments"):
+        segments_report(at_once, late=late[:2])

@@ -37,9 +37,11 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         # Another column has other values; back again the guesses are there.
         page.select_option("#outcome", "region")
         page.wait_for_selector("#outcome-means code:text('north')")
+        # The bands wait for the outcome, and come by themselves.
+        page.fill("[name='bands:score']", "2")
+        page.wait_for_selector("#bands .calm:text('are shown when you have answered')")
         page.select_option("#outcome", "loan_status")
         page.wait_for_selector("#outcome-means code:text('Fully Paid')")
-        page.fill("[name='bands:score']", "2")
         page.wait_for_selector("#bands :text('would make 2 bands')")
         page.fill("[name=maturity]", "30")
         visit.looks_right("columns")

@@ -10,6 +10,7 @@ import msgspec
 from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import Past, history_options, read_past
 from lenience.policy.words import even_percent
+from lenience.study.late_words import describe_late, told
 
 MOST_SHOWN = 40
 
@@ -25,7 +26,7 @@ def fit(as_json: bool, **options: Any) -> None:
     Example:
       lenience fit loans.csv --segment region --accepted approved --outcome repaid
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
-        --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1
+        --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
     """
     past = read_past(**options)
     starts = {}
@@ -33,7 +34,10 @@ def fit(as_json: bool, **options: Any) -> None:
         from lenience.segments.starting import starts as find_starts
 
         starts = {row.name: row for row in find_starts(past.segments)}
-    warning = past.warning({name: row.starts for name, row in starts.items()})
+    late = {row.name: row for row in past.exposures()}
+    warning = past.warning(
+        {name: late[name].starts is not False if late else row.starts for name, row in starts.items()}
+    )
     if as_json:
         rows = []
         for row, shrunk in zip(past.history.segments, past.fitted.shrinkage, strict=True):
@@ -47,6 +51,8 @@ def fit(as_json: bool, **options: Any) -> None:
                 start = starts[row.segment]
                 finite = start.needed if start.needed < float("inf") else None
                 entry |= {"volume": start.volume, "volume_to_start": finite, "accept": start.starts}
+            if row.segment in late:
+                entry |= {"accept": late[row.segment].accept, "late": told(late[row.segment])}
             rows.append(entry)
         print_json(
             {
@@ -73,14 +79,19 @@ def fit(as_json: bool, **options: Any) -> None:
     grid.add_column("segment", overflow="fold", min_width=8)
     grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, for the last column must have room
     headings = ["labels", "own\nrate", "belief"]
-    headings += ["volume", "to\nstart", "now"] if starts else ["pending"]
+    headings += (
+        ["pending", "at most\nout", "now"] if late else ["volume", "to\nstart", "now"] if starts else ["pending"]
+    )
     for heading in headings:
-        grid.add_column(heading, justify="right", no_wrap=True)
+        grid.add_column(heading, justify="right", no_wrap=not (late and heading == "now"))
     for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:
         belief = shrunk.belief
         line = [row.segment, f"{row.accepted:,} / {row.arrivals:,}", f"{row.labels:,}"]
         line += ["" if row.rate is None else even_percent(row.rate), f"{even_percent(belief.mean)} of {belief.n:,.0f}"]
-        if row.segment in starts:
+        if row.segment in late:
+            own = late[row.segment]
+            line += [f"{own.pending:,}", own.most, own.now]
+        elif row.segment in starts:
             start = starts[row.segment]
             line += [_volume(start.volume), _volume(start.needed), "accept" if start.starts else "reject"]
         else:
@@ -90,17 +101,23 @@ def fit(as_json: bool, **options: Any) -> None:
     if len(past.fitted.shrinkage) > MOST_SHOWN:
         out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:
-        out.print(
-            "Belief: the expected success rate, and how many observations it rests on. Volume: the members still to "
-            "come, each counted at its discount; below the volume to start, learning does not pay."
-        )
+        said = "Belief: the expected success rate, and how many observations it rests on. "
+        if past.late is None:
+            said += (
+                "Volume: the members still to come, each counted at its discount; below the volume to start, learning "
+                "does not pay."
+            )
+        else:
+            said += describe_late(past.late, list(late.values()), past.history.as_of is not None)
+        out.print(said)
         _print_outset(past)
 
 
 def _print_outset(past: Past) -> None:
     """By model and group, how many segments are shut out at the outset, and how many of the deserving."""
     record = "known success rate" if past.truths is not None else "record"
-    grid = table("Whom each model shuts out at the outset")
+    at_once = "" if past.late is None else ", if labels came at once"
+    grid = table(f"Whom each model shuts out at the outset{at_once}")
     grid.add_column("model")
     if any(row.group for row in past.outset):
         grid.add_column("group", overflow="fold")

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import FILE, discounted, prior_option
+from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
 from lenience.errors import InputError, in_words, real, refusal
 from lenience.model.of_history import MODELS, beliefs_of_history
+from lenience.objective.delayed import GIVEN_UP, Delayed
+from lenience.policy.words import plural
 
 if TYPE_CHECKING:
     from lenience.history import History
     from lenience.model.of_history import Fitted
+    from lenience.segments.late import Exposure
     from lenience.segments.segment import Segments
     from lenience.segments.starting import Shutout
 
+DAYS = 365.25  # of a year
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,6 +38,7 @@ def history_options(command: Command) -> Command:
                      help="Where beliefs come from; see the documentation of segments."),
         prior_option,
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
+        click.option("--label-delay", type=float, help="The mean delay of an outcome in years; with --arrivals."),
         click.option("--arrivals", type=float, help="Individuals a year in all; with --discount-rate."),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
         click.option("--strict", is_flag=True, help="Refuse to go on if any row cannot be used."),
@@ -65,13 +70,45 @@ class Past(NamedTuple):
     groups: dict[str, str]
     truths: dict[str, float] | None
     outset: list[Shutout]
+    late: Delayed | None = None
+
+    def exposures(self, values: bool = False) -> list[Exposure]:
+        """Of each segment how many may be out at once, where labels are said to come late; else nothing."""
+        if self.late is None or self.segments is None:
+            return []
+        from lenience.segments.late import exposure_limits
+        from lenience.segments.segment import Segments
+
+        shares = {cell.name: cell.share for cell in self.segments}
+        beliefs = {cell.name: cell.prior for cell in self.segments}
+        out = {row.segment: row.out for row in self.history.segments if row.segment in shares}
+        with saying("Finding how many may be out at once"):
+            return exposure_limits(Segments.of(shares, self.late, beliefs, self.groups), out, values)
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """What is to be known of the beliefs, and of the decisions that follow from them."""
         from lenience.study.uneven import told_uneven
 
         uneven = None if self.fitted.model == "curve" else told_uneven(self.history, accepts)
-        return "; ".join(said for said in (self.fitted.warning, uneven) if said) or None
+        return "; ".join(said for said in (self.fitted.warning, uneven, self._told_late()) if said) or None
+
+    def _told_late(self) -> str | None:
+        """That labels come later than what was asked assumes."""
+        maturity, pending = self.history.maturity or 0.0, sum(row.pending for row in self.history.segments)
+        years = f"{maturity / DAYS:.2g}"
+        if self.late is not None:
+            if self.late.label_delay > 0.99 * maturity / DAYS:
+                return None
+            given = f"labels count only after the --maturity of {maturity:g} days, longer than the --label-delay of"
+            return f"{given} {self.late.label_delay:g} years: more are out meanwhile than that says, and {years} fits"
+        if self.segments is None or not (maturity or pending):
+            return None
+        such = f", such as {years} for the maturity of {maturity:g} days" if maturity else ""
+        return (
+            f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), and what is decided here assumes "
+            f"that they come at once: give --label-delay, their mean delay in years{such}, with --arrivals and "
+            "--discount-rate, to see how many may be out at once"
+        )
 
 
 def read_past(
@@ -94,6 +131,7 @@ def read_past(
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
+    label_delay: float | None,
     prior: Belief,
     model: str,
     score_columns: tuple[str, ...],
@@ -105,8 +143,14 @@ def read_past(
     from lenience.segments.segment import Segments
     from lenience.segments.starting import shut_out_at_outset
 
+    if label_delay is not None and (cost is None or arrivals is None or discount_rate is None):
+        raise InputError("--label-delay goes with --cost, --arrivals and --discount-rate")
+    late = None
     if cost is not None:
         problem = discounted(cost, discount, arrivals, discount_rate)
+        if arrivals is not None and discount_rate is not None and label_delay is not None:
+            late = Delayed(cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
+            told_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
         raise InputError("--discount, --arrivals and --discount-rate go with --cost")
     with saying("Counting past decisions"):
@@ -120,6 +164,7 @@ def read_past(
             as_of=as_of,
             maturity=maturity,
             half_life=half_life,
+            give_up_after=None if late is None or time_column is None else GIVEN_UP * late.label_delay * DAYS,
             success=success,
             failure=failure,
             pending=pending,
@@ -146,7 +191,7 @@ def read_past(
             segments = divided if name == model else segments
             if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
-    return Past(history, fitted, segments, groups, known, outset)
+    return Past(history, fitted, segments, groups, known, outset, late)
 
 
 def _rates(history: History) -> dict[str, float]:

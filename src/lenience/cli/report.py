@@ -14,11 +14,13 @@ from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.cli.progress import saying
 from lenience.errors import InputError, TooLargeError, real
-from lenience.policy.words import percent
+from lenience.policy.words import duration, percent
 
 if TYPE_CHECKING:
     from lenience.history import History
+    from lenience.segments.late import Exposure
     from lenience.study.fairness import ConstraintCost
+    from lenience.study.ignored_delay import Ignored
 
 MOST_MONEY = 1e12
 
@@ -55,10 +57,13 @@ def report(
       lenience report loans.csv --segment race --segment band --group race --score band --model curve \\
         --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
       lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
-        --arrivals 500 --discount-rate 0.1
+        --arrivals 500 --discount-rate 0.1 --label-delay 0.75
     """
     from lenience.study.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
+    from lenience.study.ignored_delay import cost_of_ignoring
+    from lenience.study.late_words import describe_late, told
     from lenience.study.segment_report import write_report
+    from lenience.study.segment_report_late import describe_ignored
     from lenience.study.than_now import CAVEAT, Money, compare_with_now, describe_than_now
 
     target = Path(output)
@@ -75,8 +80,14 @@ def report(
     assert past.segments is not None
     with saying(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
-    warning = past.warning({name: policies.accepts(name) for name in past.segments.names})
-    compared, money = compare_with_now(policies, past.history), Money(unit, _part_of_a_year(options))
+    late = past.exposures(values=True)
+    begins = {row.name: row.starts is not False for row in late}
+    warning = past.warning(begins or {name: policies.accepts(name) for name in past.segments.names})
+    compared, money = compare_with_now(policies, past.history, late), Money(unit, _part_of_a_year(options))
+    ignored: list[Ignored] = []
+    if late:
+        with saying("Finding what ignoring the delay costs"):
+            ignored = cost_of_ignoring(late)
     constraints: dict[str, list[ConstraintCost] | str] = {}
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
@@ -102,13 +113,15 @@ def report(
             warning=warning,
             facts=_facts(past.history, options),
             money=money,
+            late=late,
+            ignored=ignored,
         )
     if as_json:
         print_json(
             {
                 "file": output,
                 "segments": len(past.segments.cells),
-                "value": policies.value().midpoint,
+                "value": math.fsum(row.worth for row in late) if late else policies.value().midpoint,
                 "groups": msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
                 "constraints": {
@@ -131,6 +144,15 @@ def report(
                         for row in compared
                     ],
                 },
+                "late": [{"segment": row.name, **told(row)} for row in late] if late else None,
+                "ignoring_the_delay": [
+                    {
+                        "segment": row.segment,
+                        "limited": money.amount(row.limited),
+                        "blind": None if row.blind is None else money.amount(row.blind),
+                    }
+                    for row in ignored
+                ],
             }
         )
         return
@@ -139,6 +161,9 @@ def report(
         click.echo(f"Selective labels: {past.history.selection()}")
     if warning:
         click.echo(f"Note: {warning}.")
+    if past.late is not None:
+        click.echo(f"Late labels: {describe_late(past.late, late, past.history.as_of is not None)}")
+        click.echo(" ".join(filter(None, [_counted_limits(late), describe_ignored(ignored, money)])))
     click.echo(f"Than now: {describe_than_now(compared, money)} {CAVEAT}")
     for name, why in constraints.items():
         if isinstance(why, str):
@@ -157,9 +182,24 @@ def _break_even(cost: float | None, gain: float | None, loss: float | None) -> t
 
 
 def _part_of_a_year(options: dict[str, Any]) -> float | None:
-    """λ(1 − γ), by which a value in all is the yearly sum of a stream that is worth as much."""
+    """By what a value in all is the yearly sum of a stream worth as much: λ(1 − γ), or r where labels come late."""
     arrivals, rate = options["arrivals"], options["discount_rate"]
+    if options["label_delay"] is not None:
+        return float(rate)
     return None if arrivals is None else arrivals * rate / (arrivals + rate)
+
+
+def _counted_limits(late: list[Exposure]) -> str:
+    """How many segments are to do what, in one sentence."""
+    kinds = {
+        "to accept without a limit": sum(row.unlimited for row in late),
+        "to accept up to a limit": sum(bool(row.room) for row in late),
+        "to wait for labels": sum(row.now == "wait" for row in late),
+        "to reject": sum(row.limit == 0 for row in late),
+        "not computed": sum(bool(row.not_computed) for row in late),
+    }
+    said = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
+    return f"{len(late):,} segments: {said}."
 
 
 def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[ConstraintCost] | str:
@@ -178,6 +218,8 @@ def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:
     else:
         facts["arrivals a year"] = f"{options['arrivals']:,.10g}"
         facts["yearly interest rate"] = f"{options['discount_rate']:g}"
+    if options["label_delay"] is not None:
+        facts["labels after"] = f"{duration(options['label_delay'])} on average"
     facts["prior"] = f"{options['prior'].s:g} of {options['prior'].n:g}"
     if history.as_of is not None:
         facts["counted as of"] = f"{history.as_of:%Y-%m-%d}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lenience.policy.exposure import ExposurePolicy
     from lenience.solver.delayed_plan import Problem, Solution
 
+GIVEN_UP = 3  # mean delays after which a label that has not come is no longer awaited
+
 
 class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
     """Total reward with arrivals, discount rate and label delay in one unit of time, say years.
@@ -137,7 +139,7 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             lower=tuple(found.lower.tolist()),
             upper=tuple(found.upper.tolist()),
             certificate=certificate,
-            write_off_after=3 * self.label_delay,
+            write_off_after=GIVEN_UP * self.label_delay,
         )
 
     def enclose(

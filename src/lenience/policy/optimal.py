@@ -71,6 +71,20 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         least = int(self.accept_from[k])
         return None if least > k else self.prior.s + least
 
+    def boundary(self, n: float, s: float, rows: int) -> NDArray[np.int64] | None:
+        """By row from a belief of the lattice on, the least number of successes since that is accepted.
+
+        Nothing where (n, s) is no belief of the lattice, or the rows go beyond those that a solve is quick for.
+
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.boundary(4, 2, 3), policy.boundary(4.5, 2, 3)
+        (array([1, 1, 2]), None)
+        """
+        k, new = self._row(n), round(s - self.prior.s)
+        if abs(s - self.prior.s - new) > LATTICE or not 0 <= new <= k or k + rows > self._last_row():
+            return None
+        return self._table(k + rows)[k : k + rows] - new
+
     def accepts(self, belief: Belief) -> bool:
         """Whether the next individual is accepted."""
         check_prior(belief, "belief")

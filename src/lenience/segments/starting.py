@@ -126,6 +126,8 @@ class Start(msgspec.Struct, frozen=True):
         if self.loses:
             expected, even = percents(self.prior.mean, self.cost)
             return f"never starts: {expected} expected, and almost surely less than the cost of {even}"
+        if self.needed < self.volume:
+            return "never starts: its labels come so late that learning does not pay"
         never = "only far more" if math.isinf(self.needed) else f"only {count(self.needed)}"
         return f"never starts: {count(self.volume)} discounted members to come, and {never} would make learning pay"
 
@@ -183,9 +185,14 @@ def _begins(cell: Segment) -> bool:
 
 
 def shut_out_at_outset(
-    segments: Segments, truths: Mapping[str, float] | None = None, model: str = "as given"
+    segments: Segments,
+    truths: Mapping[str, float] | None = None,
+    model: str = "as given",
+    begin: Mapping[str, bool] | None = None,
 ) -> list[Shutout]:
     """By group, how many segments never start, and how many of those deserve acceptance (p > c) where truths are given.
+
+    ``begin`` says which start, where that is known already.
 
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1), {"many": "A", "few": "B"})
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
@@ -194,7 +201,9 @@ def shut_out_at_outset(
     having("segments", segments, "groups", SEGMENTS)
     result = []
     for group in segments.groups:
-        mine = [(cell, _begins(cell)) for cell in segments if cell.group == group]
+        mine = [
+            (cell, _begins(cell) if begin is None else begin[cell.name]) for cell in segments if cell.group == group
+        ]
         shut = sum(not begins for _, begins in mine)
         if truths is None:
             result.append(Shutout(model, group, len(mine), shut, None, None, None))

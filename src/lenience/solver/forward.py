@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.errors import InputError
+from lenience.policy.optimal import OptimalPolicy
 from lenience.policy.protocol import Policy, acceptance_of
+from lenience.solver.boundary_walk import BELIEVED, NEGLIGIBLE, exceeds, follow
 from lenience.solver.compiled import compiled
 
 CELLS = 64  # cells of p for averages over the belief
-NEGLIGIBLE = 1e-18  # states with less probability than this are set aside and counted as undetermined
 
 
 class Walk(NamedTuple):
@@ -40,6 +41,26 @@ def walk(
     policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool = False
 ) -> Walk:
     """Walk ``rows`` acceptances forward from the belief (n, s); ``certain`` refuses a policy that throws dice."""
+    least = policy.boundary(n, s, rows) if isinstance(policy, OptimalPolicy) else None
+    if least is not None:
+        return _walk_boundary(least, n, s, cost, discount, p)
+    return _walk_any(policy, n, s, cost, discount, rows, p, certain)
+
+
+def _walk_boundary(least: NDArray[np.int64], n: float, s: float, cost: float, discount: float, p: float | None) -> Walk:
+    """The same under a boundary, compiled: there are thousands of rows, and a report walks them for each segment."""
+    found = follow(n, s, cost, discount, least, BELIEVED if p is None else p)
+    above = exceeds(n + found.at, s + found.good, cost) if p is None else np.full(found.at.size, float(p > cost))
+    stopped, deserving = np.zeros(least.size), np.zeros(least.size)
+    np.add.at(stopped, found.at.astype(np.int64), found.lost)
+    np.add.at(deserving, found.at.astype(np.int64), found.lost * above)
+    return Walk(stopped, deserving, *found[3:])
+
+
+def _walk_any(
+    policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool
+) -> Walk:
+    """The same under any policy."""
     stopped = np.zeros(rows)
     deserving = np.zeros(rows)
     moving = np.zeros(rows)
@@ -62,7 +83,7 @@ def walk(
             lost = np.where(stops, mass, 0.0)
             stopped[k] = lost.sum()
             if p is None:
-                deserving[k] = float(mass[stops] @ _exceeds(n + k, good[stops], cost))
+                deserving[k] = float(mass[stops] @ exceeds(np.full(lost.size, n + k)[stops], good[stops], cost))
             else:
                 deserving[k] = stopped[k] * (p > cost)
             mass = np.where(stops, 0.0, mass)
@@ -108,18 +129,19 @@ def later_stops(policy: Policy, found: Walk, n: float, s: float, cost: float, ro
         lower = alive - found.aside if p < floor else 0.0
         upper = float(found.left @ ruin_bound(above, p, ceiling)) + found.aside if p > ceiling else alive
         return Later(lower, upper, upper if p > cost else 0.0)
+    sizes = np.full(good.size, size)
     # Averaged over p: cells of p above the ceiling, each bounded by the chance at its lower end.
     ends = ceiling + (1.0 - ceiling) * np.linspace(0.0, 1.0, CELLS + 1) ** 2
-    exceeding = [_exceeds(size, good, end) for end in ends[:-1]] + [np.zeros(good.size)]
+    exceeding = [exceeds(sizes, good, end) for end in ends[:-1]] + [np.zeros(good.size)]
     ever = np.zeros(good.size)
     for i in range(CELLS):
         chance = ruin_bound(above, float(ends[i]), ceiling) if i else np.ones(good.size)
         ever += chance * (exceeding[i] - exceeding[i + 1])
-    above_cost = _exceeds(size, good, cost)
+    above_cost = exceeds(sizes, good, cost)
     between = np.maximum(above_cost - exceeding[0], 0.0)  # p above the cost, but not where the policy never stops
     deserving = float(found.left @ np.minimum(ever + between, above_cost)) + found.aside
     undeserving = 1.0 - exceeding[0]
-    lower = float(found.left @ (1.0 - _exceeds(size, good, floor))) if floor > 0.0 else 0.0
+    lower = float(found.left @ (1.0 - exceeds(sizes, good, floor))) if floor > 0.0 else 0.0
     return Later(lower, float(found.left @ (undeserving + ever)) + found.aside, deserving)
 
 
@@ -170,12 +192,3 @@ def _spread(mass: NDArray[np.float64], success: NDArray[np.float64], factor: flo
         result[j] += factor * mass[j] * (1.0 - success[j])
         result[j + 1] += factor * mass[j] * success[j]
     return result
-
-
-def _exceeds(n: float, s: NDArray[np.float64], cost: float) -> NDArray[np.float64]:
-    """P(Beta(s, n − s) > cost)."""
-    from scipy.special import betaincc
-
-    certain = (s <= 0.0) | (s >= n)
-    inner = np.where(certain, 0.5 * n, s)
-    return np.where(certain, (s / n > cost).astype(np.float64), betaincc(inner, n - inner, cost))

@@ -16,7 +16,9 @@ from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.protocol import Policy
 
-ROUNDING = 8 * 2.0**-53  # a row: 1 − p, two products and the sum, of the mass and of what is added up from it
+# A row: 1 − p, two products and the sum, of the mass and of what is added up from it; and that a row's states are added
+# up one after the other, of which there are no more than rows.
+ROUNDING = 9 * 2.0**-53
 MOST_ROWS = 100_000
 
 

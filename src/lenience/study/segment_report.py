@@ -16,15 +16,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from lenience.belief import Belief
-from lenience.errors import having
+from lenience.errors import InputError, having
 from lenience.history import History
 from lenience.model.protocol import Shrinkage
 from lenience.policy.words import count, counted, describe_unit, even_percent, plural
+from lenience.segments.late import Exposure
 from lenience.segments.segment import Segments
 from lenience.segments.solved import SegmentPolicies
 from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
 from lenience.study.fairness import ConstraintCost, group_fates, segment_fates
+from lenience.study.ignored_delay import Ignored
 from lenience.study.segment_report_groups import (
     constraint_section,
     fairness_section,
@@ -32,6 +36,7 @@ from lenience.study.segment_report_groups import (
     outset_section,
     than_now_section,
 )
+from lenience.study.segment_report_late import late_section
 from lenience.study.than_now import Money, compare_with_now
 
 MOST_DRAWN = 60  # segments that are drawn; tables have all
@@ -49,17 +54,28 @@ def segments_report(
     warning: str | None = None,
     facts: Mapping[str, str] | None = None,
     money: Money | None = None,
+    late: Sequence[Exposure] = (),
+    ignored: Sequence[Ignored] = (),
 ) -> str:
     """The page as HTML text; :func:`write_report` saves it.
 
     ``truths`` (where known) adds who deserves acceptance and how often decisions are wrong; ``shrinkage`` where beliefs
     came from; ``history`` what was read and what could not be used; ``outset`` what each model would shut out;
     ``constraints`` what each would cost, or why that is not known; ``warning`` what the reader must know first;
-    ``facts`` what the page was made from, by name; ``money`` what a unit of value is, for the comparison with now.
+    ``facts`` what the page was made from, by name; ``money`` what a unit of value is, for the comparison with now;
+    ``late`` the segments' exposure limits (:func:`~lenience.exposure_limits`) where labels come late, ``ignored`` what
+    to ignore them costs.
     """
     having("policies", policies, "segments", "solved segments, as of Segments.solve()")
-    rows = starts(policies.segments)
-    parts = [_summary(policies, rows), _cards(policies, rows)]
+    limits = {row.name: row for row in late}
+    if late and list(limits) != policies.segments.names:
+        raise InputError("late must have the limits of the same segments in the same order, as exposure_limits gives")
+    rows = [
+        msgspec.structs.replace(row, starts=limits[row.name].starts is not False) if late else row
+        for row in starts(policies.segments)
+    ]
+    worth = math.fsum(row.worth for row in late) if late else policies.value().midpoint
+    parts = [_summary(worth, rows, limits), _cards(policies, worth, rows, limits)]
     if facts:
         said = "; ".join(f"{escape(name)} <b>{escape(fact)}</b>" for name, fact in facts.items())
         parts.append(f'<p class="note">Made from: {said}.</p>')
@@ -67,19 +83,22 @@ def segments_report(
         parts.append(f'<p class="note"><b>Selective labels.</b> {escape(history.selection())}</p>')
     if warning:
         parts.append(f'<p class="note">Note: {escape(warning)}.</p>')
-    compared = [] if history is None else compare_with_now(policies, history)
+    if late:
+        dated = history is not None and history.as_of is not None
+        parts.append(late_section(late, ignored, money or Money(), dated))
+    compared = [] if history is None else compare_with_now(policies, history, late)
     if compared:
         parts.append(than_now_section(compared, money or Money()))
     shut = [row for row in rows if not row.starts]
     parts.append(_never(policies.segments, shut, truths))
-    parts.append(_figure(policies, rows))
+    parts.append(_figure(policies, rows, bool(late)))
     if truths is not None or len(policies.segments.groups) > 1:
         parts.append(fairness_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
     if outset:
         parts.append(outset_section(outset, truths is not None))
     for name, costs in (constraints or {}).items():
         parts.append(constraint_section(name, costs, policies.value().midpoint))
-    parts.append(_segments(policies, rows, history))
+    parts.append(_segments(policies, rows, history, limits))
     if shrinkage is not None:
         parts.append(_shrinkage(shrinkage))
     if history is not None:
@@ -102,37 +121,50 @@ def write_report(path: str | Path, policies: SegmentPolicies, **options: Any) ->
     return target
 
 
-def _summary(policies: SegmentPolicies, rows: list[Start]) -> str:
+def _accepted(rows: list[Start], limits: Mapping[str, Exposure]) -> set[str]:
+    """The segments whose next member is accepted."""
+    return {row.name for row in rows if (limits[row.name].accept if limits else row.starts)}
+
+
+def _summary(worth: float, rows: list[Start], limits: Mapping[str, Exposure]) -> str:
     """What to do and what is counted, in words."""
-    begin = sum(row.starts for row in rows)
+    begin = len(_accepted(rows, limits))
     costs = {row.cost for row in rows}
     if len(costs) == 1:
         unit = describe_unit(costs.pop())
     else:
         unit = "a success earns 1 − c and a failure loses c, c being the segment's break-even"
+    until = (
+        "while fewer of its labels are pending than its limit, which changes with what they say"
+        if limits
+        else "while its success rate is above what is asked of it, which is less than the break-even while little is "
+        "known and rises to it"
+    )
     return (
-        f"<p>Accept in {begin:,} of {counted(len(rows), 'segment')}, and in each go on while its success rate is above "
-        "what is asked of it, which is less than the break-even while little is known and rises to it. Together they "
-        f"are expected to earn {policies.value().midpoint:,.2f} from now on. As to what is counted, {unit}; times that "
+        f"<p>Accept in {begin:,} of {counted(len(rows), 'segment')}, and in each go on {until}. Together they "
+        f"are expected to earn {worth:,.2f} from now on. As to what is counted, {unit}; times that "
         "sum in money, a value is money. What comes later counts less, by the discount.</p>"
     )
 
 
-def _cards(policies: SegmentPolicies, rows: list[Start]) -> str:
-    segments = policies.segments
-    begin = sum(row.starts for row in rows)
-    share = math.fsum(cell.share for cell, row in zip(segments, rows, strict=True) if row.starts)
+def _cards(policies: SegmentPolicies, worth: float, rows: list[Start], limits: Mapping[str, Exposure]) -> str:
+    segments, begin = policies.segments, _accepted(rows, limits)
+    share = math.fsum(cell.share for cell in segments if cell.name in begin)
     total = math.fsum(cell.share for cell in segments)
     cards = [
         (f"{len(segments):,}", "segments"),
-        (f"{begin:,}", "are accepted now"),
+        (f"{len(begin):,}", "are accepted now"),
         (even_percent(share / total, 0), "of arrivals belong to them"),
         (
-            f"{policies.value().midpoint:,.2f}",
+            f"{worth:,.2f}",
             "expected to be earned from now on, in units of a gain and a loss together",
         ),
-        (f"{policies.tables:,}", "different policies solved, each with its certificate"),
     ]
+    if limits:
+        waiting = sum(row.accept is False and row.limit != 0 for row in limits.values())
+        cards.append((f"{waiting:,}", plural(waiting, "waits", "wait") + " for labels that are pending"))
+    else:
+        cards.append((f"{policies.tables:,}", "different policies solved, each with its certificate"))
     inner = "".join(f'<div class="card"><b>{a}</b><span>{escape(b)}</span></div>' for a, b in cards)
     return f'<div class="cards">{inner}</div>'
 
@@ -148,7 +180,13 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
             "by what is believed the success rate is below the break-even, with a hope of less than 5 % that it is "
             "not.</p>"
         )
-    rare = len(shut) - losing
+    slow = sum(not row.loses and row.needed < row.volume for row in shut)
+    if slow:
+        text += (
+            f"<p>In {slow:,} of {counted(len(segments), 'segment')} labels come so late that learning does not pay: "
+            "acceptances would go on at a loss meanwhile.</p>"
+        )
+    rare = len(shut) - losing - slow
     if rare:
         text += (
             f"<p>{rare:,} of {counted(len(segments), 'segment')} {plural(rare, 'is', 'are')} too rare, for what is "
@@ -159,7 +197,8 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     if truths is not None:
         header += ["deserving", "of them never start", "of their arrivals"]
     body = []
-    for row in shut_out_at_outset(segments, truths):
+    out = {row.name for row in shut}
+    for row in shut_out_at_outset(segments, truths, begin={name: name not in out for name in segments.names}):
         line = [escape(row.group or "all"), f"{row.segments:,}", f"{row.shut:,}"]
         if row.deserving is not None:
             line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", even_percent(row.deserving_share_shut or 0.0, 0)]
@@ -167,7 +206,7 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     return text + html_table(header, body)
 
 
-def _figure(policies: SegmentPolicies, rows: list[Start]) -> str:
+def _figure(policies: SegmentPolicies, rows: list[Start], late: bool) -> str:
     """Beliefs as points with 90 % intervals, the threshold as a tick, the cost as a line."""
     order = sorted(range(len(rows)), key=lambda i: -rows[i].volume)[:MOST_DRAWN]
     drawn = [rows[i] for i in sorted(order)]
@@ -207,7 +246,8 @@ def _figure(policies: SegmentPolicies, rows: list[Start]) -> str:
     return (
         "<h2>What is believed, and what is asked</h2>"
         "<p>Points: the expected success rate, with the interval that holds it nine times in ten. Ticks: the rate "
-        f"above which one accepts now, below the break-even by the benefit of the doubt. Red: rejected.{more}</p>"
+        "above which one accepts now, below the break-even by the benefit of the doubt"
+        f"{', as if labels came at once' if late else ''}. Red: rejected.{more}</p>"
         f'<div class="scroll" style="padding:.6rem">{"".join(lines)}</div>'
     )
 
@@ -217,36 +257,41 @@ def _threshold(policies: SegmentPolicies, name: str, belief: Belief) -> float:
     return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
 
 
-def _segments(policies: SegmentPolicies, rows: list[Start], history: History | None) -> str:
-    header = ["segment", "group", "share", "volume", "volume to start", "believed", "worth", "now"]
+def _segments(
+    policies: SegmentPolicies, rows: list[Start], history: History | None, limits: Mapping[str, Exposure]
+) -> str:
     past = {} if history is None else {row.segment: row for row in history.segments}
-    if past:
-        header.insert(2, "accepted / arrivals")
     body = []
     for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
-        needed = "far more" if math.isinf(row.needed) else f"{row.needed:,.1f}"
-        now = '<span class="yes">accept</span>' if row.starts else '<span class="no">reject</span>'
-        body.append(
-            [
-                escape(row.name),
-                escape(row.group),
-                even_percent(cell.share, 2),
-                f"{row.volume:,.1f}",
-                needed,
-                f"{even_percent(row.prior.mean)} of {count(row.prior.n)}",
-                f"{policies.segment_value(row.name).midpoint:,.3f}",
-                now,
-            ]
-        )
-        if past:
-            own = past.get(row.name)
-            body[-1].insert(2, "" if own is None else f"{own.accepted:,} / {own.arrivals:,}")
+        own, late = past.get(row.name), limits.get(row.name)
+        came = {"accepted / arrivals": "" if own is None else f"{own.accepted:,} / {own.arrivals:,}"} if past else {}
+        here = {"share": even_percent(cell.share, 2), "volume": f"{row.volume:,.1f}"}
+        known = {"believed": f"{even_percent(row.prior.mean)} of {count(row.prior.n)}"}
+        line = {"segment": escape(row.name), "group": escape(row.group)}
+        if late is None:
+            needed = {"volume to start": "far more" if math.isinf(row.needed) else f"{row.needed:,.1f}"}
+            worth = {"worth": f"{policies.segment_value(row.name).midpoint:,.3f}"}
+            now = {"now": _marked("accept" if row.starts else "reject", row.starts)}
+            body.append(line | came | here | needed | known | worth | now)
+        else:  # what to do comes first, for the table is wide
+            now = {"now": _marked(late.now, late.accept), "pending": f"{late.pending:,}", "at most out": late.most}
+            body.append(line | now | known | {"worth": f"{late.worth:,.3f}"} | came | here)
+    header = list(body[0])
     more = f"<p class='soft'>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
+    said = "; below the volume to start, learning would not pay"
+    if limits:
+        said = ". At most out: how many acceptances without a label are worth having at once"
     return (
-        "<h2>All segments</h2><p>Volume: the members still to come, each counted at its discount; below the volume to "
-        "start, learning would not pay. Believed: the expected success rate, and how many observations it rests on. "
-        f"Worth: what is expected to be earned from now on.</p>{html_table(header, body)}{more}"
+        f"<h2>All segments</h2><p>Volume: the members still to come, each counted at its discount{said}. Believed: the "
+        "expected success rate, and how many observations it rests on. Worth: what is expected to be earned from now "
+        "on.</p>"
+        f"{html_table(header, [list(line.values()) for line in body])}{more}"
     )
+
+
+def _marked(now: str, accept: bool | None) -> str:
+    """What to do, in the colour of acceptance or rejection."""
+    return f'<span class="{"yes" if accept else "no"}">{now}</span>'
 
 
 def _shrinkage(rows: Sequence[Shrinkage]) -> str:

@@ -9,6 +9,10 @@ same segment, to accept more earns less than is said.
 
 What y an arrival is worth in all, y/(1 − γ), is λy a year where λ come in one; so the yearly amount of a value V in all
 is V · λ(1 − γ), that of the constant stream worth as much.
+
+Where labels come late the proposal is worth the least that the optimum is proved to earn, and values are as of now,
+before the next arrival: going on as now earns rate · N(p̂ − c), and the yearly amount of V is V times the yearly
+discount rate.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import msgspec
 
 from lenience.history import History
 from lenience.policy.words import even_percent, percent
+from lenience.segments.late import Exposure
 from lenience.segments.solved import SegmentPolicies
 
 CAVEAT = (
@@ -37,6 +42,7 @@ class ThanNow(msgspec.Struct, frozen=True):
     accept: bool
     as_now: float
     proposed: float
+    now: str = ""  # what the proposal is, where that is more than accept or reject
 
     @property
     def more(self) -> float:
@@ -46,7 +52,7 @@ class ThanNow(msgspec.Struct, frozen=True):
     @property
     def change(self) -> str:
         """In words, such as '30.0 % → accept'."""
-        return f"{even_percent(self.accepted)} → {'accept' if self.accept else 'reject'}"
+        return f"{even_percent(self.accepted)} → {self.now or ('accept' if self.accept else 'reject')}"
 
 
 class Money(msgspec.Struct, frozen=True):
@@ -58,16 +64,17 @@ class Money(msgspec.Struct, frozen=True):
 
     def amount(self, value: float) -> float:
         """A value in all as money, a year where that is asked for."""
-        return value * (1.0 if self.unit is None else self.unit) * (1.0 if self.yearly is None else self.yearly)
+        unit, yearly = 1.0 if self.unit is None else self.unit, 1.0 if self.yearly is None else self.yearly
+        return value * unit * yearly + 0.0  # which makes −0 a 0
 
     def show(self, value: float) -> str:
         """The same in writing.
 
-        >>> Money(1000, 0.1).show(12.345), Money().show(12.345)
-        ('1,234', '12.35')
+        >>> Money(1000, 0.1).show(12.345), Money().show(12.345), Money().show(-0.0), Money(1000, 0.1).show(-0.001)
+        ('1,234', '12.35', '0.00', '0')
         """
-        amount = self.amount(value)
-        return f"{amount:,.2f}" if self.unit is None else f"{amount:,.0f}"
+        digits = 2 if self.unit is None else 0
+        return f"{self.amount(value):z,.{digits}f}"
 
     @property
     def words(self) -> str:
@@ -76,8 +83,8 @@ class Money(msgspec.Struct, frozen=True):
         return f"{kind}, {'in all from now on' if self.yearly is None else 'a year'}"
 
 
-def compare_with_now(policies: SegmentPolicies, history: History) -> list[ThanNow]:
-    """Each segment of the proposal beside going on as in the past.
+def compare_with_now(policies: SegmentPolicies, history: History, late: Sequence[Exposure] = ()) -> list[ThanNow]:
+    """Each segment of the proposal beside going on as in the past; ``late`` are the limits where labels come late.
 
     >>> from lenience import Discounted, fit_history
     >>> past = {"region": ["north"] * 4, "in": [1, 1, 1, 0], "good": [1, 1, 0, None]}
@@ -88,11 +95,17 @@ def compare_with_now(policies: SegmentPolicies, history: History) -> list[ThanNo
     """
     rows = []
     known = {row.segment: row for row in history.segments if row.arrivals}
+    limits = {row.name: row for row in late}
     for cell in policies.segments:
         if cell.name not in known:
             continue
         past = known[cell.name]
         rate = past.accepted / past.arrivals
+        if cell.name in limits:
+            own = limits[cell.name]
+            all_accepted = own.objective.volume * (own.belief.mean - own.objective.cost)
+            rows.append(ThanNow(cell.name, rate, bool(own.accept), rate * all_accepted, own.worth, own.now))
+            continue
         all_accepted = cell.weight * (1.0 + cell.volume) * (cell.prior.mean - cell.objective.cost)
         worth = policies.segment_value(cell.name).midpoint
         rows.append(ThanNow(cell.name, rate, policies.accepts(cell.name), rate * all_accepted, worth))

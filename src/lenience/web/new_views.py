@@ -15,7 +15,7 @@ from lenience.service import limits, schema
 from lenience.service.http.service import Service
 from lenience.service.specification import DelayedSpec
 from lenience.web import intake, past_file
-from lenience.web.answers import COLUMNS, EVERYONE, OBJECTIVE, Answers, Refused, sentence
+from lenience.web.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, Refused, sentence
 from lenience.web.bands import MANY, USUAL
 from lenience.web.figures.intervals import shrinkage_bar
 from lenience.web.guesses import guess_accepted, guess_columns, guess_meaning, other_dates
@@ -70,15 +70,20 @@ def _bands(column: past_file.Column, answers: Answers) -> str:
 
 
 def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str, Any]:
-    """The bands of one column: their names, how many lie in each, and what became of them."""
-    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "ticked": column in answers.segment}
+    """The bands of one column: their names, how many lie in each, and what became of them.
+
+    What is still to be answered in other fields is no fault of the bands: they wait for it.
+    """
+    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "waits": False}
+    found["ticked"] = column in answers.segment
     if not text:
         return found
     alone = msgspec.structs.replace(answers, segment=(column,), bands=((column, text),), group="", score="")
     try:
         past = past_file.read_past(path, read_mapping(alone))
     except InputError as error:
-        return found | {"trouble": sentence(str(error))}
+        waits = isinstance(error, Refused) and error.field != BANDS + column
+        return found | {"trouble": sentence(str(error)), "waits": waits}
     return found | {"rows": past.history.segments, "shares": past.shares}
 
 

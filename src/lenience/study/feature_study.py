@@ -297,8 +297,7 @@ def main() -> None:
         "Written by `python -m lenience.study.feature_study docs/features-study.md` (data from "
         f"{packages}); [Features](features.md) says what it shows. Mean discounted reward; in bold, with the paired "
         "difference and its 95 % half-width, where a rival at its default is ahead of ours beyond the interval. "
-        "*known* is what the same model earns that knows the outcomes of all rows, taken in the order of the file: "
-        "too little where that is sorted by outcome (spam, tumours).\n\n" + tables(cells),
+        "*known* is what the same model earns that knows the outcomes of all rows.\n\n" + tables(cells),
         encoding="utf-8",
     )
 

@@ -118,6 +118,27 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
     assert "doubly robust" not in out
 
 
+def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
+    heading, *lines = log.read_text().splitlines()
+    emptied = [f",{line.partition(',')[2]}" if i % 10 == 0 else line for i, line in enumerate(lines)]
+    log.write_text("\n".join([heading, *emptied]))
+    words = ("offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.7")
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "score 'score' must be known in every row, and is missing in 80 of 800 rows (10 %)" in err
+    found = {}
+    for meaning, said in (
+        ("reject", "Without a score, and rejected by the proposal: 80 of 800 rows (10 %)."),
+        ("accept", "Without a score, and accepted by the proposal: 80 of 800 rows (10 %)."),
+        ("leave-out", "Without a score, and left out: 80 of 800 rows (10 %)."),
+    ):
+        assert said in run(*words, "--without-score", meaning)[1]
+        found[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])
+        assert found[meaning]["without_score"] == 80
+    assert [answer["arrivals"] for answer in found.values()] == [800, 800, 720]
+    assert found["accept"]["accepted"] == pytest.approx(found["reject"]["accepted"] + 0.1)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -152,6 +173,14 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
         ),
         (("offpolicy", "LOG", "--cost", "0.6"), "give either --proposed, or --score with --at-least"),
         (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "nothing"), "column 'nothing' must be one of"),
+        (
+            ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "propensity", "--features", "xx"),
+            "column 'xx' must be one of score, accepted, propensity, outcome\n",
+        ),
+        (
+            ("offpolicy", "/dev/null", "--cost", "0.6", "--proposed", "x"),
+            "data '/dev/null' cannot be read: it is empty",
+        ),
         (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--propensity", "outcome"), "propensity must be"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

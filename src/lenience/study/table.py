@@ -91,10 +91,8 @@ def read_table(
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
     """A column as numbers, NaN where a value is missing; true and false are 1 and 0."""
-    if column not in columns:
-        raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
     found = []
-    for value in columns[column]:
+    for value in _column(columns, column):
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
         number = math.nan if _missing(text) else _number(text)
         if number is None:
@@ -150,8 +148,7 @@ def from_columns(
     (('age',), ('m', 'f'))
     """
     for column in (outcome, *(features or ()), *([group] if group else [])):
-        if column not in columns:
-            raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
+        _column(columns, column)
     chosen = list(features) if features else [column for column in columns if column != group]
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
@@ -161,20 +158,26 @@ def from_columns(
         raise InputError(f"features must name at least one column other than {others}")
     y = _outcomes(outcome, columns[outcome], success)
     known = ~np.isnan(y)
-    parts: list[NDArray[np.float64]] = []
-    names: list[str] = []
-    for column in chosen:
-        for label, values in _encoded(column, columns[column]):
-            names.append(label)
-            parts.append(values)
+    names, X = coded(columns, chosen)
     groups = (
         None
         if group is None
         else tuple(str(value).strip() for value, keep in zip(columns[group], known, strict=True) if keep)
     )
-    X = np.ascontiguousarray(np.column_stack(parts)[known])
     apart = None if group in chosen else group
-    return Table(name, X, y[known], tuple(names), groups, len(y), tuple(chosen), identifiers, apart)
+    return Table(name, X[known], y[known], names, groups, len(y), tuple(chosen), identifiers, apart)
+
+
+def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """The columns chosen as features: the names after coding, and a column of numbers for each."""
+    parts = [part for column in chosen for part in _encoded(column, _column(columns, column))]
+    return tuple(label for label, _ in parts), np.column_stack([values for _, values in parts])
+
+
+def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
+    if name not in columns:
+        raise InputError(f"column {name!r} must be one of {', '.join(columns)}")
+    return columns[name]
 
 
 def _missing(value: Any) -> bool:

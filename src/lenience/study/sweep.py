@@ -117,9 +117,11 @@ def run_sweep(
 ) -> Any:
     """Run a sweep (or a sweep file) and return a tidy frame: one row a setting, policy and metric.
 
+    ``reference`` is the policy that "behind" is measured from in this setting: the optimum, or what stands in for it.
+
     >>> sweep = parse_sweep('cost = 0.5\\nhorizon = 50\\n[[worlds]]\\nname = "bernoulli"\\np = [0.4, 0.6]')
     >>> run_sweep(sweep, backend="pyarrow").column_names
-    ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper']
+    ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper', 'reference']
     """
     chosen = sweep if isinstance(sweep, Sweep) else load_sweep(sweep)
     plans = [
@@ -147,7 +149,7 @@ def run_sweep(
             "horizon": found.horizon,
             "world": label_of(found.world, ()),
         }
-        rows += [{**setting, **row} for row in found.summary()]
+        rows += [{**setting, **row, "reference": found.baseline or ""} for row in found.summary()]
     return to_frame(rows, backend)
 
 

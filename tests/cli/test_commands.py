@@ -107,6 +107,8 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
         "--seed",
         "3",
     )
+    code, out, _ = run("simulate", "--cost", "0.5", "--horizon", "9", "--replications", "1", "--json")
+    assert (code, '"lower": null' in out) == (0, True)  # of one run there is no interval
     several = ("--policy", "greedy", "--policy", "epsilon-greedy:epsilon=0.2", "--world", "bernoulli:p=0.7")
     figure, folder = str(tmp_path / "compare.png"), str(tmp_path / "results")
     code, out, _ = run(*words, *several, "--figure", figure, "--save", folder, "--json")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import msgspec
 import pytest
 
@@ -12,6 +14,7 @@ from lenience.objective.discounted import Discounted
 from lenience.service import export
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
+from lenience.service.erasing import Erase, holding
 from lenience.service.ledger import Ledger
 from lenience.service.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
@@ -303,17 +306,55 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
     assert engine.queries.decision(fresh).history[-1].reason == "given after the erasure"
 
 
+def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.create()
+    monkeypatch.setattr("lenience.service.erasing.LOOKED_AT", 3)
+    monkeypatch.setattr("lenience.service.erasing.DAY", 0)
+    monkeypatch.setattr("lenience.service.limits.BATCH", 2)
+    given = ["Ada", None, "Ada", "Bob", "Ada", None, "Eve"]
+    made = [engine.decide("young", reference=reference)["id"] for reference in given]
+    engine.override(made[1], "reject", "a note about Joe")  # personal data without a reference
+    young = engine.queries.decision(made[6]).history[0].at
+    until = int(datetime.fromisoformat(young).timestamp() * 1e6)
+
+    def erased(filters: Filters, key: str | None = None) -> list[tuple[int, int]]:
+        """What each request found and erased, up to the last."""
+        told: list[tuple[int, int]] = []
+        after = None
+        while True:
+            found, after = holding(engine.queries, filters, after)
+            who = sender("tester", key and f"{key} {len(told)}", "", "")
+            answer = engine.call(Erase(who, found, after))
+            told.append((answer["found"], answer["erased"]))
+            assert answer["next"] == after
+            if after is None:
+                return told
+
+    assert erased(Filters(reference="Ada"), "one") == [(2, 2), (1, 1)]
+    assert erased(Filters(reference="Ada")) == [(0, 0)]
+    found, _ = holding(engine.queries, Filters(until=until), None)
+    assert found == [made[1]]  # of the three that were looked at
+    assert erased(Filters(until=until), "two") == [(1, 1), (1, 1), (0, 0)]
+    assert erased(Filters(until=until), "three") == [(0, 0), (0, 0), (0, 0)]
+    again = Erase(sender("tester", "one 0", "", ""), [made[6]], None)  # a retry that finds others: the first answer
+    assert engine.call(again)["erased"] == 2
+    views = [engine.queries.decision(one) for one in made]
+    assert [view.reference for view in views] == [None] * 6 + ["Eve"]
+    assert [view.history[-1].kind == "erasure" for view in views] == [True] * 5 + [False] * 2
+    assert engine.queries.decision(made[1]).history[1].reason is None
+
+
 def test_many_outcomes_at_once(engine: Engine) -> None:
     engine.create(constraints={"exposure_cap": 4})
     made = engine.batch(["young"] * 5)
     ids = [one["id"] for one in made]
     items = [
-        OutcomeItem(ids[0], "success"),
-        OutcomeItem(ids[0], "success"),
-        OutcomeItem(ids[0], "failure"),
-        OutcomeItem("unknown", "success"),
-        OutcomeItem(ids[4], "success"),
-        OutcomeItem(ids[1], "failure"),
+        OutcomeItem(id=ids[0], outcome="success"),
+        OutcomeItem(id=ids[0], outcome="success"),
+        OutcomeItem(id=ids[0], outcome="failure"),
+        OutcomeItem(id="unknown", outcome="success"),
+        OutcomeItem(id=ids[4], outcome="success"),
+        OutcomeItem(id=ids[1], outcome="failure"),
     ]
     answer = engine.call(RecordOutcomes(sender("tester", "many", "", ""), items))
     assert (answer["recorded"], answer["repeated"]) == (2, 1)
@@ -323,7 +364,30 @@ def test_many_outcomes_at_once(engine: Engine) -> None:
     assert (again["recorded"], again["repeated"]) == (0, 1)
     assert engine.counts() == (4, 2, 2)
     with pytest.raises(NotFound, match="none of these"):
-        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem("unknown", "success")]))
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem(id="unknown", outcome="success")]))
+
+
+def test_outcomes_by_reference(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 4})
+    given = ["Ada", "Bob", "Bob", "Eve", "Eve", "Joe"]  # the last two are rejected
+    made = [engine.decide("young", reference=reference)["id"] for reference in given]
+    items = [OutcomeItem(reference=one, outcome="success") for one in ("Ada", "Bob", "Eve", "Joe", "Nobody", "Ada")]
+    items.append(OutcomeItem(id=made[0], outcome="failure"))
+    command = RecordOutcomes(sender("tester", "many", "", ""), items)
+    answer = engine.call(command)
+    assert (answer["recorded"], answer["repeated"]) == (2, 1)
+    assert [(one["position"], one["status"], one["detail"]) for one in answer["problems"]] == [
+        (1, 409, f"2 accepted decisions have this reference: give their ids ({made[1]}, {made[2]})"),
+        (3, 404, "no accepted decision has this reference"),
+        (4, 404, "no accepted decision has this reference"),
+        (6, 409, f"the decision {made[0]} has the outcome success already: if that was wrong, POST its /correction"),
+    ]
+    assert engine.call(command) == answer
+    assert engine.counts() == (4, 3, 2)
+    with pytest.raises(NotFound, match="none of these"):
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), items[4:5]))
+    with pytest.raises(ValueError, match="either id or reference"):
+        OutcomeItem(outcome="success")
 
 
 def test_what_is_not_there_is_not_found(engine: Engine) -> None:

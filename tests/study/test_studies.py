@@ -149,6 +149,19 @@ def test_a_sweep_runs_the_grid() -> None:
     assert cell["mean"].to_list() == [alone.estimate("it", "accepted").mean]
 
 
+def test_priors_of_segments_are_one_setting() -> None:
+    two = "prior = [{ n = 2, s = 1 }, { n = 20, s = 18 }]"
+    world = f'[[worlds]]\nname = "segments"\nshares = [1, 3]\n{two}'
+    frame = ln.run_sweep(parse_sweep(f"cost = 0.5\nhorizon = 9\nreplications = 9\n{world}"), backend="pyarrow")
+    assert len(set(frame["world"].to_pylist())) == 1
+    named = ln.world_named("segments", shares={"b": 3, "a": 1}, prior={"a": {"n": 2, "s": 1}, "b": {"n": 20, "s": 18}})
+    assert named == ln.Mixture([3, 1], prior=[ln.Belief(20, 18), ln.Belief(2, 1)])
+    with pytest.raises(
+        ln.InputError, match=r"key worlds.prior: prior must be one Belief, or as many as shares: 3, not 2"
+    ):
+        parse_sweep(f"cost = 0.5\nhorizon = 9\n{world}".replace("[1, 3]", "[1, 3, 1]"))
+
+
 def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(SWEEP)

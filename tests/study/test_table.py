@@ -11,7 +11,9 @@ import pytest
 
 from lenience import InputError
 from lenience.columns import columns_of
+from lenience.history_source import open_source, quietly
 from lenience.study.table import from_columns, from_frame, from_openml, numbers_of, read_table
+from lenience.text_files import WINDOWS
 
 CSV = "age,job,sex,paid\n30,clerk,f,yes\n,cook,m,no\n50,?,f,yes\n41,cook,m,\n"
 ARFF = """@relation loans
@@ -184,7 +186,17 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
         from_columns(columns, "paid")
 
 
+def _by_the_engine(source: Path, notes: list[str]) -> dict[str, list[Any]]:
+    with quietly():
+        table, backend = open_source(str(source), notes=notes)
+        found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
+        backend.disconnect()
+    return found
+
+
 def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path) -> None:
+    import pyarrow as pa
+
     from lenience.web.intake import notes, take_in
     from lenience.web.past_file import columns
 
@@ -196,6 +208,22 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     assert table.describe().startswith(
         f"The file is not in UTF-8: its letters are read as those of Windows (cp1252). {said}"
     )
+    # Packed, and several files: by either reader (text without an extra, and the engine of histories).
+    packed, zstd = tmp_path / "kredite.csv.gz", tmp_path / "kredite.csv.zst"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    zstd.write_bytes(pa.compress(file.read_bytes(), "zstd", asbytes=True))
+    (tmp_path / "teil").mkdir()
+    (tmp_path / "teil" / "a.csv").write_text("Höhe;Ort;gut\n1.603,7;Köln;1\n", encoding="utf-8-sig")
+    (tmp_path / "teil" / "b.csv").write_bytes("Höhe;Ort;gut\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
+    for source in (packed, zstd, tmp_path / "teil" / "*.csv"):
+        for reader in (columns_of, _by_the_engine):
+            told: list[str] = []
+            rows = reader(source, told)
+            assert (rows["Höhe"][:2], rows["Ort"]) == (["1603.7", "603.7"], ["Köln", "Ulm", "Ulm"]), source
+            assert sorted(told) == [said, WINDOWS]
+    (tmp_path / "teil" / "b.csv").write_text("Ort;Höhe;gut\nUlm;1;1\n")
+    with pytest.raises(InputError, match=r"must have the same heading, and 'b.csv' has another than the first"):
+        columns_of(tmp_path / "teil" / "*.csv")
     take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
     assert notes(tmp_path / "kept.parquet")[1] == said
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")

@@ -38,7 +38,7 @@ from lenience.simulate.runner import plan, run_tasks
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")
-LISTS = ("shares", "rates", "at")  # parameters that are lists by nature and so make no grid
+LISTS = ("shares", "rates", "at")  # parameters that are lists by nature and so make no grid; priors of segments too
 
 
 class Sweep(NamedTuple):
@@ -160,7 +160,8 @@ def _cells(sweep: Sweep) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
 
 def _expanded(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every combination of the values of parameters that are given as lists."""
-    choices = [value if isinstance(value, list) and key not in LISTS else [value] for key, value in table.items()]
+    single = (*LISTS, "prior") if table.get("name") == "segments" else LISTS
+    choices = [value if isinstance(value, list) and key not in single else [value] for key, value in table.items()]
     for values in itertools.product(*choices):
         yield dict(zip(table, values, strict=True))
 

@@ -65,7 +65,7 @@ def offpolicy(
         word = _told_unscored(score, int(unscored.sum()), len(scores), without_score)
     else:
         chances, unscored, word = numbers_of(columns, str(proposed)), None, ""
-    X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])[1]
+    X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
     kept = ~unscored if unscored is not None and without_score == "leave-out" else slice(None)
     found = off_policy(
         chances[kept],

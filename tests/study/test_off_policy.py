@@ -143,6 +143,7 @@ def test_a_policys_own_log_can_be_used() -> None:
     ("change", "message"),
     [
         ({"proposed": [2.0, 0.0]}, "proposed must be probabilities"),
+        ({"proposed": [1.0, np.nan]}, r"both included, and 1 of 2 is not \(1 missing\)"),
         ({"propensity": [0.5, -0.1]}, "propensity must be probabilities"),
         ({"accepted": [0.5, 1]}, "accepted must be true or false"),
         ({"outcomes": [np.nan, np.nan]}, "outcomes must be 0 or 1 for every accepted"),

@@ -54,6 +54,8 @@ def offpolicy(
 
     if (proposed is None) == (score is None or at_least is None):
         raise InputError("give either --proposed, or --score with --at-least")
+    if without_score is not None and score is None:
+        raise InputError("--without-score goes with --score")
     notes: list[str] = []
     columns = columns_of(log, notes)
     for note in notes:

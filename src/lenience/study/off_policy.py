@@ -244,8 +244,13 @@ def _checked(
     if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == taken.shape == y.shape:
         raise InputError("proposed, accepted, propensity and outcomes must be one number for each logged individual")
     for name, values in (("proposed", pi), ("propensity", e)):
-        if not np.all((values >= 0) & (values <= 1)):
-            raise InputError(f"{name} must be probabilities from 0 to 1, both included")
+        wrong = int(len(values) - np.count_nonzero((values >= 0) & (values <= 1)))
+        if wrong:
+            gone = int(np.isnan(values).sum())
+            said = (
+                f"{wrong:,} of {len(values):,} {plural(wrong, 'is', 'are')} not{f' ({gone:,} missing)' if gone else ''}"
+            )
+            raise InputError(f"{name} must be probabilities from 0 to 1, both included, and {said}")
     if not np.all((taken == 0) | (taken == 1)):
         raise InputError("accepted must be true or false for each logged individual")
     a = taken.astype(bool)

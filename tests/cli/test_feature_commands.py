@@ -130,9 +130,9 @@ def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
     assert "score 'score' must be known in every row, and is missing in 80 of 800 rows (10 %)" in err
     found = {}
     for meaning, said in (
-        ("reject", "Without a score, and rejected by the proposal: 80 of 800 rows (10 %)."),
-        ("accept", "Without a score, and accepted by the proposal: 80 of 800 rows (10 %)."),
-        ("leave-out", "Without a score, and left out: 80 of 800 rows (10 %)."),
+        ("reject", "Without score, and rejected by the proposal: 80 of 800 rows (10 %)."),
+        ("accept", "Without score, and accepted by the proposal: 80 of 800 rows (10 %)."),
+        ("leave-out", "Without score, and left out: 80 of 800 rows (10 %)."),
     ):
         assert said in run(*words, "--without-score", meaning)[1]
         found[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])

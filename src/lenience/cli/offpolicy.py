@@ -118,5 +118,5 @@ def _told_unscored(score: str, missing: int, rows: int, meaning: str | None) -> 
             "proposal does with them (reject or accept), or leave-out to estimate it on the others alone"
         )
     if meaning == "leave-out":
-        return f"Without a {score}, and left out: {of}. The estimate is of arrivals that have one."
-    return f"Without a {score}, and {meaning}ed by the proposal: {of}."
+        return f"Without {score}, and left out: {of}. The estimate is of arrivals that have it."
+    return f"Without {score}, and {meaning}ed by the proposal: {of}."

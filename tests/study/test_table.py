@@ -216,6 +216,10 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     from lenience.web.intake import notes, take_in
     from lenience.web.past_file import columns
 
+    with pytest.raises(
+        InputError, match="'/dev/null' cannot be read: it is no file: save what a pipe or a device gives"
+    ):
+        read_table("/dev/null", "gut")
     file = tmp_path / "kredite.csv"
     file.write_bytes("Höhe;Ort;gut\n1.603,7;Köln;1\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
     table = read_table(file, "gut")

@@ -18,7 +18,7 @@ from lenience.study import feature_study
 from lenience.study.datasets import DATASETS, Dataset, load
 from lenience.study.draws import draw
 from lenience.study.replay import _prepared, _quick, _run_any, default_policies, late
-from lenience.study.replay_report import rows_of, verdict, write_report
+from lenience.study.replay_report import rows_of, tables_of, verdict, write_report
 from lenience.study.table import Table
 
 Rows = NDArray[np.float64]
@@ -148,7 +148,19 @@ def test_report(tmp_path: Path) -> None:
     assert "http://" not in text.split("<svg")[0]
     assert "src=" not in text  # it needs nothing else
     assert verdict(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
-    assert ("cannot tell" in verdict(found)) == (found.seeds < 10)
+    assert verdict(found) == (
+        "3 runs are too few to tell whether another policy is ahead of lenience: at least 10 are needed."
+    )
+    assert text.count("<svg") == 2  # panels that go below one another on a telephone
+    assert len(tables_of(found)) == 1
+    many = replay(
+        X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=9, groups=[i % 6 for i in range(400)]
+    )
+    (headings, rows), (groups, accepted) = tables_of(many)
+    assert headings[-1] == "accepted"
+    assert len(rows[0]) == len(headings)
+    assert groups == ["accepted of", "greedy"]
+    assert [row[0] for row in accepted] == list("012345")
     with pytest.raises(InputError, match="a folder that exists"):
         write_report(found, tmp_path / "none" / "report.html", "")
 

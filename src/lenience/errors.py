@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MOST_NAMED = 30  # columns of a file
+MOST_NAMED = 30  # names, where there are many
 
 
 class InputError(ValueError):
@@ -151,20 +151,23 @@ def refusal(field: str, value: object, allowed: str) -> InputError:
     return InputError(f"{field} must be {allowed}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
 
 
-def no_column(field: str, name: object, there: Iterable[str]) -> InputError:
-    """The error for a column that is not there, with those that are and the one that is nearly called so.
+def unknown(field: str, name: object, known: Iterable[str], what: str = "") -> InputError:
+    """The error for a name that is none of those known, with the one that may be meant; ``what`` says what they are.
 
-    >>> print(no_column("accepted", "aproved", ["region", "approved", "repaid"]))
-    accepted must be one of the columns region, approved, repaid, not 'aproved'; did you mean 'approved'?
+    >>> unknown("policy", "tompson", ["greedy", "thompson"])
+    InputError("policy must be one of greedy, thompson, not 'tompson': did you mean 'thompson'?")
+    >>> unknown("accepted", "aproved", ["region", "approved"], "the columns")
+    InputError("accepted must be one of the columns region, approved, not 'aproved': did you mean 'approved'?")
     """
     from difflib import get_close_matches
 
-    names = [str(one) for one in there]
+    names = list(known)
     some = ", ".join(one if len(one) <= 80 else f"{one[:77]}..." for one in names[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    near = get_close_matches(str(name), names, 1)
-    error = refusal(field, name, f"one of the columns {some}{more}")
-    return InputError(f"{error}; did you mean {near[0]!r}?") if near else error
+    near = get_close_matches(str(name).replace("_", "-"), [one.replace("_", "-") for one in names], 1)
+    meant = next((one for one in names if one.replace("_", "-") in near), None)
+    error = refusal(field, name, f"one of {what}{' ' if what else ''}{some}{more}")
+    return error if meant is None else InputError(f"{error}: did you mean {meant!r}?")
 
 
 def in_words(error: Exception) -> str:

@@ -57,6 +57,8 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
                 return backend.read_parquet(path), backend
             if "://" not in path:
                 files = [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob(path, recursive=True)))
+                if not files:  # it would have to be read twice
+                    raise InputError("it is no file: save what a pipe or a device gives to one")
                 return _text(backend, [Path(file) for file in files], [] if notes is None else notes), backend
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend

@@ -90,7 +90,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     assert code == 0
     found = json.loads(out)
     groups = {row["group"]: row for row in found["groups"]}
-    assert groups["x"]["deserving"] == groups["y"]["deserving"] == 2
+    assert groups["x"]["deserving_segments"] == groups["y"]["deserving_segments"] == 2
     # Band 30 of x is known to be bad and is rejected; that of y was never tried and has the benefit of the doubt.
     assert groups["x"]["false_rejection"] > groups["y"]["false_rejection"] > 0
     assert all(cost >= 0 for cost in found["constraints"].values())

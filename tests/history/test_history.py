@@ -376,7 +376,7 @@ def test_a_heading_of_too_many_columns_is_refused_at_once(tmp_path: Path) -> Non
 
 def test_a_column_that_is_not_there_is_guessed() -> None:
     with pytest.raises(
-        InputError, match=r"outcome must be one of the columns .*, not 'outcom'; did you mean 'outcome'\?"
+        InputError, match=r"outcome must be one of the columns .*, not 'outcom': did you mean 'outcome'\?"
     ):
         fit_history(past(), "region", "accepted", "outcom")
     many = {f"c{i}": [1] for i in range(40)}

@@ -188,6 +188,11 @@ def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
         ('"bernoulli"', '"bernouli"', "line 18, key worlds.name: world must be one of bernoulli"),
         ("p = [0.5, 0.7, 0.9]", "p = [0.5, 7, 0.9]", "line 19, key worlds.p: p must be a number from 0 to 1"),
         ("rates = [0.4, 0.9]", "rates = [0.4]", "line 24, key worlds.rates: rates must be as many as shares"),
+        (
+            SEGMENTS,
+            'name = "segments"\nshares = { DE = 0.6, FR = 0.3, US = 0.3 }\nprior = { n = 2, s = 1 }',
+            "line 23, key worlds.shares: shares must add up to 1, or be counts, each at least 1, and add up to 1.2$",
+        ),
         ('name = "bernoulli"\n', "", "line 17, key worlds: the key 'name' is missing"),
         ("explore = 5", "explore = = 5", "line 15, key explore: "),
         ("horizon = 100", "", "the key 'horizon' is missing"),

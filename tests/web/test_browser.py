@@ -42,6 +42,9 @@ def test_every_page_opens_fits_is_accessible_and_weighs_less_than_a_megabyte(
             assert page.locator("h1").count() == 1
             assert 50_000 < page.evaluate(WEIGHT) < 1_000_000, path
             visit.looks_right(path)
+        for width in (600, 1024):  # a small window, or a large one magnified
+            page.set_viewport_size({"width": width, "height": 800})
+            visit.fits(f"{path} at {width}")
 
 
 MARK = ".scroll tbody .mark"

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from lenience.errors import InputError
+from lenience.errors import InputError, unknown
 from lenience.simulate.drifting import ChangePoints, RandomWalk, Redrawn
 from lenience.simulate.lag import LabelDelay
 from lenience.simulate.late import LateLabels
@@ -49,7 +49,7 @@ def world_named(name: str, **parameters: Any) -> World:
     """
     tag = name.replace("-", "_") if isinstance(name, str) else ""
     if tag != "replay" and tag not in WORLDS:
-        raise InputError(f"world must be one of {', '.join(world_names())}, not {name!r}")
+        raise unknown("world", name, world_names())
     given = dict(parameters)
     if "prior" in given:
         given["prior"] = _beliefs("prior", given["prior"])

@@ -72,7 +72,7 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
     >>> parse_sweep('cost = 0.8\\nhorizon = 9\\n[[policies]]\\nname = "gredy"\\n[[worlds]]\\nname = "bernoulli"\\np=0')
     Traceback (most recent call last):
         ...
-    lenience.errors.InputError: sweep, line 4, key policies.name: policy must be one of ..., not 'gredy'
+    lenience.errors.InputError: sweep, line 4, key policies.name: policy must be one of ... did you mean 'greedy'?
     """
     try:
         found = tomllib.loads(text)
@@ -117,9 +117,11 @@ def run_sweep(
 ) -> Any:
     """Run a sweep (or a sweep file) and return a tidy frame: one row a setting, policy and metric.
 
+    ``reference`` is the policy that "behind" is measured from in this setting: the optimum, or what stands in for it.
+
     >>> sweep = parse_sweep('cost = 0.5\\nhorizon = 50\\n[[worlds]]\\nname = "bernoulli"\\np = [0.4, 0.6]')
     >>> run_sweep(sweep, backend="pyarrow").column_names
-    ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper']
+    ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper', 'reference']
     """
     chosen = sweep if isinstance(sweep, Sweep) else load_sweep(sweep)
     plans = [
@@ -147,7 +149,7 @@ def run_sweep(
             "horizon": found.horizon,
             "world": label_of(found.world, ()),
         }
-        rows += [{**setting, **row} for row in found.summary()]
+        rows += [{**setting, **row, "reference": found.baseline or ""} for row in found.summary()]
     return to_frame(rows, backend)
 
 
@@ -247,13 +249,13 @@ def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, s
 
 
 def _speaks_of(sentence: str, path: str, value: str) -> bool:
-    """Whether an error speaks of a key: it begins with it, or ends in "not 'it'"; of a name, that it ends in it."""
+    """Whether an error speaks of a key: it begins with it, or ends in "not 'it'"; of a name, that it has it."""
     outer, _, key = path.rpartition(".")
     if not outer:
         return False
     if re.match(r"(policy|world) must be one of", sentence):
         named = re.match(r"""["'](.*?)["']""", value)
-        return key == "name" and named is not None and sentence.endswith(f"not '{named[1]}'")
+        return key == "name" and named is not None and f", not '{named[1]}'" in sentence
     return re.match(rf"{re.escape(key)}\b", sentence) is not None or sentence.endswith(f"not '{key}'")
 
 

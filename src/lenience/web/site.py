@@ -34,7 +34,7 @@ from lenience.web.windows import Tallies, Then
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
 Answering: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
-KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
 

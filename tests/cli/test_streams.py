@@ -63,3 +63,14 @@ def test_a_reader_who_has_gone_does_not_make_an_audit_hold(monkeypatch: pytest.M
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
         assert called(monkeypatch, gone, "audit", "--database", database, "--expect", str(earlier)) == 1
+
+
+def test_in_a_narrow_window_no_column_of_fit_is_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    loans = tmp_path / "loans.csv"
+    loans.write_text("region,approved,repaid\nnorth,1,yes\nsouth,1,\n")
+    written = io.BytesIO()
+    monkeypatch.setenv("COLUMNS", "40")
+    columns = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
+    assert called(monkeypatch, io.TextIOWrapper(written, encoding="utf-8"), "fit", str(loans), *columns) == 0
+    heading = written.getvalue().decode().partition("─")[0].splitlines()[-2:]
+    assert heading[0].split() == ["segm", "arriv", "labe", "own", "beli", "pendi"]

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from lenience.plot.simulate import plot_comparison as plot_comparison
     from lenience.plot.simulate import plot_drift as plot_drift
     from lenience.plot.simulate import plot_regret_over_time as plot_regret_over_time
+    from lenience.policy.awaited import UnawaitedOutcomeWarning as UnawaitedOutcomeWarning
     from lenience.policy.bayes_ucb import BayesUCB as BayesUCB
     from lenience.policy.check import check_policy as check_policy
     from lenience.policy.constant import Constant as Constant
@@ -194,6 +195,7 @@ _HOME = {
     "Thompson": "policy.thompson",
     "Thresholds": "segments.thresholds",
     "TooLargeError": "errors",
+    "UnawaitedOutcomeWarning": "policy.awaited",
     "acceptance_by_arrival": "study.sequence",
     "beliefs": "model.protocol",
     "characteristics": "study.characteristics",

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError
 from lenience.model.features import checked_outcomes
+from lenience.objective.base import check_cost
 
 if TYPE_CHECKING:
 
@@ -37,6 +38,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
     n_features_in_: int
+    _break_even: float = 0.5  # a model on its own knows of no cost
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Prepare with the rows and learn their labels, two classes of any kind (the second in order is success)."""
@@ -79,6 +81,11 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         self.classes_ = np.array([0, 1])
         self._prepare(rows)
+        return self
+
+    def centre_on(self, cost: float) -> Self:
+        """Let a prior that was left open be about this break-even: a policy says so before it prepares its model."""
+        self._break_even = check_cost(cost)
         return self
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> Self:

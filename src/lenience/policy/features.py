@@ -187,9 +187,10 @@ class FeaturePolicy(SelectivePolicy):
             m, v = np.empty((2, len(design), len(model.weights_)))
             project_rows(design, model.means_, model.covariances_, m, v)
             cache |= {"design": design, "m": m, "v": v}
-        pending = np.zeros((len(self._pending) + len(rows), model.means_.shape[1]))
-        if self._pending:
-            pending[: len(self._pending)] = model.design(np.array([row for _, _, row in self._pending]))
+        waiting = [row for _, row in self._awaited.pending.values()]
+        pending = np.zeros((len(waiting) + len(rows), model.means_.shape[1]))
+        if waiting:
+            pending[: len(waiting)] = model.design(np.array(waiting))
         out = np.empty((len(rows), 7))
         decide_rows(
             model.design(rows),
@@ -200,7 +201,7 @@ class FeaturePolicy(SelectivePolicy):
             cache["m"],
             cache["v"],
             pending,
-            len(self._pending),
+            len(waiting),
             gammas,
             chances,
             float(self.explore),
@@ -219,7 +220,7 @@ class FeaturePolicy(SelectivePolicy):
         spread = np.maximum(rate * (1.0 - rate), 1e-12)
         distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
         like = self.model_.likeness(rows, self.reference_)
-        waiting = [row for _, _, row in self._pending]
+        waiting = [row for _, row in self._awaited.pending.values()]
         near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
         out = np.empty((len(rows), 7))

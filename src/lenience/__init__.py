@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from lenience.policy.exposure import ExposurePolicy as ExposurePolicy
     from lenience.policy.exposure_certificate import ExposureCertificate as ExposureCertificate
     from lenience.policy.features import FeaturePolicy as FeaturePolicy
+    from lenience.policy.features import NeverStartsWarning as NeverStartsWarning
     from lenience.policy.forgetting import Forgetting as Forgetting
     from lenience.policy.gittins import Gittins as Gittins
     from lenience.policy.greedy import Greedy as Greedy
@@ -174,6 +175,7 @@ _HOME = {
     "Mixture": "simulate.worlds",
     "Model": "model.protocol",
     "Neighbours": "model.neighbours",
+    "NeverStartsWarning": "policy.features",
     "OffPolicy": "study.off_policy",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",

@@ -11,8 +11,9 @@ The intercept's prior is about the population. If the features' part of the log-
 individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
 success rate have a prior variance of 0.46 under every hypothesis if β₀ has 0.46 κ². 0.46 is the mean square of
 log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost`, and a
-policy that is given a model without ``intercept_mean``, centres β₀ on (3 + κ)/4 · log(c/(1 − c)), between the centres at which a middling individual (1), and at which the population (κ),
-is as likely above the break-even as below, and nearer to the first.
+policy whose model has no ``intercept_mean``, centres β₀ on (3 + κ)/4 · log(c/(1 − c)), between the centres at which a
+middling individual (1), and at which the population (κ), is as likely above the break-even as below, and nearer to the
+first. A model on its own is centred on p = ½.
 
 One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each, so that p is about uniform: there
 the model is independent counts, cell by cell, in the log-odds.

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, real, refusal
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.estimator import BaseEstimator, plain
+from lenience.model.cells import Cells
+from lenience.model.estimator import BaseEstimator, numbers, plain
 from lenience.model.features import FeatureModel
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
@@ -85,8 +86,10 @@ class SelectivePolicy(BaseEstimator):
         self._start(np.asarray(rows, dtype=np.float64))
         if y is not None:
             which, seen = _known(y, len(rows))
-            self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen))
-            self.labels_ = len(seen)
+            if which:
+                self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen))
+                self.labels_ = len(seen)
+        self._ready()
         return self
 
     def decide(
@@ -137,6 +140,17 @@ class SelectivePolicy(BaseEstimator):
             self._learn(known, np.array(seen))
             self.labels_ += len(seen)
         return self
+
+    def log_frame(self, X: Any = None, backend: str | None = None) -> Any:
+        """The log as a data frame (pandas, polars or pyarrow): decisions with outcomes, for ``lenience offpolicy``.
+
+        ``X``, if given, are the features of everyone decided, in the order they came: the policy does not keep them.
+        The outcome is missing for the rejected, and for the accepted who have not been heard of.
+        """
+        from lenience.policy.log_frame import log_rows
+        from lenience.simulate.result import to_frame
+
+        return to_frame(log_rows(self.log_, self._awaited.outcomes, X), backend)
 
     def use_reference(self, X: ArrayLike) -> Self:
         """Let these rows stand for the population, where the policy asks who else there is."""
@@ -205,6 +219,9 @@ class SelectivePolicy(BaseEstimator):
     def _start(self, rows: NDArray[np.float64]) -> None:
         """Take the first rows."""
 
+    def _ready(self) -> None:
+        """All that is known at the start has been learnt."""
+
     def _reference(self, rows: NDArray[np.float64]) -> None:
         """Take the rows that stand for the population."""
 
@@ -241,7 +258,7 @@ class SelectivePolicy(BaseEstimator):
         from sklearn.utils.validation import validate_data
 
         if self.transformer_ is None:
-            return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            return numbers(self, self.model_.coded(X) if isinstance(self.model_, Cells) else X, reset=reset)
         return validate_data(self, X, skip_check_array=True, reset=reset)
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -19,6 +21,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from feature_worlds import GOAL, cells, world
 from lenience import Belief, Discounted, FeaturePolicy, FiniteHorizon, InputError
+from lenience.cli import cli
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.bootstrap import Bootstrap
 from lenience.model.cells import Cells
@@ -222,22 +225,29 @@ def test_text_is_refused_by_its_column_and_names_cells() -> None:
     policy.observe(frame, [True] * 4, [1, 1, 1, 0])
     n, _ = policy.beliefs(pandas.DataFrame({"age": [30, 50, 30], "land": ["DE", None, "XX"], "job": ["cook"] * 3}))
     assert n.tolist() == [4, 3, 2]
-    assert Cells().prepare([["1", "a"]]).learn([["1", "a"]], [1]).beliefs([[1, "a"], [2, "a"]])[0].tolist() == [3, 2]
+    mixed: Any = [[1, "a"], [2, "a"]]
+    assert Cells().prepare([["1", "a"]]).learn([["1", "a"]], [1]).beliefs(mixed)[0].tolist() == [3, 2]
 
 
-def test_the_log_as_a_frame() -> None:
-    X, y = world(60)
+def test_the_log_as_a_frame(tmp_path: Path) -> None:
+    X, y = world(200)
     policy = FeaturePolicy(objective=GOAL, explore=0.3, random_state=0).fit(X)
     taken = policy.decide(X)
-    policy.observe(X[:50], taken[:50], y[:50])
+    policy.observe(X[:190], taken[:190], y[:190])
     frame = policy.log_frame(X, backend="pandas")
     assert list(frame.columns)[:5] == ["x0", "x1", "x2", "arrival", "accepted"]
     assert frame["propensity"].tolist() == [decision.propensity for decision in policy.log_]
-    known = taken & (np.arange(60) < 50)
+    known = taken & (np.arange(200) < 190)
     assert np.array_equal(frame["outcome"].notna(), known)
     assert np.array_equal(frame["outcome"][known], y[known])
     assert np.array_equal(frame[["x0", "x1", "x2"]], X)
-    with pytest.raises(InputError, match="X must have the features of all 60 decisions"):
+    file = tmp_path / "log.csv"
+    policy.observe(X[190:], taken[190:], y[190:])
+    policy.log_frame(X, backend="pandas").to_csv(file, index=False)
+    asked = ["offpolicy", str(file), "--cost", "0.7", "--score", "x0", "--at-least", "0.4", "--features", "x0,x1"]
+    answer = CliRunner().invoke(cli, asked)
+    assert "from 200 arrivals" in answer.output
+    with pytest.raises(InputError, match="X must have the features of all 200 decisions"):
         policy.log_frame(X[:10])
     with pytest.raises(InputError, match="no column named as one of the log: rename mean, n"):
         policy.log_frame(frame[["mean", "n"]])

@@ -231,7 +231,7 @@ def test_text_is_refused_by_its_column_and_names_cells() -> None:
 
 def test_the_log_as_a_frame(tmp_path: Path) -> None:
     X, y = world(200)
-    policy = FeaturePolicy(objective=GOAL, explore=0.3, random_state=0).fit(X)
+    policy = FeaturePolicy(objective=GOAL, explore=0.6, random_state=0).fit(X)
     taken = policy.decide(X)
     policy.observe(X[:190], taken[:190], y[:190])
     frame = policy.log_frame(X, backend="pandas")
@@ -244,7 +244,7 @@ def test_the_log_as_a_frame(tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     policy.observe(X[190:], taken[190:], y[190:])
     policy.log_frame(X, backend="pandas").to_csv(file, index=False)
-    asked = ["offpolicy", str(file), "--cost", "0.7", "--score", "x0", "--at-least", "0.4", "--features", "x0,x1"]
+    asked = ["offpolicy", str(file), "--cost", "0.7", "--score", "x0", "--at-least", "-1", "--features", "x0,x1"]
     answer = CliRunner().invoke(cli, asked)
     assert "from 200 arrivals" in answer.output
     with pytest.raises(InputError, match="X must have the features of all 200 decisions"):

@@ -71,6 +71,8 @@ class Visit:
         """The page is not wider than the window (tables scroll in their own frame)."""
         width = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert width[0] <= width[1], f"{where} is {width[0]} px wide in a window of {width[1]} px"
+        left = self.page.evaluate("document.querySelector('main h1').getBoundingClientRect().left")
+        assert left >= 8, f"{where} begins {left} px from the edge of a window of {width[1]} px"
 
     def looks_right(self, where: str) -> None:
         """The page fits and is accessible on a phone in the dark and on a desk in the light."""

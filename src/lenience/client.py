@@ -123,10 +123,13 @@ class Client:
         """Record what became of an accepted individual."""
         return self._post(f"/v1/decisions/{_part('decision', decision)}/outcome", {"outcome": outcome}, idempotency_key)
 
-    def outcomes(self, outcomes: Mapping[str, Outcome], *, idempotency_key: str | None = None) -> Json:
-        """Record several outcomes, by decision."""
+    def outcomes(
+        self, outcomes: Mapping[str, Outcome], *, by_reference: bool = False, idempotency_key: str | None = None
+    ) -> Json:
+        """Record several outcomes, by the ids of their decisions, or by the references given when they were decided."""
         several = mapped("outcomes", outcomes, "a mapping of decisions to 'success' or 'failure'")
-        items = [{"id": decision, "outcome": outcome} for decision, outcome in several.items()]
+        which = "reference" if by_reference else "id"
+        items = [{which: decision, "outcome": outcome} for decision, outcome in several.items()]
         return self._post("/v1/outcomes/batch", {"outcomes": items}, idempotency_key)
 
     def import_outcomes(
@@ -145,34 +148,29 @@ class Client:
 
         It is safe to repeat. Lines that cannot be read or are refused are told, and do not hinder the others;
         ``progress`` is called after each batch with what is done so far. Instead of ids a ``reference_column`` may hold
-        the references given when they were decided (the key then needs the role read too); ``success``, ``failure`` and
+        the references given when they were decided; ``success``, ``failure`` and
         ``pending`` (not known yet) are words beside those that are known.
         """
         from lenience.outcomes_import import import_outcomes
-        from lenience.service.problems import NONE_OF_THESE, unknown_decision
+        from lenience.service.problems import NONE_OF_THESE, THIS_REFERENCE, not_one, unknown_decision
 
         def send(items: list[dict[str, str]]) -> Json:
             try:
-                return self._post("/v1/outcomes/batch", {"outcomes": items})
+                answer = self._post("/v1/outcomes/batch", {"outcomes": items})
             except ServiceError as error:
                 if error.detail != NONE_OF_THESE:  # a batch of which it knows nothing, the service refuses as a whole
                     raise
-            told = [unknown_decision(one["id"]).detail for one in items]
-            return {"problems": [{"position": i, "detail": detail} for i, detail in enumerate(told)]}
+                told = [not_one([]) if "reference" in one else unknown_decision(one["id"]) for one in items]
+                answer = {"problems": [{"position": i, "detail": one.detail} for i, one in enumerate(told)]}
+            for problem in answer["problems"]:  # which reference, the service does not repeat
+                reference = items[problem["position"]].get("reference")
+                if reference is not None:
+                    problem["detail"] = problem["detail"].replace(THIS_REFERENCE, f"the reference {reference!r}")
+            return answer
 
-        def resolve(reference: str) -> tuple[str, str]:
-            found = [one["id"] for one in self.decisions(reference=reference) if one["status"] != "rejected"]
-            if len(found) == 1:
-                return found[0], ""
-            if not found:
-                return "", f"no accepted decision has the reference {reference!r}"
-            some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
-            return "", f"{len(found)} accepted decisions have the reference {reference!r}: give their ids ({some})"
-
+        column = id_column if reference_column is None else reference_column
         words = (success, failure, pending)
-        if reference_column is None:
-            return import_outcomes(source, send, id_column, outcome_column, progress, words)
-        return import_outcomes(source, send, reference_column, outcome_column, progress, words, resolve)
+        return import_outcomes(source, send, column, outcome_column, progress, words, reference_column is not None)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong."""
@@ -191,6 +189,28 @@ class Client:
     def erase(self, decision: str) -> Json:
         """Erase the personal data of a decision."""
         return self._post(f"/v1/decisions/{_part('decision', decision)}/erasure", None)
+
+    def erase_where(
+        self,
+        *,
+        reference: str | None = None,
+        older_than_days: float | None = None,
+        policy: str | None = None,
+        dry_run: bool = False,
+    ) -> int:
+        """Erase the personal data of all decisions with a reference, or older than so many days; of how many it was.
+
+        It cannot be undone; in a ``dry_run`` they are only counted.
+        """
+        asked = {"reference": reference, "older_than_days": older_than_days, "policy": policy, "dry_run": dry_run}
+        body = {name: value for name, value in asked.items() if value is not None}
+        total: int = 0
+        while True:
+            answer = self._post("/v1/erasures", body)
+            total += int(answer["found" if dry_run else "erased"])
+            if answer["next"] is None:
+                return total
+            body["after"] = answer["next"]
 
     def decision(self, identity: str) -> Json:
         """A decision explained."""

@@ -7,18 +7,16 @@ packed by gzip; for it no extra is needed. Parquet, Zstandard, folders and patte
 from __future__ import annotations
 
 import csv
-import gzip
-import zlib
 from collections.abc import Iterator
 from glob import glob
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from lenience.errors import InputError, in_words
 from lenience.history_damage import PARQUET, UTF8, begins, check_text
 from lenience.policy.words import counted
-from lenience.text_files import HEAD, WINDOWS, separator, told, with_points
+from lenience.text_files import HEAD, WINDOWS, opened, separator, told, with_points
 
 
 def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, list[Any]]:
@@ -33,7 +31,7 @@ def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, li
     if file.suffix.lower() == ".arff":
         return _arff(file)
     if not file.is_file() or file.suffix == ".zst" or begins(file) == PARQUET or ".parquet" in file.name:
-        return _engine(str(path))
+        return _engine(str(path), said)
     lines = rows_of(file, said)
     _, heading = next(lines)
     columns: list[list[str]] = [[] for _ in heading]
@@ -43,7 +41,7 @@ def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, li
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     found: dict[str, list[Any]] = dict(zip(heading, columns, strict=True))
-    mark = _mark(file, UTF8 if file.suffix == ".gz" else check_text(file))
+    mark = _mark(file, check_text(file))
     for name, values in found.items():
         pointed = with_points(values, mark)
         if pointed is not None:
@@ -65,11 +63,11 @@ def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[
     """
     file = Path(path)
     try:
-        encoding = UTF8 if file.suffix == ".gz" else check_text(file)
+        encoding = check_text(file)
         if encoding != UTF8 and notes is not None:
             notes.append(WINDOWS)
         mark = _mark(file, encoding)
-        with _opened(file, encoding) as text:
+        with opened(file, encoding) as text:
             reader = csv.reader(text, delimiter=mark)
             full = ((reader.line_num, row) for row in reader if row)
             line, heading = next(full, (0, []))
@@ -87,26 +85,20 @@ def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[
             yield from full
     except FileNotFoundError:
         raise InputError(f"data must be a file that exists, not {str(path)!r}") from None
-    except (InputError, OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+    except (InputError, OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"data {str(path)!r} cannot be read: {in_words(error)}") from None
 
 
 def _mark(file: Path, encoding: str) -> str:
-    with _opened(file, encoding) as text:
+    with opened(file, encoding) as text:
         return separator(list(islice(text, HEAD)))
 
 
-def _opened(file: Path, encoding: str) -> TextIO:
-    if file.suffix == ".gz":
-        return gzip.open(file, "rt", encoding=encoding, newline="")
-    return file.open(encoding=encoding, newline="")
-
-
-def _engine(path: str) -> dict[str, list[Any]]:
+def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
     from lenience.history_source import open_source, quietly, reading
 
     with quietly(), reading(path):
-        table, backend = open_source(path)
+        table, backend = open_source(path, notes=notes)
         try:
             found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
         finally:

@@ -142,6 +142,20 @@ def refusal(field: str, value: object, allowed: str) -> InputError:
     return InputError(f"{field} must be {allowed}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
 
 
+def unknown(field: str, name: object, known: Iterable[str]) -> InputError:
+    """The error for a name that is none of those known, with the one that may be meant.
+
+    >>> unknown("policy", "tompson", ["greedy", "thompson"])
+    InputError("policy must be one of greedy, thompson, not 'tompson': did you mean 'thompson'?")
+    """
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = get_close_matches(name.replace("_", "-"), names, n=1) if isinstance(name, str) else []
+    meant = f": did you mean {near[0]!r}?" if near else ""
+    return InputError(f"{field} must be one of {', '.join(names)}, not {name!r}{meant}")
+
+
 def in_words(error: Exception) -> str:
     """What an error says, without the number that the operating system has for it.
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lenience.errors import InputError, in_words
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
-PACKED = (".gz", ".zst")  # endings of CSV files that the engine unpacks itself
+PACKED = (".gz", ".zst")  # endings of CSV files that are unpacked as they are read
 CHUNK = 1 << 20
 UTF8, CP1252 = "utf-8-sig", "cp1252"
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -22,12 +27,38 @@ def begins(source: Path) -> bytes:
         return file.read(4)
 
 
+@contextmanager
+def unpacked(source: Path) -> Iterator[Any]:
+    """The bytes of a file, unpacked if its ending says that it is packed."""
+    if source.suffix not in PACKED:
+        with source.open("rb") as file:
+            yield file
+        return
+    try:
+        with _packed(source) as file:
+            yield file
+    except (EOFError, zlib.error, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the file itself
+            raise
+        raise InputError(f"it is no file packed as its ending {source.suffix} says, or it is cut off") from None
+
+
+def _packed(source: Path) -> Any:
+    if source.suffix == ".gz":
+        return gzip.open(source)
+    import pyarrow as pa
+
+    return pa.input_stream(str(source), compression="zstd")
+
+
 def check_text(source: Path, parquet: bool = True) -> str:
     """How the letters of a text are written (UTF-8, or as Windows does), or a sentence that says what it is instead.
 
     ``parquet`` says that such a file would do too.
     """
-    start, other = begins(source), " (or Parquet)" if parquet else ""
+    other = " (or Parquet)" if parquet else ""
+    with unpacked(source) as file:
+        start = file.read(4)
     for magic, what in NOT_TABLES.items():
         if start.startswith(magic):
             raise InputError(f"the file is {what}: save it as CSV{other}")
@@ -44,7 +75,7 @@ def check_text(source: Path, parquet: bool = True) -> str:
 def _check_letters(source: Path, encoding: str) -> None:
     blank = True
     decoder = codecs.getincrementaldecoder(encoding)()
-    with source.open("rb") as file:
+    with unpacked(source) as file:
         while chunk := file.read(CHUNK):
             text = decoder.decode(chunk)
             # In Windows' code page almost all bytes are letters: controls give away what is no text.
@@ -86,7 +117,7 @@ def _wrong_with(file: Path, error: Exception) -> str:
     if not parquet and ".parquet" in str(file):
         return "the file is not Parquet, as its name says"
     try:
-        if not parquet and not file.name.endswith(PACKED):
+        if not parquet:
             check_text(file)
     except InputError as found:
         return str(found)

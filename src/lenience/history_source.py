@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lenience.errors import InputError, in_words, refusal
-from lenience.history_damage import PACKED, unreadable
+from lenience.history_damage import unreadable
 from lenience.text_files import heading, in_utf8, numbers_read, scan
 
 if TYPE_CHECKING:
@@ -52,8 +52,11 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
                 path = os.path.join(path, "**/*.parquet")
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
-            if os.path.isfile(path) and not path.endswith(PACKED):
-                return _text(backend, Path(path), [] if notes is None else notes), backend
+            if "://" not in path:
+                files = [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob(path, recursive=True)))
+                if not files:  # it would have to be read twice
+                    raise InputError("it is no file: save what a pipe or a device gives to one")
+                return _text(backend, [Path(file) for file in files], [] if notes is None else notes), backend
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
         except OSError as error:
@@ -63,15 +66,28 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
     return ibis.memtable(_arrow(source)), backend
 
 
-def _text(backend: Any, path: Path, notes: list[str]) -> ir.Table:
-    """A file of text, every value as it is written, but for decimal commas."""
-    with in_utf8(path) as (text, said):
-        mark, names = heading(text)
+def _text(backend: Any, paths: Sequence[Path], notes: list[str]) -> ir.Table:
+    """Files of text with the same heading, every value as it is written, but for decimal commas."""
+    with ExitStack() as copies:
+        texts: list[Path] = []
+        headings: list[tuple[str, list[str]]] = []
+        said: list[str] = []
+        for path in paths:
+            try:
+                text, letters = copies.enter_context(in_utf8(path))
+                texts.append(text)
+                headings.append(heading(text))
+            except InputError as error:
+                raise InputError(f"{path.name!r}: {error}" if len(paths) > 1 else str(error)) from None
+            said += letters
+            if headings[-1] != headings[0]:
+                raise InputError(f"its files must have the same heading, and {path.name!r} has another than the first")
+        mark, names = headings[0]
         names = [name or f"column{i}" for i, name in enumerate(names)]
-        query, numbers = numbers_read(backend.con, scan(text, mark, names), mark, names)
-        # A copy in UTF-8 is gone in a moment, and is taken in at once; the file itself is read when it is counted.
-        backend.con.execute(f"CREATE {'VIEW' if text == path else 'TABLE'} past_decisions AS {query}")
-    notes += [*said, *numbers]
+        query, numbers = numbers_read(backend.con, scan(texts, mark, names), mark, names)
+        # A copy in UTF-8 is gone in a moment, and is taken in at once; the files themselves are read when counted.
+        backend.con.execute(f"CREATE {'VIEW' if texts == [*paths] else 'TABLE'} past_decisions AS {query}")
+    notes += [*dict.fromkeys(said), *numbers]
     return backend.table("past_decisions")
 
 

@@ -29,7 +29,6 @@ ALLOWED = "success or failure, or a word for one such as repaid, default, 1 or 0
 
 Batch = list[dict[str, str]]
 Send = Callable[[Batch], Mapping[str, Any]]  # what the service answers to a batch
-Resolve = Callable[[str], tuple[str, str]]  # a reference to the id of its decision, or to nothing and what is wrong
 
 
 class OutcomesImport(msgspec.Struct, frozen=True):
@@ -83,28 +82,29 @@ def import_outcomes(
     outcome: str = "outcome",
     progress: Callable[[OutcomesImport], None] | None = None,
     words: tuple[Iterable[str], Iterable[str], Iterable[str]] = ((), (), ()),
-    resolve: Resolve | None = None,
+    references: bool = False,
 ) -> OutcomesImport:
     """Read outcomes from a path or rows, send them in order, and say what became of them.
 
-    ``words`` mean success, failure and not known yet, beside those that are known; with ``resolve`` the column
-    ``decision`` holds references.
+    ``words`` mean success, failure and not known yet, beside those that are known; with ``references`` that is
+    what the column ``decision`` holds.
     """
     given = [[str(word).strip().lower() for word in some] for some in words]
     failures, successes = with_given(("success", "failure"), FAILURE, SUCCESS, given[1], given[0], given[2])
     meaning = {str(word): "success" for word in successes} | {str(word): "failure" for word in failures}
-    how = Reading(decision, outcome, meaning | dict.fromkeys([*NOTHING, *given[2]], ""), resolve is not None)
+    how = Reading(decision, outcome, meaning | dict.fromkeys([*NOTHING, *given[2]], ""), references)
     if not isinstance(source, str | Path | Mapping) and isinstance(source, Iterable):
         source = list(source)
     contradicting = _contradictions(source, how, [word for some in given for word in some])
     problems: dict[str, list[str]] = {}  # what is wrong, and with which lines
     done = OutcomesImport()
-    lines = (_settled(line, contradicting, resolve) for line, _ in _lines(source, how))
+    lines = (_settled(line, contradicting) for line, _ in _lines(source, how))
+    which = "reference" if references else "id"
     while some := list(islice(lines, limits.BATCH)):
         awaited = sum(not line.wrong and not line.outcome for line in some)
         good = [line for line in some if not line.wrong and line.outcome]
         refused = {line: line.wrong for line in some if line.wrong}
-        answer = send([{"id": line.decision, "outcome": line.outcome} for line in good]) if good else {}
+        answer = send([{which: line.decision, "outcome": line.outcome} for line in good]) if good else {}
         refused |= {good[one["position"]]: one["detail"] for one in answer.get("problems", ())}
         for line in some:
             if line in refused:
@@ -158,16 +158,11 @@ def _contradictions(source: object, how: Reading, given: Sequence[str]) -> dict[
     return found
 
 
-def _settled(line: Line, contradicting: Mapping[str, str], resolve: Resolve | None) -> Line:
-    """A line with the id of its decision, unless something is wrong with it."""
-    if line.wrong or not line.outcome:
+def _settled(line: Line, contradicting: Mapping[str, str]) -> Line:
+    """A line, with what is wrong if others contradict it."""
+    if line.wrong or not line.outcome or line.decision not in contradicting:
         return line
-    if line.decision in contradicting:
-        return line._replace(wrong=contradicting[line.decision])
-    if resolve is None:
-        return line
-    identity, wrong = resolve(line.decision)
-    return line._replace(decision=identity, wrong=wrong)
+    return line._replace(wrong=contradicting[line.decision])
 
 
 def _lines(source: object, how: Reading) -> Iterator[tuple[Line, str]]:

@@ -16,8 +16,9 @@ OWN = {
     "yourself only where another server runs `lenience.service.http.app:from_environment`.",
     SESSION_SECRET: "The secret that signs the dashboard's sessions, shared by the processes of one service. `lenience "
     "serve` makes one for the processes it starts; set it where several services stand behind one address.",
-    URL: "The address of the service that `lenience outcomes` sends to.",
-    KEY: "The API key that `lenience outcomes` sends with; unlike `--key` it is in no list of processes.",
+    URL: "The address of the service that `lenience outcomes` and `lenience erase` send to.",
+    KEY: "The API key that `lenience outcomes` and `lenience erase` send with; unlike `--key` it is in no list of "
+    "processes.",
 }
 OF_OTHERS = {
     MULTIPROCESS: "Where the processes of one service keep their metrics, so that any of them tells the sum. `lenience "

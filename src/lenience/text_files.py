@@ -7,6 +7,7 @@ in its own code page. One reader for the commands and the dashboard: whoever ask
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import tempfile
@@ -14,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from lenience.errors import InputError
-from lenience.history_damage import CHUNK, UTF8, check_text
+from lenience.history_damage import CHUNK, UTF8, check_text, unpacked
 from lenience.vocabulary import NOTHING
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -62,7 +63,7 @@ def told(column: str, example: str) -> str:
 
 def heading(path: Path) -> tuple[str, list[str]]:
     """What separates the values of a text in UTF-8, and the names in its first line."""
-    with path.open(encoding="utf-8-sig", newline="") as text:
+    with opened(path, UTF8) as text:
         lines = list(islice(text, HEAD))
     mark = separator(lines)
     names = [name.strip() for name in next(csv.reader(lines, delimiter=mark), [])]
@@ -72,11 +73,12 @@ def heading(path: Path) -> tuple[str, list[str]]:
     return mark, names
 
 
-def scan(path: Path, mark: str, names: Sequence[str]) -> str:
-    """How DuckDB reads such a file: every line has as many values as the heading, and every value is a text."""
+def scan(paths: Sequence[Path], mark: str, names: Sequence[str]) -> str:
+    """How DuckDB reads such files: every line has as many values as the heading, and every value is a text."""
     listed = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
     how = f"delim = {literal(mark)}, quote = '\"', escape = '\"', header = true, auto_detect = false"
-    return f"read_csv({literal(str(path))}, {how}, columns = {{{listed}}}, max_line_size = {1 << 24})"
+    files = ", ".join(literal(str(path)) for path in paths)
+    return f"read_csv([{files}], {how}, columns = {{{listed}}}, max_line_size = {1 << 24})"
 
 
 def numbers_read(engine: Any, table: str, mark: str, names: Sequence[str]) -> tuple[str, list[str]]:
@@ -93,6 +95,13 @@ def numbers_read(engine: Any, table: str, mark: str, names: Sequence[str]) -> tu
 
 
 @contextmanager
+def opened(path: Path, encoding: str) -> Iterator[TextIO]:
+    """The text of a file, unpacked if it is packed."""
+    with unpacked(path) as file:
+        yield io.TextIOWrapper(file, encoding=encoding, newline="")
+
+
+@contextmanager
 def in_utf8(path: Path, parquet: bool = True) -> Iterator[tuple[Path, list[str]]]:
     """A text in UTF-8: the file itself, or a copy for as long as it is needed; and what is to be said of it."""
     encoding = check_text(path, parquet)
@@ -101,10 +110,7 @@ def in_utf8(path: Path, parquet: bool = True) -> Iterator[tuple[Path, list[str]]
         return
     handle, name = tempfile.mkstemp(suffix=".csv")
     try:
-        with (
-            path.open(encoding=encoding, newline="") as old,
-            os.fdopen(handle, "w", encoding="utf-8", newline="") as new,
-        ):
+        with opened(path, encoding) as old, os.fdopen(handle, "w", encoding="utf-8", newline="") as new:
             while chunk := old.read(CHUNK):
                 new.write(chunk)
         yield Path(name), [WINDOWS]

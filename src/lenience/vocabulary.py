@@ -6,6 +6,10 @@ SUCCESS = ("1", "1.0", "true", "t", "yes", "y", "ok", "success", "good", "paid",
 FAILURE = ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost")
 YES = (*SUCCESS, "accept", "accepted", "approve", "approved", "granted")
 NO = (*FAILURE, "reject", "rejected", "declined", "denied", "refused")
+ABROAD = {
+    **dict.fromkeys(("ja", "oui", "sí", "si", "sì", "sim", "tak", "ano"), True),
+    **dict.fromkeys(("nein", "nee", "nej", "nei", "non", "não", "nao", "nie", "ne"), False),
+}  # yes and no in other languages: to guess by where a person sees the guess, since they also answer "did it fail?"
 NOTHING = ("", "nan", "null", "none", "na", "n/a")
 
 

@@ -65,6 +65,7 @@ Run = Any
         ),
         (("gittins", "--discount", "0.999999", "--table", "60"), "would take hours"),
         (("demo", "--folder", "/proc/nope"), "/proc/nope"),
+        (("erase", "--policy", "cards"), "give --reference or --older-than"),
         (("outcomes", "none.csv"), "data must be a file that exists, not 'none.csv'"),
         (("audit", "--database", __file__), f"database must be one of a service, and {__file__!r} is none"),
         (("solve", "--cost", "0,93", "--discount", "0.9"), "'0,93' is not a valid float. Write 0.93."),

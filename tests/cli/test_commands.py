@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -106,6 +107,8 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
         "--seed",
         "3",
     )
+    code, out, _ = run("simulate", "--cost", "0.5", "--horizon", "9", "--replications", "1", "--json")
+    assert (code, '"lower": null' in out) == (0, True)  # of one run there is no interval
     several = ("--policy", "greedy", "--policy", "epsilon-greedy:epsilon=0.2", "--world", "bernoulli:p=0.7")
     figure, folder = str(tmp_path / "compare.png"), str(tmp_path / "results")
     code, out, _ = run(*words, *several, "--figure", figure, "--save", folder, "--json")
@@ -141,7 +144,11 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert (code, out) == (2, "")
     assert "output must be a file name ending in .csv or .parquet, not" in err
     plain = tmp_path / "results.csv"
-    assert run("sweep", str(file), "--output", str(plain))[0] == 0
+    code, out, _ = run("sweep", str(file), "--output", str(plain))
+    assert code == 0
+    assert "behind optimum" in out
+    assert re.search(r"optimum +-?\d+\.\d+ ± \d", out)
+    assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
     assert plain.read_text().splitlines()[0].replace('"', "").startswith("cost,discount,horizon,world,policy,metric")
     file.write_text('cost = 0.5\nhorizon = 40\n[[worlds]]\nname = "utopia"\n')
     code, _, err = run("sweep", str(file))

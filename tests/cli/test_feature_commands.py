@@ -97,7 +97,9 @@ def test_replay_table(run: Run, loans: Path) -> None:
     assert "total reward, not discounted" in page.read_text()
     assert "5 labels known at the start" in out
     assert "Thompson" in out
-    assert "lenience is behind" in out
+    assert "120 individuals, 2 features, c = 0.6" in out
+    assert "2 runs are too few to tell whether another policy is ahead of lenience" in " ".join(out.split())
+    assert "--seeds" not in page.read_text()
 
 
 def test_offpolicy_json(run: Run, log: Path) -> None:
@@ -116,6 +118,27 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
     assert code == 0
     assert "inverse propensity" in out
     assert "doubly robust" not in out
+
+
+def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
+    heading, *lines = log.read_text().splitlines()
+    emptied = [f",{line.partition(',')[2]}" if i % 10 == 0 else line for i, line in enumerate(lines)]
+    log.write_text("\n".join([heading, *emptied]))
+    words = ("offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.7")
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "score 'score' must be known in every row, and is missing in 80 of 800 rows (10 %)" in err
+    found = {}
+    for meaning, said in (
+        ("reject", "Without score, and rejected by the proposal: 80 of 800 rows (10 %)."),
+        ("accept", "Without score, and accepted by the proposal: 80 of 800 rows (10 %)."),
+        ("leave-out", "Without score, and left out: 80 of 800 rows (10 %)."),
+    ):
+        assert said in run(*words, "--without-score", meaning)[1]
+        found[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])
+        assert found[meaning]["without_score"] == 80
+    assert [answer["arrivals"] for answer in found.values()] == [800, 800, 720]
+    assert found["accept"]["accepted"] == pytest.approx(found["reject"]["accepted"] + 0.1)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +173,16 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
             ),
             "report must be in a folder that exists",
         ),
+        (
+            ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--without-score", "accept"),
+            "--without-score goes with --score",
+        ),
         (("offpolicy", "LOG", "--cost", "0.6"), "give either --proposed, or --score with --at-least"),
         (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "nothing"), "column 'nothing' must be one of"),
+        (
+            ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "propensity", "--features", "xx"),
+            "column 'xx' must be one of score, accepted, propensity, outcome\n",
+        ),
         (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--propensity", "outcome"), "propensity must be"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import sys
@@ -89,7 +90,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     assert code == 0
     found = json.loads(out)
     groups = {row["group"]: row for row in found["groups"]}
-    assert groups["x"]["deserving"] == groups["y"]["deserving"] == 2
+    assert groups["x"]["deserving_segments"] == groups["y"]["deserving_segments"] == 2
     # Band 30 of x is known to be bad and is rejected; that of y was never tried and has the benefit of the doubt.
     assert groups["x"]["false_rejection"] > groups["y"]["false_rejection"] > 0
     assert all(cost >= 0 for cost in found["constraints"].values())
@@ -187,6 +188,9 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
             "the file cannot be read as CSV at line 30,008, which has more values than the heading's 3",
         ),
         ("a.parquet", LOANS.encode(), "the file is not Parquet, as its name says"),
+        ("a.csv.gz", LOANS.encode(), "it is no file packed as its ending .gz says, or it is cut off"),
+        ("a.csv.zst", LOANS.encode(), "it is no file packed as its ending .zst says, or it is cut off"),
+        ("a.csv.gz", gzip.compress(b""), "the file is empty"),
     ],
 )
 def test_damaged_files_are_told_in_a_sentence(run: Run, tmp_path: Path, name: str, content: bytes, said: str) -> None:

@@ -126,9 +126,33 @@ def test_batches_exports_and_imports(
     assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
     code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")
     assert (code, err) == (2, "lenience: 'wegg' does not occur in Status; did you mean 'weg'?\n")
+    # The batch carries the references: one request for each thousand.
+    asked: list[str] = []
+    client._http.event_hooks["request"].append(lambda request: asked.append(request.url.path))
+    found = client.import_outcomes([("loan 2", 1)] * 1_500 + [("loan 9", 1)], reference_column="number")
+    assert asked == ["/v1/outcomes/batch"] * 2
+    assert (found.repeated, found.told) == (1_500, ("row 1,501: no accepted decision has the reference 'loan 9'",))
+    found = client.import_outcomes([("loan 9", 1)], reference_column="number")
+    assert found.told == ("row 1: no accepted decision has the reference 'loan 9'",)
+    answer = http.post("/v1/outcomes/import", content="reference,outcome\nloan 4,success\n", headers=CSV).json()
+    assert (answer["recorded"], client.outcomes({"loan 4": "success"}, by_reference=True)["repeated"]) == (1, 1)
     found = client.import_outcomes([(f"none {i}", 1) for i in range(25)])
     assert (found.refused, found.told[0]) == (25, "row 1: there is no decision 'none 0'")
     assert found.describe().endswith("there is no decision 'none 19'\nand 5 more")
+    # The data of a person, or of long ago, is counted first and erased when that is confirmed.
+    at = ("--url", served.url)
+    code, out, _ = run("erase", "--reference", "loan 1", *at)
+    assert (code, out) == (0, "2 decisions would lose personal data for good. Give --yes to erase it.\n")
+    assert client.decision(own[0])["reference"] == "loan 1"
+    code, out, _ = run("erase", "--reference", "loan 1", "--policy", "cards", "--yes", *at)
+    assert (code, out) == (0, "The personal data of 2 decisions is erased; the log stays whole.\n")
+    assert run("erase", "--reference", "loan 1", "--yes", *at)[1] == "No such decision has personal data.\n"
+    assert [client.decision(one)["reference"] for one in own] == [None, None, "loan 2", "loan 3", "loan 4"]
+    code, out, _ = run("erase", "--older-than", "1", "--json", *at)
+    assert (code, json.loads(out)) == (0, {"found": 0, "erased": 0})
+    assert client.erase_where(older_than_days=0, policy="cards") >= 3
+    code, _, err = run("erase", "--older-than", "0", "--policy", "none", *at)
+    assert (code, err) == (2, "lenience: 404: there is no policy 'none'.\n")
     for wrong in (
         "",
         "id,outcome\n",

@@ -34,6 +34,7 @@ CSV = {"Content-Type": "text/csv"}
             404,
             "there is no decision",
         ),
+        ("/v1/erasures", {"policy": "cards"}, 400, "reference or older_than_days must be given"),
         ("/v1/decisions/none/erasure", {}, 404, "there is no decision 'none'"),
         ("/v1/decisions/" + "0" * 36 + "/erasure", {"reason": "asked"}, 400, "reason is no field here"),
         ("/v1/decisions/" + "0" * 36 + "/expiry", {"outcome": "failure"}, 400, "outcome is no field here"),

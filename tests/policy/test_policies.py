@@ -98,6 +98,50 @@ class Broken:
         return "a policy at 0x7f" if self.fault == "repr" else "Broken()"
 
 
+class AcceptanceAlone:
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        return np.ones(np.broadcast(n, s).shape)
+
+
+class OneByOne:
+    def acceptance(self, n: float, s: float) -> float:
+        return 1.0 if s > 0.8 * n else 0.0
+
+
+class HalfAPromise(AcceptanceAlone):
+    stop_ceiling = 0.0
+
+    def to_json(self) -> str:
+        return "{}"
+
+    @classmethod
+    def from_json(cls, text: str) -> HalfAPromise:
+        return cls()
+
+    def __repr__(self) -> str:
+        return "HalfAPromise()"
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (AcceptanceAlone(), "the policy must have a to_json, and its class a from_json, to be stored and served"),
+        (OneByOne(), "acceptance must take arrays of n and s, and fails on them with ValueError: The truth value"),
+        (HalfAPromise(), "a policy that has a stop_ceiling must have a stop_floor"),
+    ],
+)
+def test_what_a_policy_of_ones_own_lacks_is_said(policy: Any, sentence: str) -> None:
+    with pytest.raises(PolicyError, match=sentence):
+        ln.check_policy(policy)
+
+
+def test_a_walk_without_end_needs_the_promises_about_stopping() -> None:
+    assert ln.evaluate(AcceptanceAlone(), ln.Discounted(0.5, 0.9), FLAT).midpoint == pytest.approx(0.0, abs=1e-9)  # type: ignore[arg-type]
+    assert ln.characteristics(AcceptanceAlone(), 0.9, ln.FiniteHorizon(0.5, 9), FLAT).stops.upper < 1e-9  # type: ignore[arg-type]
+    with pytest.raises(ln.InputError, match="policy must be one with a stop_ceiling and a stop_floor"):
+        ln.characteristics(AcceptanceAlone(), 0.9, ln.Discounted(0.5, 0.9), FLAT)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("fault", ["range", "shape", "dtype", "state", "json", "none"])
 def test_the_checklist_finds_faults(fault: str) -> None:
     # "none" keeps every rule but one: its JSON is that of another kind of policy.

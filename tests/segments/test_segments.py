@@ -121,6 +121,11 @@ def test_other_errors() -> None:
         Segment("a", 0.5, 3, Belief(2, 1))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has none"):
         Segments.of({"a": 0.5}, Discounted(0.8, 0.9), {"b": Belief(2, 1)})
+    shares = {"a": 0.5, "b": 0.5}
+    with pytest.raises(InputError, match="groups must be of segments that have a share, and 'c' has none"):
+        Segments.of(shares, Discounted(0.8, 0.9), Belief(2, 1), {"a": "A", "b": "A", "c": "B"})
+    with pytest.raises(InputError, match="groups must be given for every segment, and 'b' has none"):
+        Segments.of(shares, Discounted(0.8, 0.9), Belief(2, 1), {"a": "A"})
 
 
 def test_arrivals_count_the_rejected_and_learn_the_shares() -> None:

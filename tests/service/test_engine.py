@@ -1,8 +1,7 @@
-"""Decide, record, correct, give up, override, erase: on both databases, and audited after each test."""
+"""Decide, record, correct, give up, override: on both databases, and audited after each test."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from engines import Engine
@@ -12,8 +11,7 @@ from lenience.objective.discounted import Discounted
 from lenience.service import export
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
-from lenience.service.ledger import Ledger
-from lenience.service.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
+from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
 from lenience.service.problems import BadRequest, Conflict, NotFound
 from lenience.service.queries import Filters
 from serving import LATE
@@ -259,61 +257,17 @@ def test_keys_belong_to_who_used_them(engine: Engine) -> None:
     assert first["id"] != second["id"]
 
 
-def test_personal_data_can_be_erased_and_the_log_stays_whole(engine: Engine) -> None:
-    engine.create()
-    made = engine.decide(reference="Ada Lovelace, 10 December 1815")
-    kept = engine.decide(reference="Charles Babbage")
-    engine.override(made["id"], "reject", reason="a note about Ada Lovelace")
-    assert engine.queries.page(Filters(reference="Ada Lovelace, 10 December 1815"), None, 10).decisions
-    engine.erase(made["id"])
-    view = engine.queries.decision(made["id"])
-    assert (view.reference, view.erased) == (None, True)
-    assert [entry.reason for entry in view.history if entry.kind == "override"] == [None]
-    assert engine.queries.decision(kept["id"]).reference == "Charles Babbage"
-    assert not engine.queries.page(Filters(reference="Ada Lovelace, 10 December 1815"), None, 10).decisions
-    from sqlalchemy import text
-
-    with engine.store.read() as connection:
-        for table in ("event", "decision", "personal", "idempotency"):
-            for row in connection.execute(text(f"SELECT * FROM {table}")):
-                assert "Ada" not in repr(row)
-
-
-def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
-    engine.create()
-    made = engine.decide(reference="Ada Lovelace")["id"]
-    assert engine.erase(made)["recorded"] is True
-    assert engine.erase(made)["recorded"] is False
-    assert [entry.kind for entry in engine.queries.decision(made).history] == ["decision", "erasure"]
-    engine.override(made, "reject", "Ada is known to the branch")  # the reason is personal data again
-    assert engine.erase(made)["recorded"] is True
-    both = [Change(sender("tester", None, "", ""), made, "erasure") for _ in range(2)]
-    fresh = engine.decide(reference="Grace Hopper")["id"]
-    both += [Change(sender("tester", None, "", ""), fresh, "erasure") for _ in range(2)]
-    asked = OverrideRequest("reject", "head of credit", "given after the erasure")
-    with engine.store.write() as connection:  # one transaction: what it has erased is not in the database yet
-        ledger = Ledger(engine.store, connection, engine.registry)
-        ledger.find([made, fresh])
-        ledger.lock(ledger.chain_of.values())
-        ledger.read_decisions([made, fresh])
-        told = [msgspec.json.decode(command.run(ledger).body)["recorded"] for command in both]
-        Change(sender("tester", None, "", ""), fresh, "override", override=asked).run(ledger)
-        ledger.flush()
-    assert told == [False, False, True, False]
-    assert engine.queries.decision(fresh).history[-1].reason == "given after the erasure"
-
-
 def test_many_outcomes_at_once(engine: Engine) -> None:
     engine.create(constraints={"exposure_cap": 4})
     made = engine.batch(["young"] * 5)
     ids = [one["id"] for one in made]
     items = [
-        OutcomeItem(ids[0], "success"),
-        OutcomeItem(ids[0], "success"),
-        OutcomeItem(ids[0], "failure"),
-        OutcomeItem("unknown", "success"),
-        OutcomeItem(ids[4], "success"),
-        OutcomeItem(ids[1], "failure"),
+        OutcomeItem(id=ids[0], outcome="success"),
+        OutcomeItem(id=ids[0], outcome="success"),
+        OutcomeItem(id=ids[0], outcome="failure"),
+        OutcomeItem(id="unknown", outcome="success"),
+        OutcomeItem(id=ids[4], outcome="success"),
+        OutcomeItem(id=ids[1], outcome="failure"),
     ]
     answer = engine.call(RecordOutcomes(sender("tester", "many", "", ""), items))
     assert (answer["recorded"], answer["repeated"]) == (2, 1)
@@ -323,7 +277,30 @@ def test_many_outcomes_at_once(engine: Engine) -> None:
     assert (again["recorded"], again["repeated"]) == (0, 1)
     assert engine.counts() == (4, 2, 2)
     with pytest.raises(NotFound, match="none of these"):
-        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem("unknown", "success")]))
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem(id="unknown", outcome="success")]))
+
+
+def test_outcomes_by_reference(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 4})
+    given = ["Ada", "Bob", "Bob", "Eve", "Eve", "Joe"]  # the last two are rejected
+    made = [engine.decide("young", reference=reference)["id"] for reference in given]
+    items = [OutcomeItem(reference=one, outcome="success") for one in ("Ada", "Bob", "Eve", "Joe", "Nobody", "Ada")]
+    items.append(OutcomeItem(id=made[0], outcome="failure"))
+    command = RecordOutcomes(sender("tester", "many", "", ""), items)
+    answer = engine.call(command)
+    assert (answer["recorded"], answer["repeated"]) == (2, 1)
+    assert [(one["position"], one["status"], one["detail"]) for one in answer["problems"]] == [
+        (1, 409, f"2 accepted decisions have this reference: give their ids ({made[1]}, {made[2]})"),
+        (3, 404, "no accepted decision has this reference"),
+        (4, 404, "no accepted decision has this reference"),
+        (6, 409, f"the decision {made[0]} has the outcome success already: if that was wrong, POST its /correction"),
+    ]
+    assert engine.call(command) == answer
+    assert engine.counts() == (4, 3, 2)
+    with pytest.raises(NotFound, match="none of these"):
+        engine.call(RecordOutcomes(sender("tester", None, "", ""), items[4:5]))
+    with pytest.raises(ValueError, match="either id or reference"):
+        OutcomeItem(outcome="success")
 
 
 def test_what_is_not_there_is_not_found(engine: Engine) -> None:

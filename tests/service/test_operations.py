@@ -24,7 +24,7 @@ from apart import awaited
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts, tell_the_dead
 from lenience.service.command import sender
-from lenience.service.http import decisions, policies
+from lenience.service.http import decisions, erasures, policies
 from lenience.service.http.app import create_app
 from lenience.service.http.metrics import Metrics, forget_the_dead
 from lenience.service.ledger import Ledger
@@ -213,16 +213,19 @@ def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: p
     app: Any = create_app(database)
     store = app.app.state.service.store
     with store.write() as connection:
-        for table in ("chain", "event"):
+        for table in ("chain", "decision", "event"):
             connection.execute(text(f"ALTER TABLE {table} RENAME TO {table}_elsewhere"))
 
-    async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
-            return await client.get("/ready")
+    async def ask() -> tuple[httpx.Response, httpx.Response]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.get("/ready"), await client.post(f"/v1/decisions/{'0' * 36}/erasure")
 
     with caplog.at_level(logging.ERROR):
-        answer = awaited(ask())
+        answer, written = awaited(ask())
     awaited(app.app.state.service.stop())
+    assert written.status_code == 503
+    told = [record.message for record in caplog.records if record.name == "lenience.service"]
+    assert told == ["database unavailable"] * 2  # once each, also for what the writer could not write
     assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
     assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
 
@@ -237,7 +240,7 @@ def test_metrics_count_what_was_written(database: str) -> None:
     engine.decide()
     for key in ("a", None, "a"):
         engine.outcome(accepted, "success", key=key)
-    again = [OutcomeItem(accepted, "success")]
+    again = [OutcomeItem(id=accepted, outcome="success")]
     engine.call(RecordOutcomes(sender("tester", "file", "import", again), again))
     with suppress(Conflict):
         engine.outcome(accepted, "failure")
@@ -280,7 +283,7 @@ def test_the_role_of_every_endpoint_is_documented() -> None:
         if line.startswith(("| `GET /v1", "| `POST /v1")):
             addresses, role = line.split(" | ")[:2]
             told |= {address: role.strip("`") for address in re.findall(r"`(\w+ /v1[^`]*)`", addresses)}
-    handlers: list[Any] = [*policies.HANDLERS, *decisions.HANDLERS]
+    handlers: list[Any] = [*policies.HANDLERS, *decisions.HANDLERS, *erasures.HANDLERS]
     assert told == {
         f"{method} /v1{path.replace(':str', '')}": handler.opt["role"]
         for handler in handlers

@@ -232,6 +232,9 @@ def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:
 
 
 def test_replay_reads_files(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     file = tmp_path / "rows.csv"
     file.write_text("repaid,band\n1,low\n0,low\n1,high\n")
     world = ln.world_named("replay", file=str(file), outcome="repaid", segment="band")
@@ -240,8 +243,18 @@ def test_replay_reads_files(tmp_path: Path) -> None:
     assert list(world.names) == ["high", "low"]
     with pytest.raises(ln.InputError, match="column must be one of repaid, band"):
         ln.world_named("replay", file=str(file), outcome="paid")
-    with pytest.raises(ln.InputError, match="cannot be read"):
-        ln.world_named("replay", file=str(tmp_path / "none.csv"))
+    # As spreadsheets save them, and Parquet.
+    file.write_bytes("Höhe;Status\n1.603,7;Repaid\n603,7;default\n".encode("cp1252"))
+    world = ln.Replay.from_file(str(file), "Status", "Höhe")
+    assert (list(world.names), world.rates.tolist()) == (["1603.7", "603.7"], [1.0, 0.0])
+    file.write_text("\ufeffrepaid\tband\n1\tlow\n\tlow\n")
+    with pytest.raises(ln.InputError, match=r"repaid must be 1 or 0 in every row, or a word such as .*, not ''"):
+        ln.Replay.from_file(str(file), "repaid")
+    pq.write_table(pa.table({"outcome": [True, False], "band": [1, 2]}), tmp_path / "rows.parquet")
+    assert ln.Replay.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
+    for missing in ("none.csv", "none.parquet"):
+        with pytest.raises(ln.InputError, match=r"cannot be read|must be a file that exists"):
+            ln.world_named("replay", file=str(tmp_path / missing))
 
 
 def test_names() -> None:

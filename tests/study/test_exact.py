@@ -27,6 +27,7 @@ from lenience import (
     regret_table,
 )
 from lenience.policy.protocol import Rule
+from lenience.solver.boundary_walk import fate
 from lenience.solver.forward import Walk, walk
 
 PRIOR = Belief(2, 1)
@@ -134,6 +135,10 @@ def test_a_walk_along_a_boundary_is_the_walk_of_any_policy(p: float | None, star
     assert not plain.left.size or quick.first == plain.first
     for name, one, other in zip(Walk._fields, quick._replace(first=0), plain._replace(first=0), strict=True):
         assert one == pytest.approx(other, abs=1e-13, rel=1e-12), name
+    if p is None:
+        found = fate(start.n, start.s, 0.7, policy.accept_from[:400])
+        assert found.stops == pytest.approx(plain.stopped.sum(), abs=1e-12)
+        assert found.shut_out == pytest.approx(plain.stopped_deserving.sum(), abs=1e-12)
 
 
 def test_characteristics_averaged_over_the_belief_are_the_average() -> None:

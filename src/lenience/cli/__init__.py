@@ -17,6 +17,7 @@ COMMANDS = {
     "completion": "The shell code that completes commands and options.",
     "delay": "What late labels cost, and how many acceptances may be pending.",
     "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
+    "erase": "Erase the personal data of a person, or of long ago, from a running service.",
     "fit": "From past decisions to a belief for each segment.",
     "gittins": "For which costs is a population worth accepting? (Gittins index)",
     "keys": "Make, list and revoke the API keys of a service.",

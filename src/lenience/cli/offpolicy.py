@@ -19,6 +19,11 @@ from lenience.cli.options import FILE, console, cost_option, json_option, print_
 @click.option("--proposed", help="The column of the proposed policy's acceptance probabilities (or 0 and 1).")
 @click.option("--score", help="Instead: a column of scores, with --at-least.")
 @click.option("--at-least", type=float, help="The proposal accepts whoever has at least this score.")
+@click.option(
+    "--without-score",
+    type=click.Choice(["reject", "accept", "leave-out"]),
+    help="What the proposal does with rows that have no score; leave-out: estimate it on the others alone.",
+)
 @click.option("--features", help="Columns for the doubly robust estimate, separated by commas.")
 @json_option
 def offpolicy(
@@ -30,6 +35,7 @@ def offpolicy(
     proposed: str | None,
     score: str | None,
     at_least: float | None,
+    without_score: str | None,
     features: str | None,
     as_json: bool,
 ) -> None:
@@ -44,26 +50,36 @@ def offpolicy(
     from lenience.columns import columns_of
     from lenience.errors import InputError
     from lenience.study.off_policy import off_policy
-    from lenience.study.table import from_columns, numbers_of
+    from lenience.study.table import coded, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
         raise InputError("give either --proposed, or --score with --at-least")
+    if without_score is not None and score is None:
+        raise InputError("--without-score goes with --score")
     notes: list[str] = []
     columns = columns_of(log, notes)
     for note in notes:
         click.echo(note, err=True)
-    taken = numbers_of(columns, accepted)
-    if proposed is not None:
-        chances = numbers_of(columns, proposed)
+    if score is not None and at_least is not None:
+        scores = numbers_of(columns, score)
+        unscored = np.isnan(scores)
+        chances = np.where(unscored, float(without_score == "accept"), scores >= at_least)
+        word = _told_unscored(score, int(unscored.sum()), len(scores), without_score)
     else:
-        chances = (numbers_of(columns, str(score)) >= float(at_least or 0.0)).astype(np.float64)
-    X = None
-    if features is not None:
-        chosen = [name.strip() for name in features.split(",")]
-        X = from_columns({**columns, "": ["1"] * len(taken)}, "", chosen).X
-    found = off_policy(chances, taken, numbers_of(columns, propensity), numbers_of(columns, outcome), cost, X)
+        chances, unscored, word = numbers_of(columns, str(proposed)), None, ""
+    X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
+    kept = ~unscored if unscored is not None and without_score == "leave-out" else slice(None)
+    found = off_policy(
+        chances[kept],
+        numbers_of(columns, accepted)[kept],
+        numbers_of(columns, propensity)[kept],
+        numbers_of(columns, outcome)[kept],
+        cost,
+        None if X is None else X[kept],
+    )
     if as_json:
-        print_json({**msgspec.to_builtins(found), "statement": found.statement})
+        without = None if unscored is None else int(unscored.sum())
+        print_json({**msgspec.to_builtins(found), "without_score": without, "statement": found.statement})
         return
     grid = table(f"Reward an arrival, {found.arrivals:,} arrivals, c = {cost:g}")
     grid.add_column("")
@@ -76,7 +92,31 @@ def offpolicy(
         ("the proposal's gain", found.gain),
     ):
         if estimate is not None:
-            grid.add_row(name, f"{estimate.value:+.5f}", f"{estimate.lower:+.5f} … {estimate.upper:+.5f}")
+            grid.add_row(
+                name,
+                found.written(estimate.value),
+                f"{found.written(estimate.lower)} … {found.written(estimate.upper)}",
+            )
     out = console()
     out.print(grid)
     out.print(found.statement)
+    if word:
+        out.print(word)
+
+
+def _told_unscored(score: str, missing: int, rows: int, meaning: str | None) -> str:
+    """What is done with rows that have no score: a proposal by scores says nothing of them, so the user must."""
+    from lenience.errors import InputError
+    from lenience.policy.words import percent
+
+    if not missing:
+        return ""
+    of = f"{missing:,} of {rows:,} rows ({percent(missing / rows)})"
+    if meaning is None:
+        raise InputError(
+            f"score {score!r} must be known in every row, and is missing in {of}: say by --without-score what the "
+            "proposal does with them (reject or accept), or leave-out to estimate it on the others alone"
+        )
+    if meaning == "leave-out":
+        return f"Without {score}, and left out: {of}. The estimate is of arrivals that have it."
+    return f"Without {score}, and {meaning}ed by the proposal: {of}."

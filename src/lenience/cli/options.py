@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from lenience.bounds import Bounds
 from lenience.errors import InputError
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.settings import KEY, URL
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,6 +65,20 @@ tolerance_option = click.option(
 rows_option = click.option(
     "--rows", type=int, default=1000, show_default=True, help="How many belief sizes n to decide."
 )
+
+
+def service_options(role: str) -> Callable[[Command], Command]:
+    """The options that say which running service is meant, and with which key it is asked."""
+
+    def added(command: Command) -> Command:
+        key = f"An API key with the role {role}, where keys exist."
+        command = click.option("--key", envvar=KEY, show_envvar=True, help=key)(command)
+        return click.option(
+            "--url", default="http://127.0.0.1:8000", show_default=True, envvar=URL, show_envvar=True,
+            help="The service's address, as lenience serve prints it.",
+        )(command)  # fmt: skip
+
+    return added
 
 
 def objective_options(command: Command) -> Command:
@@ -123,14 +139,14 @@ def known(module: str, names: str) -> Callable[[click.Context, click.Parameter, 
     return complete
 
 
-def as_dict(bounds: Bounds) -> dict[str, float | None]:
-    """Bounds for JSON, which knows no infinity."""
-    return {"lower": _finite(bounds.lower), "upper": _finite(bounds.upper)}
+def as_dict(bounds: Bounds) -> dict[str, float]:
+    """Bounds for JSON."""
+    return {"lower": bounds.lower, "upper": bounds.upper}
 
 
 def print_json(answer: object) -> None:
-    """Print one JSON object."""
-    click.echo(json.dumps(answer, indent=2, allow_nan=False))
+    """Print one JSON object; JSON knows no infinity, which is null."""
+    click.echo(json.dumps(_finite(answer), indent=2, allow_nan=False))
 
 
 def console() -> Console:
@@ -171,5 +187,14 @@ def show(bounds: Bounds, digits: int = 6) -> str:
     return f"{lower} … {upper}"
 
 
-def _finite(number: float) -> float | None:
-    return number if abs(number) < float("inf") else None
+def _finite(answer: Any) -> Any:
+    """An answer with null for numbers that JSON does not know.
+
+    >>> _finite({"upper": float("inf"), "rows": [(1.5, float("nan"))]})
+    {'upper': None, 'rows': [[1.5, None]]}
+    """
+    if isinstance(answer, dict):
+        return {key: _finite(value) for key, value in answer.items()}
+    if isinstance(answer, list | tuple):
+        return [_finite(value) for value in answer]
+    return None if isinstance(answer, float) and not math.isfinite(answer) else answer

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from lenience.cli.options import FILE, json_option, print_json
+from lenience.cli.options import FILE, json_option, print_json, service_options
 from lenience.errors import InputError
-from lenience.settings import KEY, URL
 
 if TYPE_CHECKING:
     from lenience.outcomes_import import OutcomesImport
@@ -21,11 +20,7 @@ EVERY = 2.0  # seconds between two words on how far it is
 
 @click.command(short_help="Record the outcomes of a file, however long, with a running service.")
 @click.argument("file", type=FILE)
-@click.option(
-    "--url", default="http://127.0.0.1:8000", show_default=True, envvar=URL, show_envvar=True,
-    help="The service's address, as lenience serve prints it.",
-)  # fmt: skip
-@click.option("--key", envvar=KEY, show_envvar=True, help="An API key with the role outcome, where keys exist.")
+@service_options("outcome")
 @click.option("--id", "identity", help="The column of the decisions' ids (id).")
 @click.option("--reference", help="Instead: the column of the references given when they were decided.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty: not known yet.")

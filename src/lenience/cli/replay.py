@@ -67,7 +67,7 @@ def replay(
     from lenience.errors import InputError
     from lenience.study.replay import late
     from lenience.study.replay import replay as run
-    from lenience.study.replay_report import CAPTION, describe, rows_of, verdict, write_report
+    from lenience.study.replay_report import CAPTION, FEW, describe, tables_of, verdict, write_report
     from lenience.study.table import from_openml, read_table
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
@@ -89,7 +89,7 @@ def replay(
         f"Replaying {seeds:,} runs on {len(found.y):,} individuals, each with all policies",
         lambda: run(found.X, found.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=found.groups),
     )
-    title = f"{found.name}: {len(found.y):,} individuals, {len(found.features)} features, c = {goal.cost:g}"
+    title = f"{found.name}: {len(found.y):,} individuals, {found.size}, c = {goal.cost:g}"
     written = []
     if figure is not None:
         from lenience.plot import save
@@ -120,14 +120,14 @@ def replay(
         return
     out = console()
     out.print(bold(title), f"\n{describe(answer)}\n{found.describe()}\n", sep="")
-    headings, rows = rows_of(answer)
-    grid = table()
-    for position, heading in enumerate(headings):
-        grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
-    for row in rows:
-        grid.add_row(*row)
-    out.print(grid)
+    for headings, rows in tables_of(answer):
+        grid = table()
+        for position, heading in enumerate(headings):
+            grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
+        for row in rows:
+            grid.add_row(*row)
+        out.print(grid)
     out.print(CAPTION + "\n")
-    out.print(verdict(answer))
+    out.print(verdict(answer) + (" (--seeds says how many are run.)" if answer.seeds < FEW else ""))
     for path in written:
         out.print(f"Wrote {path}")

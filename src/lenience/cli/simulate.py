@@ -67,7 +67,7 @@ def simulate(
     """
     from lenience.policy.registry import policy_named, takes
     from lenience.simulate.named import world_named
-    from lenience.simulate.reference import OPTIMUM
+    from lenience.simulate.reference import columns_in_words
     from lenience.simulate.runner import compare_policies
 
     if figure is not None:
@@ -126,15 +126,7 @@ def simulate(
         grid.add_row(*(line[position] for position in shown))
     out = console()
     out.print(grid)
-    out.print(
-        "Discounted: the reward, where a success earns 1 − c and a failure loses c. "
-        f"Behind {found.baseline}: how much less than "
-        f"{'the policy that is optimal for the prior' if found.baseline == OPTIMUM else 'that policy'} is to be "
-        "expected "
-        "on the same individuals; below 0 it is more. Shut "
-        "out: the share of all arrivals, in all replications, whose population is worth accepting (p > c) and yet ends "
-        "up rejected for good; those not worth accepting count as not shut out."
-    )
+    out.print(columns_in_words([found.baseline] if found.baseline else []))
     if found.note:
         out.print(found.note)
     for path in files:

@@ -120,7 +120,7 @@ def solve_segments(
                 "share": cells[row.name].share,
                 "discount": cells[row.name].own.discount,
                 "volume": row.volume,
-                "volume_to_start": row.needed if row.needed < float("inf") else None,
+                "volume_to_start": row.needed,
                 "accept": row.starts,
                 "value": as_dict(policies.segment_value(row.name)),
                 "explanation": row.reason,

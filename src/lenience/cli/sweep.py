@@ -25,7 +25,8 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     Example:
       lenience sweep sweep.toml --output results.parquet
     """
-    from lenience.simulate.result import check_frame_path, save_frame
+    from lenience.simulate.reference import OPTIMUM, columns_in_words
+    from lenience.simulate.result import Estimate, check_frame_path, save_frame
     from lenience.study.sweep import run_sweep
 
     if output is not None:
@@ -39,16 +40,23 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     if as_json:
         print_json({"rows": rows, "file": output})
         return
-    grid = table(f"{file}: means (all metrics and intervals: --output or --json)")
+    references = list(dict.fromkeys(row["reference"] for row in rows if row["reference"]))
+    shown = [metric for metric in SHOWN if metric != "behind" or references]
+    titles = {"behind": f"behind {references[0]}" if len(references) == 1 else "behind reference"}
+    grid = table(f"{file}: means with 95 % intervals (all metrics: --output or --json)")
     settings = [name for name in ("cost", "discount", "horizon", "world") if len({row[name] for row in rows}) > 1]
-    for heading in (*settings, "policy", *(name.replace("_", " ") for name in SHOWN)):
+    for heading in (*settings, "policy", *(titles.get(name, name.replace("_", " ")) for name in shown)):
         grid.add_column(heading, justify="left" if heading in ("policy", "world") else "right")
-    lines: dict[tuple[object, ...], dict[str, float]] = {}
+    lines: dict[tuple[object, ...], dict[str, str]] = {}
     for row in rows:
         key = (*(row[name] for name in settings), row["policy"])
-        lines.setdefault(key, {})[row["metric"]] = row["mean"]
+        lines.setdefault(key, {})[row["metric"]] = str(Estimate(row["mean"], row["lower"], row["upper"]))
     for key, found in lines.items():
-        grid.add_row(*(str(part) for part in key), *(f"{found[name]:.4g}" if name in found else "" for name in SHOWN))
-    console().print(grid)
+        grid.add_row(*(str(part) for part in key), *(found.get(name, "") for name in shown))
+    out = console()
+    out.print(grid)
+    out.print(columns_in_words(references))
+    if any(name != OPTIMUM for name in references):
+        out.print("Where labels come late or p drifts no policy here is the optimum, and others may be ahead.")
     if output is not None:
         click.echo(f"Wrote {output}")

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.belief import Belief
 from lenience.errors import InputError, floats, listed, refusal, whole
 from lenience.objective.discounted import Discounted
-from lenience.policy.words import percent
+from lenience.policy.words import edge_name, percent
 from lenience.segments.starting import starting_volume
 
 TRENDS = {"rising": "ascending", "falling": "descending", None: "auto"}
@@ -36,6 +36,8 @@ class Binning(msgspec.Struct, frozen=True):
     array([0, 1, 1, 2, 2])
     >>> bands.names
     ['below 20', '20 to 50', '50 and above']
+    >>> Binning((500_000, 1_000_000)).names
+    ['below 500000', '500000 to 1000000', '1000000 and above']
     """
 
     edges: tuple[float, ...]
@@ -56,8 +58,9 @@ class Binning(msgspec.Struct, frozen=True):
         """What each band is called."""
         if not self.edges:
             return ["all"]
-        inner = [f"{a:g} to {b:g}" for a, b in pairwise(self.edges)]
-        return [f"below {self.edges[0]:g}", *inner, f"{self.edges[-1]:g} and above"]
+        edges = [edge_name(edge) for edge in self.edges]
+        inner = [f"{a} to {b}" for a, b in pairwise(edges)]
+        return [f"below {edges[0]}", *inner, f"{edges[-1]} and above"]
 
     def assign(self, scores: ArrayLike) -> NDArray[np.int64]:
         """The band of each score."""

@@ -10,6 +10,7 @@ from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canv
 from lenience.study.replay import Replayed
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, "#999933", "#882255", "#7a4b1e", "#888888")
@@ -22,6 +23,23 @@ DASHES: tuple[Any, ...] = (
 def replay_figure(found: Replayed, title: str) -> Figure:
     """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
+    _along(left, found)
+    _beside(right, found)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def replay_panels(found: Replayed) -> list[Figure]:
+    """The same as two figures, small enough to be read one below the other on a telephone."""
+    figures = []
+    for draw in (_along, _beside):
+        figure, (axes,) = canvas(1, 4.4, 4.4)
+        draw(axes, found, small=8.5)
+        figures.append(figure)
+    return figures
+
+
+def _along(left: Axes, found: Replayed, small: float = 7) -> None:
     for i, outcome in enumerate(found.outcomes):
         first = outcome is found.outcomes[0]
         left.plot(
@@ -32,18 +50,19 @@ def replay_figure(found: Replayed, title: str) -> Figure:
     left.axhline(0, color=INK, linewidth=0.8)
     left.set_xlabel("arrivals")
     left.set_ylabel("total reward, not discounted, mean over runs")
-    left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
+    left.legend(frameon=False, fontsize=small, loc="best", handlelength=4)
+
+
+def _beside(right: Axes, found: Replayed, small: float = 7) -> None:
     places = np.arange(len(found.outcomes))[::-1]
     for place, outcome, colour in zip(places, found.outcomes, COLOURS * len(found.outcomes), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
         right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
     right.axvline(found.known, color=INK, linestyle="--", linewidth=1)
     right.annotate(
-        "all outcomes known", (found.known, -0.6), (-5, 0), textcoords="offset points", fontsize=7, ha="right",
+        "all outcomes known", (found.known, -0.6), (-5, 0), textcoords="offset points", fontsize=small, ha="right",
         va="center", color=INK,
     )  # fmt: skip
     right.set_yticks(places, [outcome.policy for outcome in found.outcomes])
     right.set_ylim(-0.9, len(found.outcomes) - 0.4)
     right.set_xlabel("discounted reward, 95 % interval")
-    figure.suptitle(title, fontsize=10)
-    return figure

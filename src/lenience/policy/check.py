@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
-from lenience.errors import InputError, having, whole
+from lenience.errors import having, whole
 from lenience.objective.base import check_prior
 from lenience.policy.protocol import Accepts, acceptance_at, looks_at_pending
 from lenience.policy.registry import policy_from_json
@@ -35,9 +35,18 @@ def check_policy(policy: Accepts, prior: Belief | None = None, rows: int = 40) -
     n, s = _lattice(start, whole("rows", rows, least=1))
     done: list[str] = []
     for name, check in CHECKS.items():
-        if check(policy, n, s):
-            done.append(name)
+        try:
+            if check(policy, n, s):
+                done.append(name)
+        except PolicyError:
+            raise
+        except Exception as error:  # whatever a policy of one's own may raise
+            raise PolicyError(f"the policy must pass {name!r}, and fails with {_named(error)}") from error
     return done
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _lattice(start: Belief, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -46,8 +55,12 @@ def _lattice(start: Belief, rows: int) -> tuple[NDArray[np.float64], NDArray[np.
     return start.n + k, start.s + j.astype(np.float64)
 
 
-def _ask(policy: Accepts, n: object, s: object, pending: object = 0) -> NDArray[np.float64]:
-    return np.asarray(acceptance_at(policy, n, s, pending))  # type: ignore[arg-type]
+def _ask(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+    try:
+        return np.asarray(acceptance_at(policy, n, s, pending))
+    except Exception as error:  # whatever a policy of one's own may raise
+        given = "one n and one s" if np.ndim(n) == np.ndim(s) == 0 else "arrays of n and s"
+        raise PolicyError(f"acceptance must take {given}, and fails on them with {_named(error)}") from error
 
 
 def _require(condition: bool, sentence: str) -> None:
@@ -88,11 +101,13 @@ def _no_state(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -
 
 def _json(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
     writer: Any = policy
+    if not hasattr(policy, "to_json"):
+        raise PolicyError("the policy must have a to_json, and its class a from_json, to be stored and served")
     text = writer.to_json()
     read = getattr(type(policy), "from_json", policy_from_json)  # a class of one's own brings its reader
     try:
         again = read(text)
-    except InputError as error:
+    except Exception as error:  # whatever a reader of one's own may raise
         raise PolicyError(
             f"policy_from_json, or the from_json of the class, must read what to_json writes: {error}"
         ) from error
@@ -135,6 +150,7 @@ def _stopping(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -
         return False
     chance, rate = _ask(policy, n, s), s / n
     promises: Any = policy
+    _require(hasattr(policy, "stop_floor"), "a policy that has a stop_ceiling must have a stop_floor(n) too")
     above = rate > promises.stop_ceiling
     _require(bool(np.all(chance[above] > 0)), "the policy must accept above its stop_ceiling")
     for size in np.unique(n):

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import InputError, refusal
+from lenience.errors import InputError, refusal, unknown
 from lenience.policy.protocol import Policy
 
 # Each policy's tag, module and class; a new policy is added here.
@@ -162,7 +162,7 @@ def _maker(name: str) -> Callable[..., Policy]:
     if tag in special:
         return special[tag]
     if tag not in POLICIES:
-        raise InputError(f"policy must be one of {', '.join(policy_names())}, not {name!r}")
+        raise unknown("policy", name, policy_names())
     return _class(tag)  # type: ignore[no-any-return]
 
 

@@ -48,6 +48,15 @@ def amount(number: float) -> str:
     return f"{round(number, 6):,.10g}"
 
 
+def edge_name(edge: float) -> str:
+    """An edge as bands are named by it: from a million on in full, and not as 1e+06.
+
+    >>> edge_name(0.25), edge_name(600.0), edge_name(1e6), edge_name(2_500_000.5)
+    ('0.25', '600', '1000000', '2500000.5')
+    """
+    return f"{edge:.12g}" if abs(edge) >= 1e6 else f"{edge:g}"
+
+
 def plural(number: float, one: str, several: str | None = None) -> str:
     """The word that goes with a number.
 

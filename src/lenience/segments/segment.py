@@ -129,16 +129,24 @@ class Segments:
         prior: Belief | Mapping[str, Belief],
         groups: Mapping[str, str] | None = None,
     ) -> Segments:
-        """From shares by name; the objective and the prior are the same for all, or given by name."""
+        """From shares by name; the objective and the prior are the same for all, or given by name.
+
+        Groups, if any, are given for every segment.
+        """
+        of_group: str | Mapping[str, str] = groups or ""
+        known = mapped("shares", shares, "a mapping of names to shares")
+        for name in mapped("groups", groups or {}, "a mapping of segments to groups"):
+            if name not in known:
+                raise InputError(f"groups must be of segments that have a share, and {name!r} has none")
         return cls(
             Segment(
                 name,
                 share,
                 _own(objective, name, "objective"),
                 _own(prior, name, "prior"),
-                (groups or {}).get(name, ""),
+                _own(of_group, name, "groups"),
             )
-            for name, share in mapped("shares", shares, "a mapping of names to shares").items()
+            for name, share in known.items()
         )
 
     @classmethod

@@ -61,7 +61,7 @@ class OutcomeProblem(msgspec.Struct, frozen=True):
     """An outcome of a batch that was not recorded, and why."""
 
     position: int
-    id: str
+    id: str | None  # not if it was given by reference
     status: int
     detail: str
 
@@ -79,6 +79,14 @@ class ExpiryAnswer(msgspec.Struct, frozen=True):
 
     expired: int
     more: bool
+
+
+class ErasureAnswer(msgspec.Struct, frozen=True):
+    """Of how many decisions with personal data it was erased, and after which one to go on, if there may be more."""
+
+    found: int
+    erased: int
+    next: str | None
 
 
 class VersionAnswer(msgspec.Struct, frozen=True):

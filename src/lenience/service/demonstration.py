@@ -162,7 +162,7 @@ def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
                             awaited.add(due, one["id"], portfolio.outcome(policy, one["segment"]))
             come = awaited.until(time)
             if come:
-                items = [OutcomeItem(decision, outcome) for decision, outcome in come]
+                items = [OutcomeItem(id=decision, outcome=outcome) for decision, outcome in come]
                 writer.call(RecordOutcomes(who, items))
     finally:
         writer.close()

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from lenience.errors import InputError
+from lenience.policy.words import edge_name
 from lenience.service import limits
 
 OTHER = "other"
@@ -26,6 +27,8 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     >>> score = Feature("score", edges=[600.0, 700.0])
     >>> score.labels
     ['score<600', 'score 600..700', 'score>=700']
+    >>> Feature("income", edges=[1_000_000, 1_000_001]).labels
+    ['income<1000000', 'income 1000000..1000001', 'income>=1000001']
     >>> score.label(600), Feature("region", values=["north"]).label("west")
     ('score 600..700', 'region=other')
     """
@@ -49,8 +52,9 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What a segment's name says of this feature, for every part."""
         if self.values:
             return [f"{self.name}={value}" for value in (*self.values, OTHER)]
-        middle = [f"{self.name} {low:g}..{high:g}" for low, high in pairwise(self.edges)]
-        return [f"{self.name}<{self.edges[0]:g}", *middle, f"{self.name}>={self.edges[-1]:g}"]
+        edges = [edge_name(edge) for edge in self.edges]
+        middle = [f"{self.name} {low}..{high}" for low, high in pairwise(edges)]
+        return [f"{self.name}<{edges[0]}", *middle, f"{self.name}>={edges[-1]}"]
 
     def label(self, value: limits.FeatureValue) -> str:
         """The part a value lies in."""

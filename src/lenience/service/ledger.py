@@ -6,11 +6,11 @@ by one command after the other, and written once at the end, whatever the number
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from lenience.service import schema
 from lenience.service.chain import commitment, link
@@ -21,6 +21,7 @@ from lenience.service.registry import Registry
 from lenience.service.rule import Counts
 from lenience.service.store import Store
 
+Item = TypeVar("Item")
 _CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures")
 
 
@@ -63,6 +64,7 @@ class Ledger:
     chains: dict[int, ChainState] = field(default_factory=dict)
     decisions: dict[str, DecisionState] = field(default_factory=dict)
     chain_of: dict[str, int] = field(default_factory=dict)  # of the decisions that were found
+    referred: dict[str, list[str]] = field(default_factory=dict)  # the decisions of references, oldest first
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
@@ -88,16 +90,32 @@ class Ledger:
     def find(self, decisions: Iterable[str]) -> None:
         """Find the chains of decisions; they never change, so no lock is needed."""
         wanted = list(set(decisions) - self.chain_of.keys())
-        for start in range(0, len(wanted), 500):
-            some = schema.decision.c.id.in_(wanted[start : start + 500])
-            query = select(schema.decision.c.id, schema.decision.c.chain_id).where(some)
+        for part in _parts(wanted):
+            query = select(schema.decision.c.id, schema.decision.c.chain_id).where(schema.decision.c.id.in_(part))
             self.chain_of.update((row[0], row[1]) for row in self.connection.execute(query))
+
+    def find_references(self, references: Iterable[str]) -> None:
+        """Find the decisions of references, and their chains."""
+        wanted = list(set(references) - self.referred.keys())
+        events, personal = schema.event, schema.personal
+        # From the events, which are found by their place: to find decisions by theirs, all of a chain are looked at.
+        place = (events.c.chain_id == personal.c.chain_id) & (events.c.seq == personal.c.seq)
+        asked = select(personal.c.reference, events.c.body, events.c.chain_id).join(events, place)
+        for some in _parts(wanted):
+            self.referred.update((reference, []) for reference in some)
+            for reference, body, chain in self.connection.execute(asked.where(personal.c.reference.in_(some))):
+                event = read(body)
+                assert isinstance(event, Decided)  # only decisions have references
+                self.referred[reference].append(event.id)
+                self.chain_of[event.id] = chain
+        for reference in wanted:
+            self.referred[reference].sort()
 
     def read_decisions(self, ids: Iterable[str]) -> None:
         """Read decisions whose chains are locked."""
         wanted = list(set(ids) - self.decisions.keys())
-        for start in range(0, len(wanted), 500):
-            query = select(schema.decision).where(schema.decision.c.id.in_(wanted[start : start + 500]))
+        for part in _parts(wanted):
+            query = select(schema.decision).where(schema.decision.c.id.in_(part))
             for row in self.connection.execute(query):
                 self.decisions[row[0]] = DecisionState(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6])
 
@@ -124,15 +142,18 @@ class Ledger:
         """Erase a decision's personal data up to an event: its own, and the reasons of overrides."""
         self._erased.append((state, seq))
 
-    def erased_already(self, state: DecisionState) -> bool:
-        """Whether a decision's personal data was erased, and none was added since (by an override)."""
-        events = schema.event
-        about = (events.c.about == state.id) & (events.c.chain_id == state.chain)
-        written = self.connection.execute(select(events.c.body).where(about).order_by(events.c.seq)).scalars()
+    def unerased(self, states: Sequence[DecisionState]) -> list[DecisionState]:
+        """The decisions whose personal data was not erased, or to which some was added since (by an override)."""
+        written: list[tuple[str, str]] = []
+        for some in _parts(states):
+            query = _about(some, schema.event.c.about, schema.event.c.body)
+            written += [(row[0], row[1]) for row in self.connection.execute(query)]
         # What this transaction has added is not in the database yet.
-        added = [text for chain, _, text, _, decision in self._events if (chain, decision) == (state.chain, state.id)]
-        last = [event for event in map(read, [*written, *added]) if isinstance(event, Erased | Overridden)][-1:]
-        return bool(last) and isinstance(last[0], Erased)
+        asked = {state.id for state in states}
+        written += [(about, text) for _, _, text, _, about in self._events if about in asked]
+        events = ((about, read(text)) for about, text in written)
+        last = {about: event for about, event in events if isinstance(event, Erased | Overridden)}
+        return [state for state in states if not isinstance(last.get(state.id), Erased)]
 
     def add_answer(self, key: str, request: str, salt: str, chain: int, seq: int, status: int, answer: str) -> None:
         """Keep the answer given under an idempotency key."""
@@ -158,12 +179,36 @@ class Ledger:
         store.update(connection, schema.chain, "id", _CHAIN, chains)
         changed = [(state.status, int(state.accepted), state.id) for state in self.decisions.values() if state.changed]
         store.update(connection, schema.decision, "id", ("status", "accepted"), changed)
-        for state, until in self._erased:
-            events, personal = schema.event, schema.personal
-            about = (events.c.about == state.id) & (events.c.chain_id == state.chain)
-            after = select(events.c.seq).where(about & (events.c.seq < until))
-            seqs = [state.seq, *connection.execute(after).scalars()]
-            connection.execute(personal.delete().where((personal.c.chain_id == state.chain) & personal.c.seq.in_(seqs)))
+        self._delete_erased()
+
+    def _delete_erased(self) -> None:
+        """Delete the personal data that was erased: the decisions' own, and that of events before the erasure."""
+        until = {state.id: seq for state, seq in self._erased}
+        places: dict[int, list[int]] = {}
+        for some in _parts([state for state, _ in self._erased]):
+            for state in some:
+                places.setdefault(state.chain, []).append(state.seq)
+            query = _about(some, schema.event.c.about, schema.event.c.chain_id, schema.event.c.seq)
+            for about, chain, seq in self.connection.execute(query):
+                if seq < until[about]:
+                    places[chain].append(seq)
+        personal = schema.personal
+        for chain, seqs in places.items():
+            for part in _parts(seqs):
+                gone = (personal.c.chain_id == chain) & personal.c.seq.in_(part)
+                self.connection.execute(personal.delete().where(gone))
+
+
+def _about(states: Sequence[DecisionState], *columns: ColumnElement[Any]) -> Select[Any]:
+    """The events about decisions, after them, in order."""
+    events = schema.event
+    return select(*columns).where(events.c.about.in_([state.id for state in states])).order_by(events.c.seq)
+
+
+def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """As many at a time as a statement takes."""
+    for start in range(0, len(items), 500):
+        yield items[start : start + 500]
 
 
 class Personal(NamedTuple):

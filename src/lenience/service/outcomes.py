@@ -24,7 +24,7 @@ from lenience.service.plans import (
     plan_outcome,
     plan_override,
 )
-from lenience.service.problems import NONE_OF_THESE, NotFound, Problem, unknown_decision
+from lenience.service.problems import NONE_OF_THESE, NotFound, Problem, not_one, unknown_decision
 from lenience.service.rule import SegmentRule
 
 
@@ -34,11 +34,16 @@ class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outcome: Outcome
 
 
-class OutcomeItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An outcome of a batch."""
+class OutcomeItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An outcome of a batch, of the decision with this id, or of the one accepted decision with this reference."""
 
-    id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)]
+    id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)] | None = None
+    reference: limits.Reference | None = None
     outcome: Outcome
+
+    def __post_init__(self) -> None:
+        if (self.id is None) == (self.reference is None):
+            raise ValueError("either id or reference must be given")
 
 
 class OutcomesRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +121,7 @@ class Change:
             return plan_override(state, self.override)
         if self.kind == "expiry":
             return plan_expiry(state)
-        return plan_nothing(state, "erasure", recorded=not ledger.erased_already(state))
+        return plan_nothing(state, "erasure", recorded=bool(ledger.unerased([state])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,47 +138,68 @@ class RecordOutcomes:
 
     @property
     def decisions(self) -> list[str]:
-        """All of them."""
-        return [item.id for item in self.items]
+        """Those given by id."""
+        return [item.id for item in self.items if item.id is not None]
 
     def resolve(self, ledger: Ledger) -> None:
-        """Refuse if there is none of the decisions."""
-        if not any(item.id in ledger.chain_of for item in self.items):
+        """Find those given by reference, and refuse if there is none of the decisions."""
+        ledger.find_references(item.reference for item in self.items if item.reference is not None)
+        if not self._known(ledger):
             raise NotFound(NONE_OF_THESE)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """The chains of all segments concerned."""
-        return [ledger.chain_of[item.id] for item in self.items if item.id in ledger.chain_of]
+        return [ledger.chain_of[decision] for decision in self._known(ledger)]
 
     def run(self, ledger: Ledger) -> Answer:
         """Record them in order."""
-        found = ledger.chain_of
+        known = self._known(ledger)
+        ledger.read_decisions(known)
         problems: list[OutcomeProblem] = []
         plans: list[tuple[ChainState, Plan]] = []
         ahead: dict[str, str] = {}  # what an earlier item of this batch makes of a decision
         repeated = 0
         for position, item in enumerate(self.items):
-            if item.id not in found:
-                problems.append(OutcomeProblem(position, item.id, 404, unknown_decision(item.id).detail))
-                continue
-            state = ledger.decisions[item.id]
             try:
-                plan = plan_outcome(state, item.outcome, ahead.get(item.id, state.status))
+                state = self._decision(ledger, item)
+                plan = plan_outcome(state, item.outcome, ahead.get(state.id, state.status))
             except Problem as problem:
                 problems.append(OutcomeProblem(position, item.id, problem.status, problem.detail))
                 continue
             if plan.recorded:
-                ahead[item.id] = plan.status
-                plans.append((ledger.chains[found[item.id]], plan))
+                ahead[state.id] = plan.status
+                plans.append((ledger.chains[state.chain], plan))
             else:
                 repeated += 1
         answer = Answer(200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)), Made(outcomes=len(plans)))
         if not plans and self.sender.key is not None:
-            known = next(item.id for item in self.items if item.id in found)
-            nothing = plan_nothing(ledger.decisions[known], "repeat", recorded=False)
-            plans.append((ledger.chains[found[known]], nothing))
+            state = ledger.decisions[known[0]]
+            plans.append((ledger.chains[state.chain], plan_nothing(state, "repeat", recorded=False)))
         carry_out(ledger, self.sender, plans, answer)
         return answer
+
+    def _known(self, ledger: Ledger) -> list[str]:
+        """The decisions that there are, also those that share a reference."""
+        known: list[str] = []
+        for item in self.items:
+            if item.reference is not None:
+                known += ledger.referred[item.reference]
+            elif item.id in ledger.chain_of:
+                known.append(item.id)
+        return known
+
+    def _decision(self, ledger: Ledger, item: OutcomeItem) -> DecisionState:
+        """The decision of an item, or a refusal."""
+        if item.reference is not None:
+            states = [ledger.decisions[one] for one in ledger.referred[item.reference]]
+            accepted = [state for state in states if state.status != schema.REJECTED]
+            if len(accepted) != 1:
+                raise not_one([state.id for state in accepted])
+            return accepted[0]
+        assert item.id is not None
+        if item.id not in ledger.decisions:
+            raise unknown_decision(item.id)
+        return ledger.decisions[item.id]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
+log = logging.getLogger("lenience.service")
+
 
 class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
     """A request that is not carried out."""
 
     status = 500
     title = "Internal error"
+    logged = False
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -84,7 +90,16 @@ class Unavailable(Problem):
         self.cause = cause
 
 
+def log_cause(error: Problem) -> None:
+    """Say in the log what a caller is not told: once, by the writer for all it could not write, or at the door."""
+    if error.status == 503 and not error.logged:
+        error.logged = True
+        fields = {"detail": error.detail, "cause": getattr(error, "cause", None)}
+        log.error("database unavailable", extra={"fields": fields})
+
+
 NONE_OF_THESE = "there is none of these decisions"
+THIS_REFERENCE = "this reference"  # not the reference itself: answers are kept, and personal data is not
 
 
 def unknown_decision(identity: str) -> NotFound:
@@ -95,3 +110,15 @@ def unknown_decision(identity: str) -> NotFound:
     """
     shown = repr(identity)
     return NotFound(f"there is no decision {shown if len(shown) <= 80 else shown[:77] + '...'}")
+
+
+def not_one(accepted: Sequence[str]) -> NotFound | Conflict:
+    """That not one accepted decision has a reference, but none or several.
+
+    >>> not_one([]).detail, not_one(["a", "b"]).detail
+    ('no accepted decision has this reference', '2 accepted decisions have this reference: give their ids (a, b)')
+    """
+    if not accepted:
+        return NotFound(f"no accepted decision has {THIS_REFERENCE}")
+    some = ", ".join(accepted[:3]) + (", …" if len(accepted) > 3 else "")
+    return Conflict(f"{len(accepted)} accepted decisions have {THIS_REFERENCE}: give their ids ({some})")

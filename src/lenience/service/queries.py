@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from lenience.service import schema
 from lenience.service.answers import (
@@ -224,6 +224,14 @@ class Queries:
     ) -> list[Any]:
         """Decisions as they are stored, one page of them."""
         table = schema.decision
+        query = self.matching(connection, filters)
+        if after is not None:
+            query = query.where(table.c.id < after if newest else table.c.id > after)
+        return list(connection.execute(query.order_by(table.c.id.desc() if newest else table.c.id).limit(size)).all())
+
+    def matching(self, connection: Connection, filters: Filters) -> Select[Any]:
+        """The statement that selects the decisions that match."""
+        table = schema.decision
         query = select(table)
         where: list[ColumnElement[bool]] = []
         if filters.policy is not None:
@@ -247,10 +255,7 @@ class Queries:
             personal = schema.personal
             query = query.join(personal, (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq))
             where.append(personal.c.reference == filters.reference)
-        if after is not None:
-            where.append(table.c.id < after if newest else table.c.id > after)
-        query = query.order_by(table.c.id.desc() if newest else table.c.id).limit(size)
-        return list(connection.execute(query.where(and_(*where)) if where else query).all())
+        return query.where(*where)
 
     def chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[int, str, str]]:
         """The policy (its number and its name) and the segment of each chain."""

@@ -83,8 +83,7 @@ class SegmentReplay:
     counts: Counts = field(default_factory=Counts)
     lives: dict[str, Life] = field(default_factory=dict)
     commitments: dict[int, str] = field(default_factory=dict)  # by event: what personal data must stand beside it
-    owners: dict[int, str] = field(default_factory=dict)
-    erased: set[str] = field(default_factory=set)
+    beside: dict[str, list[int]] = field(default_factory=dict)  # by decision: those events
     length: int = 0
     head: str = ""
 
@@ -135,10 +134,8 @@ class SegmentReplay:
         elif isinstance(event, Overridden):
             self._overridden(where, seq, event, life)
         else:
-            self.erased.add(event.decision)
-            gone = [at for at, owner in self.owners.items() if owner == event.decision]
-            for at in gone:
-                self.commitments.pop(at, None)
+            for at in self.beside.pop(event.decision, ()):
+                del self.commitments[at]
 
     def _overridden(self, where: str, seq: int, event: Overridden, life: Life) -> None:
         accept = event.choice == "accept"
@@ -149,8 +146,7 @@ class SegmentReplay:
         self.counts.pending += 1 if accept else -(life.status == schema.PENDING)
         life.accepted = accept
         life.status = schema.PENDING if accept else schema.REJECTED
-        self.commitments[seq] = event.personal
-        self.owners[seq] = event.decision
+        self._commit(seq, event.decision, event.personal)
 
     def _decided(self, where: str, seq: int, event: Decided, previous: str) -> None:
         stated = Counts(event.arrivals, event.accepted, event.pending, event.successes, event.failures)
@@ -180,8 +176,11 @@ class SegmentReplay:
         status = schema.PENDING if accepted else schema.REJECTED
         self.lives[event.id] = Life(seq, event.version, event.at, accepted, status)
         if event.personal is not None:
-            self.commitments[seq] = event.personal
-            self.owners[seq] = event.id
+            self._commit(seq, event.id, event.personal)
+
+    def _commit(self, seq: int, decision: str, personal: str) -> None:
+        self.commitments[seq] = personal
+        self.beside.setdefault(decision, []).append(seq)
 
     def _shadows(self, where: str, event: Decided, previous: str) -> None:
         for shadow in event.shadows:

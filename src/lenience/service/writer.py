@@ -8,8 +8,9 @@ the disk while the other is answered and asks again.
 
 A command that refuses (an unknown decision, a contradiction) has changed nothing and does not hinder the others. If a
 transaction fails because another process got in its way, it is done again; and once if its connection was found dead
-before it was to be committed (PostgreSQL has been restarted). If the database is full or gone, all its commands are
-answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others are done without it.
+before it was to be committed (PostgreSQL has been restarted). If the database is full, gone or damaged, all its
+commands are answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others
+are done without it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from lenience.service.clock import now
 from lenience.service.command import Answer, Command
 from lenience.service.identity import time_after
 from lenience.service.ledger import Ledger
-from lenience.service.problems import Conflict, Problem, Unavailable
+from lenience.service.problems import Conflict, Damaged, Problem, Unavailable, log_cause
 from lenience.service.registry import Registry
 from lenience.service.store import Store, try_again
 
@@ -163,12 +164,11 @@ class Writer:
         for attempt in range(MOST_TRIES):
             try:
                 return self._transaction(commands)
-            except Unavailable as problem:
+            except (Damaged, Unavailable) as problem:
                 self.registry.forget()
-                if problem.lost and not self._committing and attempt == 0:
+                if isinstance(problem, Unavailable) and problem.lost and not self._committing and attempt == 0:
                     continue
-                fields = {"detail": problem.detail, "cause": problem.cause}
-                log.error("database unavailable", extra={"fields": fields})
+                log_cause(problem)
                 return [problem] * len(batch)
             except Exception as error:
                 if try_again(error) and attempt < MOST_TRIES - 1:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from lenience.errors import InputError
+from lenience.errors import InputError, unknown
 from lenience.simulate.drifting import ChangePoints, RandomWalk, Redrawn
 from lenience.simulate.lag import LabelDelay
 from lenience.simulate.late import LateLabels
@@ -36,8 +36,9 @@ def world_names() -> list[str]:
 def world_named(name: str, **parameters: Any) -> World:
     """The world of a name with its parameters; a prior is a Belief or a mapping of n and s.
 
-    ``late-labels`` takes the parameters of a LabelDelay as ``delay`` and another world, with its ``name``, as
-    ``world``; ``replay`` a ``file`` of past rows and the columns of their outcome and segment.
+    ``segments`` take several priors too, in a list or by name; ``late-labels`` the parameters of a LabelDelay as
+    ``delay`` and another world, with its ``name``, as ``world``; ``replay`` a ``file`` of past rows and
+    the columns of their outcome and segment.
 
     >>> world_named("bernoulli", p=0.7)
     Bernoulli(p=0.7)
@@ -46,14 +47,12 @@ def world_named(name: str, **parameters: Any) -> World:
         ...
     lenience.errors.InputError: world must be one of bernoulli, ..., segments, not 'utopia'
     """
-    from lenience.policy.registry import named_belief
-
     tag = name.replace("-", "_") if isinstance(name, str) else ""
     if tag != "replay" and tag not in WORLDS:
-        raise InputError(f"world must be one of {', '.join(world_names())}, not {name!r}")
+        raise unknown("world", name, world_names())
     given = dict(parameters)
-    if isinstance(given.get("prior"), Mapping):
-        given["prior"] = named_belief("prior", given["prior"])
+    if "prior" in given:
+        given["prior"] = _beliefs("prior", given["prior"])
     if isinstance(given.get("delay"), Mapping):
         given["delay"] = _made("delay", LabelDelay, given["delay"])
     if isinstance(given.get("world"), Mapping):
@@ -64,6 +63,19 @@ def world_named(name: str, **parameters: Any) -> World:
 
         return _made("replay", Replay.from_file, given)  # type: ignore[no-any-return]
     return _made(name, WORLDS[tag], given)  # type: ignore[no-any-return]
+
+
+def _beliefs(field: str, given: Any) -> Any:
+    """A belief from a mapping of n and s; of several, in a list or by name, each."""
+    from lenience.policy.registry import named_belief
+
+    if isinstance(given, list):
+        return [_beliefs(f"{field}[{i}]", one) for i, one in enumerate(given)]
+    if not isinstance(given, Mapping):
+        return given
+    if given and all(isinstance(one, Mapping) for one in given.values()):
+        return {name: _beliefs(f"{field}.{name}", one) for name, one in given.items()}
+    return named_belief(field, given)
 
 
 def _made(name: str, make: Any, given: Mapping[str, Any]) -> Any:

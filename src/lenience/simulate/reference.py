@@ -8,6 +8,7 @@ They are optimal for arrivals at random times; here arrivals are evenly spaced, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lenience.belief import Belief
@@ -66,6 +67,27 @@ def references(world: World, cost: float, discount: float, horizon: int, priors:
         policies[EXPOSURE] = limits
         return References(policies, EXPOSURE, f"{note} The {EXPOSURE} reckon with exponential delays.")
     return References(policies, name, note)
+
+
+def columns_in_words(baselines: Sequence[str]) -> str:
+    """What the columns of a comparison mean, with the policies that the others are compared with, if any.
+
+    >>> print(columns_in_words(["optimum"]))
+    Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less than the
+    policy that is optimal for the prior is to be expected on the same individuals; below 0 it is more. Shut out: ...
+    """
+    behind = ""
+    if baselines:
+        whom = "the policy that is optimal for the prior" if list(baselines) == [OPTIMUM] else "that policy"
+        named = baselines[0] if len(baselines) == 1 else f"reference ({' or '.join(baselines)})"
+        behind = (
+            f"Behind {named}: how much less than {whom} is to be expected on the same individuals; below 0 it is more. "
+        )
+    return (
+        f"Discounted: the reward, where a success earns 1 − c and a failure loses c. {behind}Shut out: the share of "
+        "all arrivals, in all replications, whose population is worth accepting (p > c) and yet ends up rejected for "
+        "good; those not worth accepting count as not shut out."
+    )
 
 
 def optimum_name(late: bool, drifts: bool) -> str:

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lenience.columns import columns_of
 from lenience.errors import InputError, in_words, refusal
 from lenience.simulate.chance import replication_keys
 from lenience.simulate.stream import Stream
+from lenience.vocabulary import yes_or_no
 
 
 class Replay:
@@ -46,20 +48,16 @@ class Replay:
 
     @classmethod
     def from_file(cls, file: str, outcome: str = "outcome", segment: str | None = None) -> Replay:
-        """From a CSV or Parquet file, by the names of its columns."""
-        import pyarrow.csv
-        import pyarrow.parquet
-
-        try:
-            read = pyarrow.parquet.read_table if file.endswith(".parquet") else pyarrow.csv.read_csv
-            table = read(file)
-        except (OSError, pyarrow.ArrowInvalid) as error:
-            raise InputError(f"file {file!r} cannot be read: {in_words(error)}") from error
+        """From a CSV (as ``fit_history`` reads it) or Parquet file, by the names of its columns."""
+        columns = _parquet(file) if file.endswith(".parquet") else columns_of(file)
         for column in (outcome, segment):
-            if column is not None and column not in table.column_names:
-                raise refusal("column", column, f"one of {', '.join(table.column_names)} of {file}")
-        labels = None if segment is None else np.asarray(table[segment].to_pylist())
-        return cls(np.asarray(table[outcome].to_pylist()), labels)
+            if column is not None and column not in columns:
+                raise refusal("column", column, f"one of {', '.join(columns)} of {file}")
+        found = [yes_or_no(str(value)) for value in columns[outcome]]
+        if None in found:
+            value = columns[outcome][found.index(None)]
+            raise refusal(outcome, value, "1 or 0 in every row, or a word such as repaid or default")
+        return cls([value is True for value in found], None if segment is None else np.asarray(columns[segment]))
 
     def __len__(self) -> int:
         return self.outcomes.size
@@ -101,6 +99,17 @@ class Replay:
             if accepted:
                 learn(self.features[row], bool(self.outcomes[row]))
             yield int(row), accepted
+
+
+def _parquet(file: str) -> dict[str, list[Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        found: dict[str, list[Any]] = pyarrow.parquet.read_table(file).to_pydict()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InputError(f"file {file!r} cannot be read: {in_words(error)}") from error
+    return found
 
 
 class _Rows(Stream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -13,6 +14,8 @@ from lenience.errors import InputError, listed, real, refusal
 from lenience.objective.base import check_prior
 from lenience.simulate.chance import uniform
 from lenience.simulate.stream import FixedStream, Stream, draw
+
+ROUNDED = 1e-6  # by which shares may miss 1
 
 
 class Bernoulli(msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
@@ -62,7 +65,8 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
     """Several populations at once: each arrival belongs to segment x with probability ``shares[x]``.
 
     The rates of the segments are given, or drawn independently from ``prior``: one belief for all or one a segment.
-    Shares by name take rates or priors by the same names; the segments are then numbered in the order of the shares.
+    Shares add up to 1, or are counts such as 3 and 1. Shares by name take rates or priors by the same names; the
+    segments are then numbered in the order of the shares.
 
     >>> Mixture(shares=[3, 1], rates=[0.9, 0.6]).shares
     (0.75, 0.25)
@@ -83,7 +87,10 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
         shares = [real("shares", share, above=0) for share in listed("shares", self.shares, "a list of shares")]
         if not shares:
             raise refusal("shares", self.shares, "at least one number above 0")
-        msgspec.structs.force_setattr(self, "shares", tuple(share / sum(shares) for share in shares))
+        total = math.fsum(shares)
+        if min(shares) < 1 and abs(total - 1) > ROUNDED:
+            raise InputError(f"shares must add up to 1, or be counts, each at least 1, and add up to {total:.6g}")
+        msgspec.structs.force_setattr(self, "shares", tuple(share / total for share in shares))
         if (self.rates is None) == (self.prior is None):
             raise InputError("segments must be given either rates or a prior, and not both")
         if self.rates is not None:

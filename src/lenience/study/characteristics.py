@@ -75,6 +75,8 @@ def characteristics(
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
     cost, discount = goal.cost, goal.discount
+    if isinstance(goal, Discounted):  # what comes after the rows is bounded by what the policy promises
+        having("policy", policy, "stop_ceiling", "one with a stop_ceiling and a stop_floor(n)")
     if isinstance(goal, FiniteHorizon):
         rows = whole("horizon", goal.horizon, least=1, most=MOST_ROWS)
     found = walk(policy, start.n, start.s, cost, discount, rows, truth, certain=isinstance(goal, FiniteHorizon))

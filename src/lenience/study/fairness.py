@@ -42,7 +42,7 @@ class SegmentFate(msgspec.Struct, frozen=True):
     """What a policy does to one segment, at its true p or, where that is not known, averaged over the belief.
 
     ``deserving`` is the probability that it deserves acceptance (p > c), 0 or 1 where p is known; ``shut_out`` that it
-    deserves acceptance and is shut out for good, nothing where it is known not to; ``accepted`` the probability that a
+    is shut out for good if it does, nothing where it (almost) surely does not; ``accepted`` the probability that a
     member is accepted, over the whole discounted future, ``early`` and ``late`` in its first and second half; ``ever``
     the probability that acceptance goes on for ever.
     """
@@ -71,23 +71,26 @@ class GroupFate(msgspec.Struct, frozen=True):
 
     ``acceptance`` is over the whole discounted future; ``false_rejection`` is the share of those who would succeed
     that is rejected, ``false_acceptance`` the share of those who would fail that is accepted (nothing where truths are
-    not known); ``deserving`` how many segments deserve acceptance, or are expected to; ``shut_out`` the probability
-    that a member of a deserving segment finds it shut for good.
+    not known); ``deserving`` is the probability that a member's segment deserves acceptance, ``shut_out`` that it is
+    shut out for good if it does, nothing where none does. ``segments``, ``deserving_segments`` (expected, where truths
+    are not known) and ``never_start`` count segments.
     """
 
     group: str
     share: float
     segments: int
+    deserving_segments: float
     deserving: float
     acceptance: float
     early: float
     late: float
     false_rejection: float | None
     false_acceptance: float | None
-    shut_out: float
+    shut_out: float | None
     never_start: int
 
 
+SURELY = 1e-9  # a probability below which nobody is taken to deserve acceptance
 FATES = "what segment_fates returned"
 
 
@@ -130,19 +133,23 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
     rest = own.discount**rows / (1.0 - own.discount)
     early = float(weight[half] @ going[half] / weight[half].sum())
     late = float((weight[~half] @ going[~half] + rest * going[-1]) / (weight[~half].sum() + rest))
+    deserving = cell.prior.exceeds(own.cost) if p is None else float(p > own.cost)
+    shut_out = None
+    if found.shut_out is not None and deserving > SURELY:
+        shut_out = min(found.shut_out.midpoint / deserving, 1.0)
     return SegmentFate(
         name=cell.name,
         group=cell.group,
         share=cell.share,
         p=p,
         cost=own.cost,
-        deserving=cell.prior.exceeds(own.cost) if p is None else float(p > own.cost),
+        deserving=deserving,
         starts=bool(going[0] > 0.0),
         accepted=float(weight @ going + rest * going[-1]) * (1.0 - own.discount),
         early=early,
         late=late,
         ever=1.0 - found.stops.midpoint,
-        shut_out=None if found.shut_out is None else found.shut_out.midpoint,
+        shut_out=shut_out,
     )
 
 
@@ -163,20 +170,21 @@ def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
         p = None if any(fate.p is None for fate in mine) else np.array([fate.p for fate in mine], dtype=np.float64)
         early, late = np.array([fate.early for fate in mine]), np.array([fate.late for fate in mine])
         accepted = np.array([fate.accepted for fate in mine])
-        weight = math.fsum(fate.share * fate.deserving for fate in mine)
-        shut = math.fsum(fate.share * (fate.shut_out or 0.0) for fate in mine)
+        worthy = [(fate.share * fate.deserving, fate.shut_out) for fate in mine if fate.shut_out is not None]
+        weight = math.fsum(weight for weight, _ in worthy)
         result.append(
             GroupFate(
                 group=group,
                 share=float(share.sum()),
                 segments=len(mine),
-                deserving=math.fsum(fate.deserving for fate in mine),
+                deserving_segments=math.fsum(fate.deserving for fate in mine),
+                deserving=_mean(np.array([fate.deserving for fate in mine]), share),
                 acceptance=_mean(accepted, share),
                 early=_mean(early, share),
                 late=_mean(late, share),
                 false_rejection=None if p is None else 1.0 - _mean(accepted, share * p),
                 false_acceptance=None if p is None else _mean(accepted, share * (1.0 - p)),
-                shut_out=shut / weight if weight else 0.0,
+                shut_out=math.fsum(part * shut for part, shut in worthy) / weight if weight else None,
                 never_start=sum(not fate.starts for fate in mine),
             )
         )

@@ -67,7 +67,8 @@ def with_our_model(objective: Discounted) -> dict[str, SelectivePolicy]:
 
 
 PARTS: dict[Part, str] = {
-    "fresh": "Fresh data sets, entered before any policy was run on them",
+    "sealed": "Sealed data sets, entered before any policy was run on them, and no policy changed after",
+    "fresh": "Fresh data sets, entered before any policy was run on them, and looked at again",
     "held out": "Data sets not used to choose constants",
     "chosen": "Data sets used to choose them",
 }
@@ -177,6 +178,7 @@ def tables(cells: list[Cell]) -> str:
             head = ["data", "c", "labels", "known", f"**{OURS}**", *names]
             parts.append("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + _rows(some, names))
         parts.append(_unbeaten(mine, parts_of))
+        parts.append(_before_labels(mine, parts_of))
         parts.append(_same_model(mine))
         parts.append(_hindsight(mine))
     return "\n".join(parts)
@@ -210,20 +212,50 @@ HEAD = "| rival | we are ahead | level | behind | median lead |\n|---|---:|---:|
 
 
 def _unbeaten(cells: list[Cell], parts_of: dict[str, Part]) -> str:
-    """Of each policy, in how many cells no other default policy is ahead of it, and what it earned in all."""
-    head = ["policy", *(part for part in PARTS if part in parts_of.values()), "all", "reward of all cells"]
+    """Of each policy, in how many cells no other default policy is ahead of it, and what it earned in them."""
+    held = _by_part(cells, parts_of)
     lines = []
     for name in [OURS, *_defaults()]:
-        held = {part: [c for c in cells if parts_of[c["data"]] == part] for part in PARTS}
-        counts = [f"{sum(name in c['unbeaten'] for c in some)} of {len(some)}" for some in held.values() if some]
-        total = sum(c["ours"] if name == OURS else c["rivals"][name]["mean"] for c in cells)
-        everywhere = sum(name in c["unbeaten"] for c in cells)
-        lines.append(f"| {name} | " + " | ".join([*counts, f"{everywhere} of {len(cells)}", f"{total:,.0f}"]) + " |")
+        entries = []
+        for some in held.values():
+            total = sum(c["ours"] if name == OURS else c["rivals"][name]["mean"] for c in some)
+            entries.append(f"{sum(name in c['unbeaten'] for c in some)} of {len(some)} ({total:,.0f})")
+        lines.append(f"| {name} | " + " | ".join(entries) + " |")
     return (
         "### In how many cells no default policy is ahead\n\n"
-        "Of each policy, beyond the interval, and what it earned in all cells together.\n\n"
-        "| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + "\n".join(lines) + "\n"
+        "Of each policy, beyond the interval, and in brackets what it earned in these cells together.\n\n"
+        "| policy | " + " | ".join(held) + " |\n|---|" + "---:|" * len(held) + "\n" + "\n".join(lines) + "\n"
     )
+
+
+def _by_part(cells: list[Cell], parts_of: dict[str, Part]) -> dict[str, list[Cell]]:
+    """The cells of each part that has any, and all."""
+    held: dict[str, list[Cell]] = {part: [c for c in cells if parts_of[c["data"]] == part] for part in PARTS}
+    return {part: some for part, some in held.items() if some} | {"all": cells}
+
+
+def _before_labels(cells: list[Cell], parts_of: dict[str, Part]) -> str:
+    """Of the cells without labels in which greedy never starts: where it pays to start, and what we make there."""
+    lines = []
+    for part, some in _by_part(cells, parts_of).items():
+        shut = [c for c in some if c["warm"] == 0 and c["rivals"]["greedy"]["accepted"] == 0.0]
+        entries = [f"{len(shut)} of {len(some)}"]
+        for pays in (True, False):
+            mine = [c for c in shut if _starting_pays(c) is pays]
+            late = sum("greedy" in behind(c) for c in mine)
+            entries += [f"{len(mine)}", f"{late}", f"{sum(c['ours'] for c in mine):.1f}"]
+        lines.append(f"| {part} | " + " | ".join(entries) + " |")
+    return (
+        "### Cells without labels in which greedy accepts no one\n\n"
+        "There greedy earns 0. Starting pays where a default policy that accepts anyone earns more than 0.\n\n"
+        "| part | cells | starting pays | behind greedy | we earn | it does not | behind greedy | we earn |\n"
+        "|---|" + "---:|" * 7 + "\n" + "\n".join(lines) + "\n"
+    )
+
+
+def _starting_pays(cell: Cell) -> bool:
+    """Whether a default policy that accepts anyone, ours included, earns more than 0 in the mean."""
+    return any(mean > 0.0 for mean in [cell["ours"], *(cell["rivals"][name]["mean"] for name in _defaults())])
 
 
 def _same_model(cells: list[Cell]) -> str:

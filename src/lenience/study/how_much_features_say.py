@@ -4,7 +4,7 @@
 
 From equal weights, a model that is centred on a data set's own success rate learns labels drawn at random from it; the
 weights that its hypotheses then have say which of them foresaw the labels. The mean over the data sets that were there
-before (the fresh ones are left out) is what to expect of the next.
+before (the fresh and the sealed are left out) is what to expect of the next.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def weights_after(table: Table, labels: int = LABELS, draws: int = DRAWS) -> NDA
 
 def main() -> None:
     """Print the weights of every data set that is there, and their mean."""
-    told = {data.name: weights_after(data.load()) for data in DATASETS if data.part != "fresh" and data.available}
+    before = [data for data in DATASETS if data.part in ("chosen", "held out") and data.available]
+    told = {data.name: weights_after(data.load()) for data in before}
     told["mean"] = np.mean(list(told.values()), axis=0)
     print("variance".ljust(16), *(f"{variance:>6g}" for variance in FEATURE_VARIANCES))
     for name, weights in told.items():

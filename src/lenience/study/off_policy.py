@@ -29,6 +29,7 @@ small ``explore`` probability, and the next proposal can be evaluated.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -36,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, floats, real, whole
 from lenience.objective.base import check_cost
-from lenience.policy.words import percent
+from lenience.policy.words import percent, plural
 
 FEWEST = 30.0  # effective acceptances below which an interval means nothing
 FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were found too narrow
@@ -72,18 +73,28 @@ class OffPolicy(msgspec.Struct, frozen=True):
     effective: float
     caution: str = ""
 
+    def written(self, number: float) -> str:
+        """A reward with as many decimals as the gain's interval leaves to be told: three digits of its half-width."""
+        half = (self.gain.upper - self.gain.lower) / 2
+        decimals = 2 - math.floor(math.log10(half)) if 0 < half < math.inf else 5
+        return f"{number:+z.{max(decimals, 0)}f}"
+
     @property
     def statement(self) -> str:
         """The answer in words."""
-        if self.gain.lower > 0:
+        value, lower, upper = (self.written(part) for part in (self.gain.value, self.gain.lower, self.gain.upper))
+        if (float(lower) == 0) != (float(upper) == 0):
+            more = "more" if self.gain.value > 0 else "less"
+            verdict = f"The proposal may have earned {more}, but no gain at all is at the edge of the interval"
+        elif self.gain.lower > 0:
             verdict = "The proposal would have earned more"
         elif self.gain.upper < 0:
             verdict = "The proposal would have earned less"
         else:
             verdict = "The log does not tell the proposal from the policy that was used"
         return (
-            f"{verdict}: {self.gain.value:+.4g} an arrival, 95 % interval {self.gain.lower:+.4g} to "
-            f"{self.gain.upper:+.4g}, from {self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
+            f"{verdict}: {value} an arrival, 95 % interval {lower} to {upper}, from "
+            f"{self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
             f"{' ' + self.caution if self.caution else ''}"
         )
 
@@ -131,7 +142,7 @@ def off_policy(
     inverse = weights * np.where(a, reward, 0.0)
     robust = None
     if X is not None:
-        model = _crossfit(floats("X", X), a, y, whole("folds", folds, least=2)) - c
+        model = _crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c
         robust = pi * model + weights * np.where(a, reward - model, 0.0)
     best = inverse if robust is None else robust
     return OffPolicy(
@@ -191,6 +202,23 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
         )
 
 
+def _numbers(X: Any) -> NDArray[np.float64]:
+    """The features as an array; of a frame that is not all numbers, the columns are named."""
+    if _is_numbers(X) or not hasattr(X, "columns") or not hasattr(X, "to_numpy"):
+        return floats("X", X)
+    texts = [str(column) for column in X.columns if not _is_numbers(X[column])]
+    several = plural(len(texts), "column {} is", "columns {} are").format(", ".join(texts))
+    raise InputError(f"X must be numbers, and its {several} not")
+
+
+def _is_numbers(values: Any) -> bool:
+    try:
+        floats("X", values)
+    except InputError:
+        return False
+    return True
+
+
 def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float64], folds: int) -> NDArray[np.float64]:
     """p̂ at every row from a model that has not seen its fold."""
     from lenience.model.bayesian_logistic import BayesianLogistic
@@ -216,8 +244,13 @@ def _checked(
     if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == taken.shape == y.shape:
         raise InputError("proposed, accepted, propensity and outcomes must be one number for each logged individual")
     for name, values in (("proposed", pi), ("propensity", e)):
-        if not np.all((values >= 0) & (values <= 1)):
-            raise InputError(f"{name} must be probabilities from 0 to 1, both included")
+        wrong = int(len(values) - np.count_nonzero((values >= 0) & (values <= 1)))
+        if wrong:
+            gone = int(np.isnan(values).sum())
+            said = (
+                f"{wrong:,} of {len(values):,} {plural(wrong, 'is', 'are')} not{f' ({gone:,} missing)' if gone else ''}"
+            )
+            raise InputError(f"{name} must be probabilities from 0 to 1, both included, and {said}")
     if not np.all((taken == 0) | (taken == 1)):
         raise InputError("accepted must be true or false for each logged individual")
     a = taken.astype(bool)

@@ -6,25 +6,36 @@ import html
 import io
 import math
 from pathlib import Path
+from typing import Any
 
 from lenience.__about__ import __version__
 from lenience.errors import InputError
-from lenience.policy.words import even_percent
+from lenience.policy.words import counted, even_percent, plural
 from lenience.study.replay import Replayed
 
 FEW = 10  # runs, below which an interval is too wide to tell
+BESIDE = 4  # groups that fit beside the other columns
 STYLE = """
-:root { color-scheme: light dark; --ink: #1c2126; --soft: #5b6570; --page: #fbfbf9; --card: #fff; --line: #d9dde2; }
+:root { color-scheme: light dark; --ink: #1c2126; --soft: #5b6570; --page: #fbfbf9; --card: #fff; --line: #d9dde2;
+  --shade: #0003; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e7eaee; --soft: #9aa5b1; --page: #14181c; --card: #1c2228;
-  --line: #37414b; } }
+  --line: #37414b; --shade: #0009; } }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; } .soft { color: var(--soft); font-size: 0.92rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
+/* A shadow at an edge beyond which there is more: paper that moves with the table covers it where there is not. */
+.wide { overflow-x: auto; margin: 1rem 0; background:
+  linear-gradient(to right, var(--page) 50%, transparent) left / 2.4rem 100% no-repeat local,
+  linear-gradient(to left, var(--page) 50%, transparent) right / 2.4rem 100% no-repeat local,
+  linear-gradient(to right, var(--shade), transparent) left / 1.1rem 100% no-repeat,
+  linear-gradient(to left, var(--shade), transparent) right / 1.1rem 100% no-repeat, var(--page); }
+table { border-collapse: collapse; width: 100%; }
 th, td { text-align: right; padding: 0.35rem 0.6rem; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; } tr.first td { font-weight: 600; }
-figure { margin: 1rem 0; background: #fff; border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.5rem; }
-svg { width: 100%; height: auto; }
+th:first-child, td:first-child { text-align: left; }
+.wide:first-of-type tbody tr:first-child td { font-weight: 600; }
+figure { display: flex; flex-wrap: wrap; margin: 1rem 0; background: #fff; border: 1px solid var(--line);
+  border-radius: 0.5rem; padding: 0.5rem; }
+svg { flex: 1 1 20rem; min-width: 0; height: auto; } /* panels side by side where there is room, else one by one */
 """
 
 CAPTION = (
@@ -59,6 +70,20 @@ def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
     return headings, rows
 
 
+def tables_of(found: Replayed) -> list[tuple[list[str], list[list[str]]]]:
+    """The table as one, or where groups are many as two: what the policies earned, and whom they accepted."""
+    headings, rows = rows_of(found)
+    groups = list(found.outcomes[0].by_group)
+    if len(groups) <= BESIDE:
+        return [(headings, rows)]
+    own = len(headings) - len(groups)
+    accepted = [[group, *(even_percent(outcome.by_group[group], 0) for outcome in found.outcomes)] for group in groups]
+    return [
+        (headings[:own], [row[:own] for row in rows]),
+        (["accepted of", *(outcome.policy for outcome in found.outcomes)], accepted),
+    ]
+
+
 def verdict(found: Replayed) -> str:
     """Who did best, in words."""
     first = found.outcomes[0]
@@ -69,35 +94,29 @@ def verdict(found: Replayed) -> str:
             better.append(f"{outcome.policy} ({-difference:.2f} ± {half:.2f} ahead)")
     if better:
         return f"{first.policy} is behind {', '.join(better)}, beyond the interval; it is behind no other."
-    few = "" if found.seeds >= FEW else f" So few runs ({found.seeds}) cannot tell: give more --seeds."
-    return f"{first.policy} is behind no other policy beyond the interval.{few}"
+    if found.seeds < FEW:
+        runs = f"{counted(found.seeds, 'run')} {plural(found.seeds, 'is', 'are')}"
+        return f"{runs} too few to tell whether another policy is ahead of {first.policy}: at least {FEW} are needed."
+    return f"{first.policy} is behind no other policy beyond the interval."
 
 
 def write_report(found: Replayed, path: str | Path, title: str, about: str = "") -> Path:
     """Write the report, with what is to be said ``about`` the data; returns its path."""
-    from lenience.plot.features import replay_figure
+    from lenience.plot.features import replay_panels
 
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"report must be in a folder that exists, not {str(target.parent)!r}")
-    text = io.StringIO()
-    replay_figure(found, title).savefig(text, format="svg")
-    picture = text.getvalue()
-    picture = picture[picture.index("<svg") :]
-    headings, rows = rows_of(found)
-    head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
-    body = "".join(
-        f'<tr class="{"first" if i == 0 else ""}">' + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-        for i, row in enumerate(rows)
-    )
+    pictures = "".join(_svg(panel) for panel in replay_panels(found))
+    tables = "".join(_table(*each) for each in tables_of(found))
     target.write_text(
         f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{html.escape(title)}</h1>
 <p>{html.escape(describe(found))} {html.escape(about)}</p><p><b>{html.escape(verdict(found))}</b></p>
-<figure>{picture}</figure>
-<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>
+<figure>{pictures}</figure>
+{tables}
 <p class="soft">{html.escape(CAPTION)} Written by lenience {__version__}.</p>
 </main></body></html>
 """,
@@ -106,11 +125,24 @@ def write_report(found: Replayed, path: str | Path, title: str, about: str = "")
     return target
 
 
+def _svg(figure: Any) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg")
+    picture = text.getvalue()
+    return picture[picture.index("<svg") :]
+
+
+def _table(headings: list[str], rows: list[list[str]]) -> str:
+    head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
 def describe(found: Replayed) -> str:
     """What was replayed."""
-    known = f"{found.warm} labels known at the start" if found.warm else "no label known at the start"
+    known = f"{counted(found.warm, 'label')} known at the start" if found.warm else "no label known at the start"
     return (
-        f"{found.seeds} runs of {found.arrivals:,} arrivals drawn from the data (success rate "
+        f"{counted(found.seeds, 'run')} of {counted(found.arrivals, 'arrival')} drawn from the data (success rate "
         f"{even_percent(found.success_rate)}), {known}, {found.objective}. An outcome is seen only if its individual "
         "is accepted."
     )

@@ -37,7 +37,7 @@ def fairness_section(groups: Sequence[GroupFate], segments: Segments, history: H
         line = [escape(row.group or "all"), even_percent(row.share)]
         line += [past.get(row.group, "")] if past else []
         line += [_bar(row.acceptance), even_percent(row.early), even_percent(row.late)]
-        line.append(even_percent(row.shut_out) if row.deserving > 1e-9 else "")
+        line.append("" if row.shut_out is None else even_percent(row.shut_out))
         if row.false_rejection is not None and row.false_acceptance is not None:
             line += [even_percent(row.false_rejection), even_percent(row.false_acceptance)]
         body.append(line)

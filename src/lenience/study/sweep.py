@@ -38,7 +38,7 @@ from lenience.simulate.runner import plan, run_tasks
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")
-LISTS = ("shares", "rates", "at")  # parameters that are lists by nature and so make no grid
+LISTS = ("shares", "rates", "at")  # parameters that are lists by nature and so make no grid; priors of segments too
 
 
 class Sweep(NamedTuple):
@@ -72,7 +72,7 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
     >>> parse_sweep('cost = 0.8\\nhorizon = 9\\n[[policies]]\\nname = "gredy"\\n[[worlds]]\\nname = "bernoulli"\\np=0')
     Traceback (most recent call last):
         ...
-    lenience.errors.InputError: sweep, line 4, key policies.name: policy must be one of ..., not 'gredy'
+    lenience.errors.InputError: sweep, line 4, key policies.name: policy must be one of ... did you mean 'greedy'?
     """
     try:
         found = tomllib.loads(text)
@@ -117,9 +117,11 @@ def run_sweep(
 ) -> Any:
     """Run a sweep (or a sweep file) and return a tidy frame: one row a setting, policy and metric.
 
+    ``reference`` is the policy that "behind" is measured from in this setting: the optimum, or what stands in for it.
+
     >>> sweep = parse_sweep('cost = 0.5\\nhorizon = 50\\n[[worlds]]\\nname = "bernoulli"\\np = [0.4, 0.6]')
     >>> run_sweep(sweep, backend="pyarrow").column_names
-    ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper']
+    ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper', 'reference']
     """
     chosen = sweep if isinstance(sweep, Sweep) else load_sweep(sweep)
     plans = [
@@ -147,7 +149,7 @@ def run_sweep(
             "horizon": found.horizon,
             "world": label_of(found.world, ()),
         }
-        rows += [{**setting, **row} for row in found.summary()]
+        rows += [{**setting, **row, "reference": found.baseline or ""} for row in found.summary()]
     return to_frame(rows, backend)
 
 
@@ -158,7 +160,8 @@ def _cells(sweep: Sweep) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
 
 def _expanded(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every combination of the values of parameters that are given as lists."""
-    choices = [value if isinstance(value, list) and key not in LISTS else [value] for key, value in table.items()]
+    single = (*LISTS, "prior") if table.get("name") == "segments" else LISTS
+    choices = [value if isinstance(value, list) and key not in single else [value] for key, value in table.items()]
     for values in itertools.product(*choices):
         yield dict(zip(table, values, strict=True))
 
@@ -246,13 +249,13 @@ def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, s
 
 
 def _speaks_of(sentence: str, path: str, value: str) -> bool:
-    """Whether an error speaks of a key: it begins with it, or ends in "not 'it'"; of a name, that it ends in it."""
+    """Whether an error speaks of a key: it begins with it, or ends in "not 'it'"; of a name, that it has it."""
     outer, _, key = path.rpartition(".")
     if not outer:
         return False
     if re.match(r"(policy|world) must be one of", sentence):
         named = re.match(r"""["'](.*?)["']""", value)
-        return key == "name" and named is not None and sentence.endswith(f"not '{named[1]}'")
+        return key == "name" and named is not None and f", not '{named[1]}'" in sentence
     return re.match(rf"{re.escape(key)}\b", sentence) is not None or sentence.endswith(f"not '{key}'")
 
 

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from lenience.columns import columns_of
 from lenience.errors import InputError, refusal
+from lenience.policy.words import counted
 from lenience.vocabulary import NOTHING, yes_or_no
 
 MISSING = ("", "na", "nan", "null", "?", "<na>")
 MOST_CATEGORIES = 50
+MOST_GROUPS = 20
 LEAST_IDENTIFIERS = 10  # values that must all be different to be taken for identifiers
 MANY = 1_000  # whole numbers that are all different in any order: measures of so many people coincide somewhere
 ID = re.compile(r"(?i:(.*[_\s.-])?(id|uuid)|row(_?names?|_?num(ber)?)?|index)|.*[a-z]I[dD]")  # names of identifiers
@@ -47,11 +49,19 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     identifiers: tuple[str, ...] = ()
     group: str | None = None
     notes: tuple[str, ...] = ()  # what is to be said of how the file was read
+    coding: tuple[int, ...] = ()  # into how many features each column was made
+
+    @property
+    def size(self) -> str:
+        """How many features there are, and of how many columns they were made."""
+        if len(self.columns or self.features) == len(self.features):
+            return counted(len(self.features), "feature")
+        return f"{counted(len(self.columns), 'column')}, {len(self.features):,} after coding"
 
     def describe(self) -> str:
-        """Which rows and columns are used, and which are not."""
+        """Which rows and columns are used, how, and which are not."""
         columns = self.columns or self.features
-        said = [f"Features: {_shortened(columns)}."]
+        said = [f"Features: {_shortened(columns)}.", *self._coded()]
         if self.identifiers:
             left = _shortened(self.identifiers)
             said.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
@@ -64,6 +74,27 @@ class Table(msgspec.Struct, frozen=True, eq=False):
                 "only of those who were accepted in the past, only they are.",
             )
         return " ".join([*self.notes, *said])
+
+    def _coded(self) -> Iterable[str]:
+        """What became of columns of categories, of missing values, and of columns that say nothing."""
+        ends = np.cumsum(self.coding)
+        of = {
+            column: slice(end - count, end) for column, count, end in zip(self.columns, self.coding, ends, strict=False)
+        }
+        labels = {column: self.features[at] for column, at in of.items()}
+        texts = [column for column in of if labels[column] != (column,)]
+        if texts:
+            each = [
+                f"{column} {len(labels[column])}{', missing included' * (f'{column}=missing' in labels[column])}"
+                for column in texts
+            ]
+            yield f"Coded as 0 and 1, one for each category (of two, one): {'; '.join(each)}."
+        empty = [column for column in of if column not in texts and np.isnan(self.X[:, of[column]]).any()]
+        if empty:
+            yield f"A missing value counts as the mean: {_shortened(empty)}."
+        same = [column for column, at in of.items() if _constant(self.X[:, at])]
+        if same:
+            yield f"The same in every row, and so without effect: {_shortened(same)}."
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
@@ -91,10 +122,8 @@ def read_table(
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
     """A column as numbers, NaN where a value is missing; true and false are 1 and 0."""
-    if column not in columns:
-        raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
     found = []
-    for value in columns[column]:
+    for value in _column(columns, column):
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
         number = math.nan if _missing(text) else _number(text)
         if number is None:
@@ -150,8 +179,7 @@ def from_columns(
     (('age',), ('m', 'f'))
     """
     for column in (outcome, *(features or ()), *([group] if group else [])):
-        if column not in columns:
-            raise InputError(f"column {column!r} must be one of {', '.join(columns)}")
+        _column(columns, column)
     chosen = list(features) if features else [column for column in columns if column != group]
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
@@ -161,20 +189,49 @@ def from_columns(
         raise InputError(f"features must name at least one column other than {others}")
     y = _outcomes(outcome, columns[outcome], success)
     known = ~np.isnan(y)
-    parts: list[NDArray[np.float64]] = []
-    names: list[str] = []
-    for column in chosen:
-        for label, values in _encoded(column, columns[column]):
-            names.append(label)
-            parts.append(values)
-    groups = (
-        None
-        if group is None
-        else tuple(str(value).strip() for value, keep in zip(columns[group], known, strict=True) if keep)
-    )
-    X = np.ascontiguousarray(np.column_stack(parts)[known])
+    parts = [list(_encoded(column, columns[column])) for column in chosen]
+    names, X = _stacked(parts)
+    groups = None if group is None else _groups(group, columns[group], known)
     apart = None if group in chosen else group
-    return Table(name, X, y[known], tuple(names), groups, len(y), tuple(chosen), identifiers, apart)
+    coding = tuple(len(part) for part in parts)
+    return Table(name, X[known], y[known], names, groups, len(y), tuple(chosen), identifiers, apart, coding=coding)
+
+
+def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> NDArray[np.float64]:
+    """The columns chosen as features, a column of numbers for each after coding."""
+    return _stacked([list(_encoded(column, _column(columns, column))) for column in chosen])[1]
+
+
+def _stacked(
+    parts: Sequence[Sequence[tuple[str, NDArray[np.float64]]]],
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    flat = [one for part in parts for one in part]
+    return tuple(label for label, _ in flat), np.column_stack([values for _, values in flat])
+
+
+def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tuple[str, ...]:
+    found = tuple(
+        "missing" if _missing(value) else str(value).strip() for value, keep in zip(values, known, strict=True) if keep
+    )
+    several = len(set(found))
+    if several > MOST_GROUPS:
+        raise InputError(
+            f"group {column!r} must have at most {MOST_GROUPS} different values, and has {several:,}: give a column of "
+            "bands, such as low, middle and high"
+        )
+    return found
+
+
+def _constant(X: NDArray[np.float64]) -> bool:
+    """Whether no value differs from another, missing ones aside: they count as the mean."""
+    gone = np.isnan(X)
+    return bool(np.all(gone | (np.where(gone, -np.inf, X).max(axis=0) == X)))
+
+
+def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
+    if name not in columns:
+        raise InputError(f"column {name!r} must be one of {', '.join(columns)}")
+    return columns[name]
 
 
 def _missing(value: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from lenience.vocabulary import FAILURE, NO, NOTHING, SUCCESS, YES, yes_or_no
+from lenience.vocabulary import ABROAD, FAILURE, NO, NOTHING, SUCCESS, YES, yes_or_no
 from lenience.web.answers import EVERYONE
 from lenience.web.past_file import Column, follows, without
 
@@ -33,10 +33,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "score": ("score", "fico", "rating", "points"),
     "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
 }
-TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud")  # columns in which 1 is the bad end
+# Columns in which 1 is the bad end.
+TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud", "ausfall", "défaut", "impago", "verlust")
 DECIDED = frozenset(YES) - frozenset(SUCCESS), frozenset(NO) - frozenset(FAILURE)  # said of a decision alone
 AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", *NOTHING)
-PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n")
+PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n", *ABROAD)
 
 
 def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
@@ -119,12 +120,16 @@ def guess_meaning(kind: Kind, column: str, value: str) -> str:
     ('yes', 'no')
     >>> guess_meaning("outcome", "status", "Charged Off"), guess_meaning("outcome", "status", "Current")
     ('no', 'none')
+    >>> guess_meaning("accepted", "bewilligt", "nein"), guess_meaning("outcome", "Ausfall", "Nein")
+    ('no', 'yes')
     >>> guess_meaning("outcome", "status", "??"), guess_meaning("accepted", "decision", "withdrawn")
     ('bad', 'bad')
     """
     word = re.sub(r"[\s_-]+", " ", value.strip().lower())
     turned = kind == "outcome" and any(part in column.lower() for part in TURNED) and word in PLAIN
     said = yes_or_no(word)
+    if said is None:
+        said = ABROAD.get(word)
     if said is not None:
         return "yes" if said != turned else "no"
     return "none" if kind == "outcome" and word in AWAITED else "bad"

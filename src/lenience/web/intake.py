@@ -87,5 +87,5 @@ def _csv(engine: Any, text: Path) -> tuple[str, list[str]]:
         )
     if "" in names:
         raise InputError(f"every column must have a name in the first line, and column {1 + names.index('')} has none")
-    query, notes = numbers_read(engine, scan(text, mark, names), mark, names)
+    query, notes = numbers_read(engine, scan([text], mark, names), mark, names)
     return f"({query})", notes

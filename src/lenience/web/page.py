@@ -18,7 +18,7 @@ from lenience.policy.words import amount, duration, percent
 from lenience.web.session import cookie_of, visitor_of
 
 DIGITS = "0123456789"
-HTML = "text/html; charset=utf-8"
+HTML = "text/html"  # the letters' encoding is added to every text
 NOTICE = "lenience_notice"
 MOST_TOLD = 1_800  # bytes of a message: a cookie holds twice as many characters and no more
 CONTENT_POLICY = (

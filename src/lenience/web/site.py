@@ -10,9 +10,9 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.errors import InputError
-from lenience.service.http.errors import TITLES, log, log_cause, refused_by_validation
+from lenience.service.http.errors import TITLES, log, refused_by_validation
 from lenience.service.http.service import Service
-from lenience.service.problems import NotFound, Problem, Unauthenticated
+from lenience.service.problems import NotFound, Problem, Unauthenticated, log_cause
 from lenience.web import by_hand, decisions, fairness, new_policy, overview, policy, what_if
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
@@ -34,7 +34,7 @@ from lenience.web.windows import Tallies, Then
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
 Answering: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
-KINDS = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
 

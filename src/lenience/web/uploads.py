@@ -63,8 +63,8 @@ def find(token: str) -> Path:
             except FileNotFoundError:
                 continue
     raise NotFound(
-        "this file is not kept any more: an upload is kept for an hour, and until its policy is made; begin again "
-        "at New policy"
+        "this file is not kept any more: an upload is kept for an hour, and until its policy is made, which is then on "
+        "the overview; for another, begin again at New policy"
     )
 
 

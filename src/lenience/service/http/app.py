@@ -26,7 +26,7 @@ from lenience.__about__ import __version__
 from lenience.errors import InputError
 from lenience.service import limits
 from lenience.service.answers import Health
-from lenience.service.http import decisions, policies
+from lenience.service.http import decisions, erasures, policies
 from lenience.service.http.auth import needs_role
 from lenience.service.http.bodies import StrictRequest, known_body
 from lenience.service.http.errors import (
@@ -104,7 +104,7 @@ def create_app(
     pages, kept = dashboard(database)
     api = Router(
         "/v1",
-        route_handlers=[*policies.HANDLERS, *decisions.HANDLERS],
+        route_handlers=[*policies.HANDLERS, *decisions.HANDLERS, *erasures.HANDLERS],
         guards=[needs_role, known_parameters, known_body],
         request_class=StrictRequest,
     )

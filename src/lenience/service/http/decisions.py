@@ -149,7 +149,7 @@ class CsvOperation(Operation):
 async def import_outcomes(
     body: RawBody, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
-    """Record outcomes from CSV with the columns id and outcome (success or failure); at most 1,000 rows at a time.
+    """Record outcomes from CSV, columns id (or reference) and outcome (success or failure); at most 1,000 rows.
 
     As with a batch: a file with a line that cannot be read is refused, every such line named, and nothing recorded.
     """
@@ -254,13 +254,16 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
         rows = [(reader.line_num, row) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"the body must be CSV in UTF-8 ({error})") from None
-    if not rows or not {"id", "outcome"} <= set(reader.fieldnames or ()):
-        raise BadRequest("the CSV must have a heading with the columns id and outcome, and at least one row")
+    named = set(reader.fieldnames or ())
+    which = "id" if "id" in named else "reference"
+    if not rows or not {which, "outcome"} <= named:
+        allowed = "the columns id (or reference) and outcome, and at least one row"
+        raise BadRequest(f"the CSV must have a heading with {allowed}")
     if len(rows) > limits.BATCH:
         raise BadRequest(f"the CSV must have at most {limits.BATCH:,} rows, not {len(rows):,}")
     items, wrong = [], []
     for line, row in rows:
-        cells = {"id": row["id"] or "", "outcome": row["outcome"] or ""}
+        cells = {which: row[which] or "", "outcome": row["outcome"] or ""}
         try:
             items.append(msgspec.convert(cells, OutcomeItem))
         except msgspec.ValidationError as error:

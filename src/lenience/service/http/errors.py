@@ -15,7 +15,7 @@ from lenience.errors import InputError
 from lenience.service import limits
 from lenience.service.answers import ProblemAnswer
 from lenience.service.http.words import ABSENT, in_words
-from lenience.service.problems import BadRequest, Problem, unknown_decision
+from lenience.service.problems import BadRequest, Problem, log_cause, unknown_decision
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -60,13 +60,6 @@ def on_problem(request: Request[Any, Any, Any], error: Problem) -> Response[byte
     if error.status == 503 and handler is not None and handler.opt.get("open"):
         return problem_response(503, "the database cannot be used now")
     return problem_response(error.status, error.detail)
-
-
-def log_cause(error: Problem) -> None:
-    """Say in the log what a caller is not told."""
-    if error.status == 503:
-        fields = {"detail": error.detail, "cause": getattr(error, "cause", None)}
-        log.error("database unavailable", extra={"fields": fields})
 
 
 def on_input_error(request: Request[Any, Any, Any], error: InputError) -> Response[bytes]:

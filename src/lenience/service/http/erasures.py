@@ -1,0 +1,34 @@
+"""/v1/erasures: erase the personal data of all decisions with a reference, or of a certain age."""
+
+from __future__ import annotations
+
+from litestar import Response
+from litestar.params import JSONBody
+
+from lenience.service.answers import ErasureAnswer
+from lenience.service.clock import now
+from lenience.service.command import sender
+from lenience.service.erasing import DAY, Erase, ErasureRequest, holding
+from lenience.service.http.common import IdempotencyKey, Req, answered, changing
+from lenience.service.queries import Filters
+
+
+@changing("/erasures", "admin", "erasures")
+async def erase_many(
+    data: JSONBody[ErasureRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[ErasureAnswer]:
+    """Erase the personal data of the decisions that match; at most 1,000 at a time: go on with ``next`` as ``after``.
+
+    It cannot be undone. The log stays whole, and has an event for each. With ``dry_run`` they are only counted.
+    """
+    service = request.app.state.service
+    until = None if data.older_than_days is None else now() - int(data.older_than_days * DAY)
+    filters = Filters(policy=data.policy, reference=data.reference, until=until)
+    found, following = await service.ask(lambda: holding(service.queries, filters, data.after))
+    if data.dry_run:
+        return Response(ErasureAnswer(len(found), 0, following))
+    who = sender(request.auth, idempotency_key, "POST /v1/erasures", data)
+    return answered(await service.perform(Erase(who, found, following)))
+
+
+HANDLERS = [erase_many]

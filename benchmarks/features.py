@@ -10,6 +10,7 @@ import numpy as np
 import lenience as ln
 from benchmarks.measure import best, report, seconds
 from lenience.model.hypotheses import learn_rows, predict_rows
+from lenience.policy.awaited import Awaited
 from lenience.solver import threshold_table as tables
 from lenience.study.feature_study import run_cell
 
@@ -75,7 +76,7 @@ def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
         def decide(policy: ln.FeaturePolicy = policy, each: count[int] = each) -> None:
             i = next(each) % ROWS
             policy.decide(X[i : i + 1])
-            policy._pending.clear()
+            policy._awaited = Awaited()
 
         def observe(policy: ln.FeaturePolicy = policy, each: count[int] = each) -> None:
             i = next(each) % ROWS
@@ -89,7 +90,7 @@ def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
 
     def batch() -> None:
         policy.decide(X)
-        policy._pending.clear()
+        policy._awaited = Awaited()
 
     found.append(["FeaturePolicy.decide, in a batch of 1,000", seconds(best(batch, 3) / ROWS), "1,000"])
     return found

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from lenience.plot.simulate import plot_comparison as plot_comparison
     from lenience.plot.simulate import plot_drift as plot_drift
     from lenience.plot.simulate import plot_regret_over_time as plot_regret_over_time
+    from lenience.policy.awaited import UnawaitedOutcomeWarning as UnawaitedOutcomeWarning
     from lenience.policy.bayes_ucb import BayesUCB as BayesUCB
     from lenience.policy.check import check_policy as check_policy
     from lenience.policy.constant import Constant as Constant
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from lenience.policy.exposure import ExposurePolicy as ExposurePolicy
     from lenience.policy.exposure_certificate import ExposureCertificate as ExposureCertificate
     from lenience.policy.features import FeaturePolicy as FeaturePolicy
+    from lenience.policy.features import NeverStartsWarning as NeverStartsWarning
     from lenience.policy.forgetting import Forgetting as Forgetting
     from lenience.policy.gittins import Gittins as Gittins
     from lenience.policy.greedy import Greedy as Greedy
@@ -173,6 +175,7 @@ _HOME = {
     "Mixture": "simulate.worlds",
     "Model": "model.protocol",
     "Neighbours": "model.neighbours",
+    "NeverStartsWarning": "policy.features",
     "OffPolicy": "study.off_policy",
     "OptimalPolicy": "policy.optimal",
     "PaperTable": "solver.paper",
@@ -194,6 +197,7 @@ _HOME = {
     "Thompson": "policy.thompson",
     "Thresholds": "segments.thresholds",
     "TooLargeError": "errors",
+    "UnawaitedOutcomeWarning": "policy.awaited",
     "acceptance_by_arrival": "study.sequence",
     "beliefs": "model.protocol",
     "characteristics": "study.characteristics",

@@ -1,6 +1,8 @@
-"""The words that mean yes, no and nothing, wherever people write who was accepted and what became of them."""
+"""What people write in files: the words that mean yes, no and nothing, and what looks like a date."""
 
 from __future__ import annotations
+
+import re
 
 SUCCESS = ("1", "1.0", "true", "t", "yes", "y", "ok", "success", "good", "paid", "repaid", "fully paid", "won")
 FAILURE = ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost")
@@ -21,3 +23,12 @@ def yes_or_no(text: str) -> bool | None:
     """
     word = text.strip().lower()
     return True if word in YES else False if word in NO else None
+
+
+def looks_like_date(text: str) -> bool:
+    """Whether a text looks like a date.
+
+    >>> [looks_like_date(text) for text in ("2024-01-31", "31.1.2024", "2024-01", "north", "612")]
+    [True, True, True, False, False]
+    """
+    return re.match(r"\s*(\d{4}-\d{1,2}(-\d{1,2})?([ T].*)?|\d{1,2}\.\d{1,2}\.\d{4})\s*\Z", text) is not None

@@ -177,6 +177,10 @@ def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
             ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--without-score", "accept"),
             "--without-score goes with --score",
         ),
+        (
+            ("offpolicy", "LOG", "--cost", "0.6", "--score", "score", "--at-least", "nan"),
+            "a number that is finite, not nan",
+        ),
         (("offpolicy", "LOG", "--cost", "0.6"), "give either --proposed, or --score with --at-least"),
         (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "nothing"), "column 'nothing' must be one of"),
         (

@@ -126,8 +126,8 @@ def test_any_classifier_becomes_a_belief(classifier: Any) -> None:
 def test_incremental_classifiers_are_not_refitted() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(float)
-    assert Bootstrap(GaussianNB(), copies=3, random_state=0).prepare(X).learn(X, y).incremental_
-    slow = Bootstrap(LogisticRegression(), copies=3, random_state=0).prepare(X).learn(X[:50], y[:50])
+    assert Bootstrap(GaussianNB(), copies=5, random_state=0).prepare(X).learn(X, y).incremental_
+    slow = Bootstrap(LogisticRegression(), copies=5, random_state=0).prepare(X).learn(X[:50], y[:50])
     before = slow.members_[0]
     slow.learn(X[50:52], y[50:52])  # too few new labels to refit
     assert slow.members_[0] is before
@@ -136,7 +136,7 @@ def test_incremental_classifiers_are_not_refitted() -> None:
 
 
 def test_few_labels_are_counted_by_nearness_and_no_copy_is_asked() -> None:
-    model = Bootstrap(LogisticRegression(), copies=4, random_state=0).prepare([[0.0], [1.0]])
+    model = Bootstrap(LogisticRegression(), copies=5, random_state=0).prepare([[0.0], [1.0]])
     model.learn([[0.0], [1.0], [1.0]], [1, 1, 1])
     near = Neighbours().prepare([[0.0], [1.0]]).learn([[0.0], [1.0], [1.0]], [1, 1, 1])
     assert np.array_equal(model.beliefs([[0.5]]), near.beliefs([[0.5]]))
@@ -151,6 +151,23 @@ def test_few_labels_are_counted_by_nearness_and_no_copy_is_asked() -> None:
         assert np.isfinite(mean).all()
         assert mean.std() > 0.01
     assert bayes.fitted_.all()
+
+
+def test_few_copies_that_agree_by_chance_are_not_sure() -> None:
+    """Five copies of a logistic regression that is right: errors are what the belief says, whatever five agree on."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 4))
+    rate = 1 / (1 + np.exp(-(0.5 + 1.5 * X[:, 0] - X[:, 1])))
+    y = (rng.random(800) < rate).astype(float)
+    model = Bootstrap(LogisticRegression(), copies=5, random_state=0).prepare(X[:300]).learn(X[:300], y[:300])
+    n, mean = model.beliefs(X[300:])
+    errors = (rate[300:] - mean) / np.sqrt(mean * (1 - mean) / (n + 1))
+    assert 0.6 < np.sqrt((errors**2).mean()) < 1.6
+    assert n.max() < 302  # all labels and the prior, which one row in eight had
+    alone = [model.beliefs(row[None])[0][0] for row in X[300:303]]
+    assert n[:3] == pytest.approx(alone)  # a row's belief is its own, whoever is asked about with it
+    with pytest.raises(InputError, match="copies must be a whole number of at least 5, not 3"):
+        Bootstrap(copies=3).prepare(X)
 
 
 def test_what_is_no_classifier_is_refused() -> None:

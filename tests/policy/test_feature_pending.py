@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from feature_worlds import cells, world
-from lenience import Belief, Delayed, Discounted, FeaturePolicy
+from lenience import Belief, Delayed, Discounted, FeaturePolicy, InputError
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.cells import Cells
+from lenience.policy.awaited import UnawaitedOutcomeWarning
 
 
 def test_a_batch_counts_its_own_pending() -> None:
@@ -125,3 +126,61 @@ def test_late_labels_are_written_off_after_three_mean_delays() -> None:
     taken = [bool(by_count.decide(X[:1])[0]) for _ in range(100)]
     again = taken.index(True, first)
     assert again == math.ceil(1.5 * 40) + 1
+
+
+def test_outcomes_with_arrivals_are_taken_once() -> None:
+    X, y = world()
+    policy = FeaturePolicy(objective=Discounted(0.7, 0.99)).fit(X[100:], y[100:])
+    taken = policy.decide(X[:40])
+    assert 0 < taken.sum() < 40
+    ids = policy.latest_
+    assert ids.tolist() == [decision.arrival for decision in policy.log_]
+    first = policy.observe(X[:40], taken, y[:40], arrivals=ids).labels_
+    believed = policy.beliefs(X)
+    assert first == 200 + taken.sum()
+    assert policy.pending_ == 0
+    policy.observe(X[:40], taken, y[:40], arrivals=ids)  # a job that was retried
+    assert policy.labels_ == first
+    assert np.array_equal(policy.beliefs(X), believed)
+    yes, no = int(np.flatnonzero(taken)[0]), int(np.flatnonzero(~taken)[0])
+    for arrival, row, outcome, said in (
+        (yes, yes, 1 - y[yes], f"outcomes must not change: arrival {yes} had {y[yes]:g}, not {1 - y[yes]:g}"),
+        (no, no, 1.0, f"arrivals must be of accepted decisions: {no} was rejected"),
+        (40, 40, 1.0, "arrivals must be of the 40 decided so far, from 0 on: 40 was not"),
+        (-1, 0, 1.0, "arrivals must be a whole number of at least 0, not -1"),
+    ):
+        with pytest.raises(InputError, match=said):
+            policy.observe(X[[row]], [True], [outcome], arrivals=[arrival])
+    policy.decide(X[yes : yes + 1])  # the same row once more, and accepted
+    with pytest.raises(InputError, match="X must hold the features that arrival 40 was decided by"):
+        policy.observe(X[[no]], [True], [1], arrivals=[40])
+    with pytest.raises(InputError, match="arrivals must be one for each of the 1 rows"):
+        policy.observe(X[:1], [True], [1], arrivals=[1, 2])
+    assert policy.labels_ == first
+
+
+def test_outcomes_without_arrivals_that_nobody_waits_for_are_told() -> None:
+    X, y = world()
+    policy = FeaturePolicy(objective=Discounted(0.7, 0.99)).fit(X)
+    policy.observe(X[200:], np.ones(100), y[200:])  # a history
+    taken = policy.decide(X[:40])
+    kept = X[:40].copy()
+    policy.observe(X[:40], taken, y[:40])
+    with pytest.warns(UnawaitedOutcomeWarning, match=f"{taken.sum()} of rows whose outcome was taken before belong"):
+        policy.observe(kept, taken, y[:40])
+    with pytest.warns(UnawaitedOutcomeWarning, match=f"{(~taken).sum()} of rows that were rejected"):
+        policy.observe(kept[~taken], np.ones((~taken).sum()), y[:40][~taken])
+    assert policy.labels_ == 100 + taken.sum() + 40
+
+
+def test_an_outcome_that_was_written_off_is_heard_once() -> None:
+    X = np.array([[np.nan, 0.0], [1.0, 1.0]])
+    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.99), write_off_after=5.0).fit(X)
+    assert policy.decide(X[:1], time=0.0)[0]
+    policy.decide(X[1:], time=9.0)
+    assert policy.pending_ == 1
+    late = np.array([[-np.nan, -0.0]])
+    policy.observe(late, [True], [1])
+    assert policy.outcomes_ == {0: 1.0}
+    policy.observe(late, [True], [1], arrivals=[0])
+    assert policy.labels_ == 1

@@ -54,7 +54,7 @@ def test_rules_work_on_any_model(kind: Any) -> None:
 def test_rules_by_hand() -> None:
     X, _ = world()
     cost = 0.7
-    start = BayesianLogistic(feature_variance=(6.0, 40.0))
+    start = BayesianLogistic(feature_variance=(6.0, 40.0), intercept_mean=0.0)
     ms, vs = clone(start).prepare(X).log_odds(X[:1])
     edge = math.log(cost / (1 - cost))
     thompson = ThompsonRule(start, GOAL).fit(X).propensity(X[:1])[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -19,10 +21,12 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from feature_worlds import GOAL, cells, world
 from lenience import Belief, Discounted, FeaturePolicy, FiniteHorizon, InputError
+from lenience.cli import cli
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.bootstrap import Bootstrap
 from lenience.model.cells import Cells
 from lenience.model.neighbours import Neighbours
+from lenience.policy.features import NeverStartsWarning
 from lenience.policy.rivals import (
     GreedyRule,
     LinearUpperBoundRule,
@@ -94,7 +98,8 @@ def test_it_learns_only_from_the_accepted() -> None:
     assert np.array_equal(policy.model_.mean_, before)
     unread: list[Any] = [1, "unknown", None]  # the rejected's outcome is not even read
     policy.observe(X[:3], [True, False, True], unread)
-    assert policy.model_.labels_ == 1
+    assert policy.model_.labels_ == policy.labels_ == 1
+    assert FeaturePolicy(objective=GOAL).fit(X, np.full(300, np.nan)).labels_ == 0  # nobody's outcome is known
 
 
 def test_decisions_are_logged_with_their_propensity() -> None:
@@ -173,6 +178,81 @@ def test_pipelines_and_column_transformers_in_front() -> None:
     assert FeaturePolicy(squares, GOAL).fit(X, labels).predict(X).mean() > 0.2
 
 
+def test_a_prior_left_open_is_about_the_objectives_cost() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 12))
+    goal = Discounted(0.85, 0.99)
+    open_, own = (FeaturePolicy(model, goal, random_state=0).fit(X) for model in (BayesianLogistic(), None))
+    assert np.array_equal(open_.decide(X), own.decide(X))
+    assert own.accepted_ > 0
+    piped = FeaturePolicy(make_pipeline(StandardScaler(), BayesianLogistic()), goal).fit(X)
+    assert piped.decide(X).any()
+    assert piped.model.steps[-1][1].get_params()["intercept_mean"] is None
+    assert clone(piped.model_).prepare(X).beliefs(X)[1] == pytest.approx(0.5)  # alone it knows of no cost
+    assert FeaturePolicy(Neighbours(), goal).fit(X).decide(X[:1])[0]
+    assert Cells().centre_on(0.85).prepare(X).beliefs(X)[1] == pytest.approx(0.5)  # as the segmented policy has it
+
+
+def test_who_would_accept_nobody_is_told_at_the_start() -> None:
+    X, y = np.random.default_rng(0).normal(size=(40, 12)), np.ones(40)
+    goal = Discounted(0.85, 0.99)
+    said = (
+        r"none of the 40 reference rows would be accepted.*Neighbours expects a success rate of 50 % at most, and the "
+    )
+    with pytest.warns(NeverStartsWarning, match=said + r"break-even is 85 %.*prior=Belief\(2, 1\.7\)") as told:
+        never = FeaturePolicy(Neighbours(prior=Belief(2, 1)), goal).fit(X)
+    assert not never.decide(X).any()
+    assert told[0].filename == __file__
+    with pytest.warns(NeverStartsWarning, match="its intercept_mean"):
+        FeaturePolicy(BayesianLogistic(intercept_mean=0.0), goal).fit(X)
+    for policy, outcomes in (  # no warning, which would be an error
+        (FeaturePolicy(Neighbours(prior=Belief(2, 1)), goal, explore=0.05), None),
+        (FeaturePolicy(Neighbours(prior=Belief(2, 1)), goal), y),
+    ):
+        policy.fit(X, outcomes)
+
+
+def test_text_is_refused_by_its_column_and_names_cells() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [30, 40, 50, 30], "land": ["DE", "FR", None, "DE"], "job": ["cook"] * 4})
+    said = r"text is in column 'land' \('DE'\), 'job' \('cook'\): .*ColumnTransformer.*\['land', 'job'\]"
+    for refused in (
+        lambda: FeaturePolicy(objective=GOAL).fit(frame),
+        lambda: BayesianLogistic().fit(frame, [0, 1, 0, 1]),
+    ):
+        with pytest.raises(InputError, match=said):
+            refused()
+    policy = FeaturePolicy(Cells(), GOAL).fit(frame)
+    policy.observe(frame, [True] * 4, [1, 1, 1, 0])
+    n, _ = policy.beliefs(pandas.DataFrame({"age": [30, 50, 30], "land": ["DE", None, "XX"], "job": ["cook"] * 3}))
+    assert n.tolist() == [4, 3, 2]
+    mixed: Any = [[1, "a"], [2, "a"]]
+    assert Cells().prepare([["1", "a"]]).learn([["1", "a"]], [1]).beliefs(mixed)[0].tolist() == [3, 2]
+
+
+def test_the_log_as_a_frame(tmp_path: Path) -> None:
+    X, y = world(200)
+    policy = FeaturePolicy(objective=GOAL, explore=0.6, random_state=0).fit(X)
+    taken = policy.decide(X)
+    policy.observe(X[:190], taken[:190], y[:190])
+    frame = policy.log_frame(X, backend="pandas")
+    assert list(frame.columns)[:5] == ["x0", "x1", "x2", "arrival", "accepted"]
+    assert frame["propensity"].tolist() == [decision.propensity for decision in policy.log_]
+    known = taken & (np.arange(200) < 190)
+    assert np.array_equal(frame["outcome"].notna(), known)
+    assert np.array_equal(frame["outcome"][known], y[known])
+    assert np.array_equal(frame[["x0", "x1", "x2"]], X)
+    file = tmp_path / "log.csv"
+    policy.observe(X[190:], taken[190:], y[190:])
+    policy.log_frame(X, backend="pandas").to_csv(file, index=False)
+    asked = ["offpolicy", str(file), "--cost", "0.7", "--score", "x0", "--at-least", "-1", "--features", "x0,x1"]
+    answer = CliRunner().invoke(cli, asked)
+    assert "from 200 arrivals" in answer.output
+    with pytest.raises(InputError, match="X must have the features of all 200 decisions"):
+        policy.log_frame(X[:10])
+    with pytest.raises(InputError, match="no column named as one of the log: rename mean, n"):
+        policy.log_frame(frame[["mean", "n"]])
+
+
 def test_parameters_and_clones() -> None:
     policy = FeaturePolicy(BayesianLogistic(feature_variance=2.0), GOAL, reference=50)
     copy = clone(policy)
@@ -220,7 +300,7 @@ def test_explanations() -> None:
     assert "worth the risk" in cold
     holed = X[:1].copy()
     holed[0, 1] = np.nan
-    assert "observations, without the missing feature 1, " in policy.explain(holed)[0]
+    assert "observations, without the missing feature x1, " in policy.explain(holed)[0]
     assert "missing" not in words[0]
 
 

@@ -190,6 +190,15 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
         from_columns(columns, "paid")
 
 
+def test_dates_are_left_out_unless_they_are_named() -> None:
+    days: list[str | None] = ["2024-01-31", "1.2.2024", None] * 4
+    columns: dict[str, list[Any]] = {"decided": days, "age": [30, 40, 50] * 4, "paid": ["yes", "no", "no"] * 4}
+    table = from_columns(columns, "paid")
+    assert (table.columns, table.dates) == (("age",), ("decided",))
+    assert "Left out, for these are dates: decided." in table.describe()
+    assert from_columns(columns, "paid", ["decided"]).dates == ()
+
+
 def test_columns_that_never_change_and_groups_without_end_are_told() -> None:
     columns: dict[str, list[Any]] = {
         "score": [i / 7 for i in range(21)], "land": ["DE"] * 21, "term": [12, *[None] * 20], "paid": [1, 0, 1] * 7,

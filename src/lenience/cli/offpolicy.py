@@ -48,7 +48,7 @@ def offpolicy(
     import numpy as np
 
     from lenience.columns import columns_of
-    from lenience.errors import InputError
+    from lenience.errors import InputError, real
     from lenience.study.off_policy import off_policy
     from lenience.study.table import coded, numbers_of
 
@@ -61,10 +61,13 @@ def offpolicy(
     for note in notes:
         click.echo(note, err=True)
     if score is not None and at_least is not None:
+        at_least = real("at_least", at_least)
         scores = numbers_of(columns, score)
         unscored = np.isnan(scores)
         chances = np.where(unscored, float(without_score == "accept"), scores >= at_least)
         word = _told_unscored(score, int(unscored.sum()), len(scores), without_score)
+        if not unscored.all() and not (scores >= at_least).any():
+            word += f" No {score} is {at_least:g} or more: they go from {np.nanmin(scores):g} to {np.nanmax(scores):g}."
     else:
         chances, unscored, word = numbers_of(columns, str(proposed)), None, ""
     X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
@@ -79,7 +82,9 @@ def offpolicy(
     )
     if as_json:
         without = None if unscored is None else int(unscored.sum())
-        print_json({**msgspec.to_builtins(found), "without_score": without, "statement": found.statement})
+        print_json(
+            {**msgspec.to_builtins(found), "without_score": without, "statement": f"{found.statement} {word}".strip()}
+        )
         return
     grid = table(f"Reward an arrival, {found.arrivals:,} arrivals, c = {cost:g}")
     grid.add_column("")
@@ -101,7 +106,7 @@ def offpolicy(
     out.print(grid)
     out.print(found.statement)
     if word:
-        out.print(word)
+        out.print(word.strip())
 
 
 def _told_unscored(score: str, missing: int, rows: int, meaning: str | None) -> str:

@@ -21,7 +21,7 @@ from lenience.cli.options import (
 @click.option("--outcome", required=True, help="The column of outcomes.")
 @click.option("--success", help="The outcome's value that means success, if it is no word for it.")
 @click.option(
-    "--features", help="Columns to use, separated by commas; by default all but the outcome, the group and identifiers."
+    "--features", help="Columns to use, separated by commas; by default all but outcome, group, identifiers, dates."
 )
 @click.option(
     "--group", help="A column of groups: acceptance is reported for each. No feature unless --features names it."
@@ -106,6 +106,7 @@ def replay(
                 "description": found.describe(),
                 "columns": list(found.columns),
                 "identifiers": list(found.identifiers),
+                "dates": list(found.dates),
                 "group": found.group,
                 "features": list(found.features),
                 "success_rate": answer.success_rate,

@@ -10,9 +10,10 @@ labels of each of eleven data sets leave on average, from equal ones: 0.17, 0.61
 The intercept's prior is about the population. If the features' part of the log-odds has variance s, averaging over
 individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
 success rate have a prior variance of 0.46 under every hypothesis if β₀ has 0.46 κ². 0.46 is the mean square of
-log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost` centres β₀
-on (3 + κ)/4 · log(c/(1 − c)), between the centres at which a middling individual (1), and at which the population (κ),
-is as likely above the break-even as below, and nearer to the first.
+log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost`, and a
+policy whose model has no ``intercept_mean``, centres β₀ on (3 + κ)/4 · log(c/(1 − c)), between the centres at which a
+middling individual (1), and at which the population (κ), is as likely above the break-even as below, and nearer to the
+first. A model on its own is centred on p = ½.
 
 One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each, so that p is about uniform: there
 the model is independent counts, cell by cell, in the log-odds.
@@ -51,7 +52,8 @@ class BayesianLogistic(FeatureEstimator):
 
     ``feature_variance`` is a prior variance, divided among the features unless ``divided`` is false, or several, each a
     hypothesis; ``intercept_variance`` (by default 0.46 κ²) and ``intercept_mean``, the prior log-odds of a middling
-    individual, are one number or one for each hypothesis; ``hypothesis_weights`` are the hypotheses' prior weights, by
+    individual (by default as :meth:`for_cost` has it for the objective's cost, in a policy, and 0 elsewhere), are one
+    number or one for each hypothesis; ``hypothesis_weights`` are the hypotheses' prior weights, by
     default equal unless the hypotheses are the default ones; ``intercept`` and ``standardise`` can be turned off.
 
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
@@ -69,7 +71,7 @@ class BayesianLogistic(FeatureEstimator):
         self,
         intercept_variance: Numbers | None = None,
         feature_variance: Numbers = FEATURE_VARIANCES,
-        intercept_mean: Numbers = 0.0,
+        intercept_mean: Numbers | None = None,
         intercept: bool = True,
         divided: bool = True,
         standardise: bool = True,
@@ -88,8 +90,7 @@ class BayesianLogistic(FeatureEstimator):
     @classmethod
     def for_cost(cls, cost: float) -> BayesianLogistic:
         """The default for a cost: the prior is centred near the break-even, whatever the features' part."""
-        odds = math.log(check_cost(cost) / (1.0 - cost))
-        return cls(intercept_mean=tuple(odds * (3.0 + stretch(s)) / 4.0 for s in FEATURE_VARIANCES))
+        return cls(intercept_mean=_centres(check_cost(cost), FEATURE_VARIANCES))
 
     @classmethod
     def for_cells(cls) -> BayesianLogistic:
@@ -100,7 +101,8 @@ class BayesianLogistic(FeatureEstimator):
         spreads = _each("feature_variance", self.feature_variance)
         given = self.intercept_variance
         around = tuple(RATE_VARIANCE * stretch(s) ** 2 for s in spreads) if given is None else given
-        centres = _each("intercept_mean", self.intercept_mean, len(spreads), positive=False)
+        centred = _centres(self._break_even, spreads) if self.intercept_mean is None else self.intercept_mean
+        centres = _each("intercept_mean", centred, len(spreads), positive=False)
         intercepts = _each("intercept_variance", around, len(spreads))
         own = FEATURE_WEIGHTS if spreads == FEATURE_VARIANCES else 1.0
         told = own if self.hypothesis_weights is None else self.hypothesis_weights
@@ -172,6 +174,12 @@ class BayesianLogistic(FeatureEstimator):
 def stretch(variance: float) -> float:
     """κ: by how much features of this variance in the log-odds draw a population's log-odds towards 0."""
     return math.sqrt(1.0 + math.pi * variance / 8.0)
+
+
+def _centres(cost: float, spreads: tuple[float, ...]) -> tuple[float, ...]:
+    """Where the intercept's prior is centred for a break-even, under each hypothesis."""
+    odds = math.log(cost / (1.0 - cost))
+    return tuple(odds * (3.0 + stretch(s)) / 4.0 for s in spreads)
 
 
 def _each(field: str, given: Numbers, several: int | None = None, positive: bool = True) -> tuple[float, ...]:

@@ -5,7 +5,16 @@ pass (Oza and Russell 2001): copies with ``partial_fit`` go on from where they a
 seen, and only when these have grown by a tenth (``every``), so that refitting stays affordable. The belief at x has the
 mean p̂ of the copies' probabilities and their variance, shrunk towards a prior worth ``prior.n`` labels:
 
-    p̂ = (n̂ p̄ + s₀)/(n̂ + n₀),   n = n̂ + n₀,   n̂ = p̄(1 − p̄)/var − 1 (at least 0 and at most the number of labels).
+    p̂ = (n̂ p̄ + s₀)/(n̂ + n₀),   n = n̂ + n₀,   n̂ = 1/ρ − 1 (at least 0 and at most the number of labels).
+
+ρ is var/(p̄(1 − p̄)), but B copies tell a variance to a factor of 1 ± √(2/(B − 1)) only, and where they happen to agree
+nobody may be sure. So the ratio r at x is drawn towards its mean r̄ over ``TYPICAL`` of the prepared rows, as if true
+ratios had an inverse-χ² distribution over rows, whose ν is found from how much r varies beyond what B copies explain:
+
+    ρ = ((ν − 2) r̄ + (B − 1) r)/(ν + B − 3),   ν = 4 + 2/cv²,   1 + cv² = mean(r²)/r̄² · (B − 1)/(B + 1).
+
+What the copies have in common they cannot disagree about: a classifier that is too stiff for its data (ten small trees)
+is off by more than its belief says, however many copies there are.
 
 A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy is asked only once it has drawn
 ``ENOUGH`` labels of each class, and until half of the copies have, the belief is that of :class:`Neighbours`: the prior
@@ -29,6 +38,8 @@ from lenience.model.neighbours import Neighbours
 from lenience.objective.base import check_prior
 
 ENOUGH = 2  # labels of each class that a copy must have drawn before it is asked
+LEAST_COPIES = 5
+TYPICAL = 100  # prepared rows over which the copies' disagreement is averaged
 
 
 class Bootstrap(FeatureEstimator):
@@ -62,7 +73,7 @@ class Bootstrap(FeatureEstimator):
         given = LogisticRegression() if self.classifier is None else self.classifier
         if not hasattr(given, "predict_proba"):
             raise refusal("classifier", given, "a classifier with predict_proba")
-        whole("copies", self.copies, least=2)
+        whole("copies", self.copies, least=LEAST_COPIES)
         self._random = check_random_state(self.random_state)
         self.members_ = [clone(given) for _ in range(self.copies)]
         self.incremental_ = hasattr(given, "partial_fit")
@@ -71,12 +82,15 @@ class Bootstrap(FeatureEstimator):
         self.fitted_ = np.zeros(self.copies, dtype=np.bool_)
         self.near_ = Neighbours(prior=self.prior_).prepare(X)
         self._trained_on = 0
+        self._typical = X if len(X) <= TYPICAL else X[self._random.choice(len(X), TYPICAL, replace=False)]
+        self._usual: tuple[float, float] | None = None  # r̄ and ν, until something is learnt
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         draws = self._random.poisson(1.0, size=(self.copies, len(y))) * weights
         self.rows_, self.outcomes_ = np.concatenate((self.rows_, X)), np.concatenate((self.outcomes_, y))
         self.draws_ = np.hstack((self.draws_, draws))
         self.near_._learn(X, y, weights)
+        self._usual = None
         with np.errstate(all="ignore"):
             if self.incremental_:
                 for k in range(self.copies):
@@ -135,16 +149,24 @@ class Bootstrap(FeatureEstimator):
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if not self._begun:
             return self.near_._beliefs(X)
-        labels = float(len(self.outcomes_))
-        # So many labels cannot show a rate nearer to 0 or 1 than this, whatever a leaf says.
-        least = 0.5 / (labels + 1.0)
-        votes = np.clip(self._votes(X), least, 1.0 - least)
-        mean, variance = votes.mean(axis=0), votes.var(axis=0, ddof=1)
-        spread = mean * (1.0 - mean)
+        mean, ratio, copies = self._disagreement(X)
+        if self._usual is None:
+            self._usual = _usual(self._disagreement(self._typical)[1], copies)
+        usual, freedom = self._usual
+        pooled = ((freedom - 2.0) * usual + (copies - 1.0) * ratio) / (freedom + copies - 3.0)
         # Nobody knows more than all labels seen, however well the copies agree.
-        size = np.clip(spread / np.maximum(variance, spread / (labels + 1.0)) - 1.0, 0.0, min(labels, LARGEST))
+        most = min(float(len(self.outcomes_)), LARGEST)
+        size = np.clip(1.0 / np.maximum(pooled, 1.0 / (most + 1.0)) - 1.0, 0.0, most)
         n = size + self.prior_.n
         return n, (size * mean + self.prior_.s) / n
+
+    def _disagreement(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+        """At each row p̄ and var/(p̄(1 − p̄)), over the copies that can be asked; and how many these are."""
+        # So many labels cannot show a rate nearer to 0 or 1 than this, whatever a leaf says.
+        least = 0.5 / (len(self.outcomes_) + 1.0)
+        votes = np.clip(self._votes(X), least, 1.0 - least)
+        mean = votes.mean(axis=0)
+        return mean, votes.var(axis=0, ddof=1) / (mean * (1.0 - mean)), len(votes)
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self._begun:
@@ -158,3 +180,12 @@ class Bootstrap(FeatureEstimator):
         chance = 1.0 / (len(a) - 1)
         found: NDArray[np.float64] = np.clip((squared - chance) / (1.0 - chance), 0.0, 1.0)
         return np.where(scale > 0, found, 1.0)
+
+
+def _usual(ratios: NDArray[np.float64], copies: int) -> tuple[float, float]:
+    """r̄ and ν: what the ratios of typical rows say of a row's own before its copies are asked."""
+    usual = float(ratios.mean())
+    if usual <= 0.0:
+        return 0.0, 4.0
+    spread = float((ratios**2).mean()) / usual**2 * (copies - 1.0) / (copies + 1.0) - 1.0
+    return usual, 4.0 + 2.0 / max(spread, 0.01)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lenience.belief import Belief
 from lenience.errors import InputError
 from lenience.model.features import checked_outcomes
+from lenience.objective.base import check_cost, check_prior
 
 if TYPE_CHECKING:
 
@@ -37,13 +39,13 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
     n_features_in_: int
+    _break_even: float = 0.5  # a model on its own knows of no cost
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Prepare with the rows and learn their labels, two classes of any kind (the second in order is success)."""
         from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import validate_data
 
-        rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        rows, labels = self._numbers(X, y)
         check_classification_targets(labels)
         self.classes_ = _classes(labels)
         self._prepare(rows)
@@ -59,9 +61,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn more labels; the first call prepares with its own rows."""
         if not hasattr(self, "classes_"):
-            from sklearn.utils.validation import validate_data
-
-            rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+            rows, labels = self._numbers(X, y)
             self.classes_ = _classes(labels if classes is None else np.asarray(classes))
             self._prepare(rows)
         else:
@@ -74,11 +74,14 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     def prepare(self, X: ArrayLike) -> Self:
         """Forget all labels; take scales and columns from rows without labels."""
-        from sklearn.utils.validation import validate_data
-
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        rows = self._numbers(X)
         self.classes_ = np.array([0, 1])
         self._prepare(rows)
+        return self
+
+    def centre_on(self, cost: float) -> Self:
+        """Let a prior that was left open be about this break-even: a policy says so before it prepares its model."""
+        self._break_even = check_cost(cost)
         return self
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -116,11 +119,18 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         if plain(X, getattr(self, "n_features_in_", None)) and not hasattr(self, "feature_names_in_"):
             return X  # type: ignore[return-value]
-        from sklearn.utils.validation import check_is_fitted, validate_data
+        from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "classes_")
-        rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        rows: NDArray[np.float64] = self._numbers(X, reset=False)
         return rows
+
+    def _prior(self, given: Any) -> Belief:
+        """The prior that was given, or one worth two labels that is centred on the break-even."""
+        return Belief(2, 2.0 * self._break_even) if given is None else check_prior(given)
+
+    def _numbers(self, X: ArrayLike, *y: ArrayLike, **options: Any) -> Any:
+        return numbers(self, X, *y, **options)
 
     def _prepare(self, X: NDArray[np.float64]) -> None:
         raise NotImplementedError
@@ -133,6 +143,47 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
         raise NotImplementedError
+
+
+def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
+    """Rows as numbers by scikit-learn's checks (with labels, if given), which remember the columns on the estimator."""
+    from sklearn.utils.validation import validate_data
+
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, ensure_all_finite="allow-nan", **options)
+    except ValueError:
+        found = _texts(X)
+        if not found:
+            raise
+    columns = [f"{name!r} ({text!r})" for name, text in found.items()]
+    raise InputError(
+        f"X must be numbers, and text is in column {', '.join(columns)}: put a Pipeline in front that encodes it, such "
+        "as make_pipeline(ColumnTransformer([('text', OneHotEncoder(handle_unknown='ignore'), "
+        f"{list(found)})], remainder='passthrough'), lenience.BayesianLogistic())"
+    )
+
+
+def _texts(X: Any) -> dict[str | int, str]:
+    """The columns that hold text, by name or number, each with the first."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return {}
+    names = list(getattr(X, "columns", range(cells.shape[1])))
+    found: dict[str | int, str] = {}
+    for name, column in zip(names, cells.T, strict=True):
+        for cell in column:
+            if isinstance(cell, str) and number_in(cell) is None:
+                found[name] = cell
+                break
+    return found
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text is, if it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def plain(X: object, columns: int | None) -> bool:

@@ -7,6 +7,7 @@ a label at one teaches nothing about the other. Both are what a policy needs to 
 
 from __future__ import annotations
 
+import math
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -47,3 +48,10 @@ def checked_outcomes(y: ArrayLike, rows: int) -> NDArray[np.float64]:
     if wrong.any():
         raise InputError(f"outcomes must be 0 or 1 (false or true), not {given[wrong][0]!r}")
     return outcomes
+
+
+def lost(cell: object) -> bool:
+    """Whether a cell holds nothing: None, NaN, and pandas' NA, which is not even unlike itself."""
+    return (
+        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
+    )

@@ -7,7 +7,9 @@ x is
 
 the prior plus labels counted by how near they are. K(t) = e^{−t²/2} with t² divided by the number of features, so that
 the bandwidth b means the same in any dimension. The likeness of x and r is K², as for a Gaussian process of that
-kernel. Missing values are the mean. The newest ``most`` labels are kept: memory and the time of a decision are bounded.
+kernel. By default the prior is worth two labels and centred on ½, in a policy on its objective's cost: from ½ one would
+not try anyone where the cost is high and so many features tell people apart that labels reach few. Missing values are
+the mean. The newest ``most`` labels are kept: memory and the time of a decision are bounded.
 """
 
 from __future__ import annotations
@@ -17,10 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.belief import Belief
 from lenience.errors import real, whole
 from lenience.model.estimator import FeatureEstimator
-from lenience.objective.base import check_prior
 
 
 class Neighbours(FeatureEstimator):
@@ -40,7 +40,7 @@ class Neighbours(FeatureEstimator):
     def _prepare(self, X: NDArray[np.float64]) -> None:
         real("bandwidth", self.bandwidth, above=0)
         whole("most", self.most, least=1)
-        self.prior_ = Belief(2, 1) if self.prior is None else check_prior(self.prior)
+        self.prior_ = self._prior(self.prior)
         known = ~np.isnan(X)
         seen = np.maximum(known.sum(axis=0), 1)
         self.centre_ = np.where(known, X, 0.0).sum(axis=0) / seen

@@ -19,6 +19,7 @@ x, who arrive at the rate qλ (q to the nearest power of 2, for each is a solve)
 from __future__ import annotations
 
 import math
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from lenience.belief import Belief
 from lenience.errors import real, whole
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.features import FeatureModel
+from lenience.model.features import FeatureModel, lost
 from lenience.model.gaussian import belief_size
 from lenience.model.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
 from lenience.objective.delayed import Delayed
@@ -41,6 +42,10 @@ from lenience.solver.compiled import compiled
 from lenience.solver.threshold_table import ThresholdTable, look_up, threshold_table
 
 REFERENCE = 100
+
+
+class NeverStartsWarning(UserWarning):
+    """A policy that knows of no label and would accept nobody: it will never learn."""
 
 
 class FeaturePolicy(SelectivePolicy):
@@ -120,13 +125,13 @@ class FeaturePolicy(SelectivePolicy):
         return found
 
     def _missing(self, X: Any) -> list[list[str]]:
-        """Of each row, as it was given, the features that are missing: by name, or by position from 0 on."""
+        """Of each row, as it was given, the features that are missing: by name, or x0 and on as by scikit-learn."""
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:  # a sparse matrix, in which what is not there is 0
             return [[]] * X.shape[0]
         names = getattr(self, "feature_names_in_", None)
-        labels = [str(i) for i in range(cells.shape[1])] if names is None else [str(name) for name in names]
-        return [[label for label, cell in zip(labels, row, strict=True) if _lost(cell)] for row in cells]
+        labels = [f"x{i}" for i in range(cells.shape[1])] if names is None else [str(name) for name in names]
+        return [[label for label, cell in zip(labels, row, strict=True) if lost(cell)] for row in cells]
 
     def _default_model(self) -> FeatureModel:
         return BayesianLogistic.for_cost(self.objective.cost)
@@ -144,6 +149,26 @@ class FeaturePolicy(SelectivePolicy):
         self.table_: ThresholdTable = threshold_table(self.cost_, min(most, 1.0 - 1e-9))
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
         self._reference(rows[pick])
+
+    def _ready(self) -> None:
+        """Say so if nobody would be accepted before the first label, for then there will be none.
+
+        Exposure limits are not asked: each is a solve.
+        """
+        if self.labels_ or self.explore or self._limited():
+            return
+        if any(decision.propensity > 0 for decision in self._decide(self.reference_, np.ones(len(self.reference_)))):
+            return
+        most, even = percents(float(self.model_.beliefs(self.reference_)[1].max()), self.cost_)
+        given = f"prior=Belief(2, {2 * self.cost_:.4g})" if hasattr(self.model_, "prior") else "its intercept_mean"
+        warnings.warn(
+            f"none of the {len(self.reference_)} reference rows would be accepted, so that nothing is ever learnt: "
+            f"before any label {type(self.model_).__name__} expects a success rate of {most} at most, and the "
+            f"break-even is {even}. Fit with outcomes that are known, give the model a prior nearer to the break-even "
+            f"({given}), or explore (explore=0.05)",
+            NeverStartsWarning,
+            stacklevel=3,
+        )
 
     def _reference(self, rows: NDArray[np.float64]) -> None:
         self.reference_ = np.array(rows)
@@ -187,9 +212,10 @@ class FeaturePolicy(SelectivePolicy):
             m, v = np.empty((2, len(design), len(model.weights_)))
             project_rows(design, model.means_, model.covariances_, m, v)
             cache |= {"design": design, "m": m, "v": v}
-        pending = np.zeros((len(self._pending) + len(rows), model.means_.shape[1]))
-        if self._pending:
-            pending[: len(self._pending)] = model.design(np.array([row for _, _, row in self._pending]))
+        waiting = [row for _, row in self._awaited.pending.values()]
+        pending = np.zeros((len(waiting) + len(rows), model.means_.shape[1]))
+        if waiting:
+            pending[: len(waiting)] = model.design(np.array(waiting))
         out = np.empty((len(rows), 7))
         decide_rows(
             model.design(rows),
@@ -200,7 +226,7 @@ class FeaturePolicy(SelectivePolicy):
             cache["m"],
             cache["v"],
             pending,
-            len(self._pending),
+            len(waiting),
             gammas,
             chances,
             float(self.explore),
@@ -219,7 +245,7 @@ class FeaturePolicy(SelectivePolicy):
         spread = np.maximum(rate * (1.0 - rate), 1e-12)
         distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
         like = self.model_.likeness(rows, self.reference_)
-        waiting = [row for _, _, row in self._pending]
+        waiting = [row for _, row in self._awaited.pending.values()]
         near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
         out = np.empty((len(rows), 7))
@@ -228,10 +254,11 @@ class FeaturePolicy(SelectivePolicy):
             q, h, left = shares(like[i], rate, distance, resolved, own, 1.0 / (n[i] + 2.0), cost)
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
-            limit = self._limit(float(n[i]), float(mean[i]), q)
             counted = n[i] + (0.0 if self._limited() else pending)
             threshold = lenient(cost, float(self.table_.threshold(counted, discount)), left)
-            accept = mean[i] > cost or (mean[i] > threshold and pending < limit)
+            accept = mean[i] > cost or (
+                mean[i] > threshold and pending < self._limit(float(n[i]), float(mean[i]), q)  # a solve, if asked
+            )
             propensity = 1.0 if accept else float(self.explore)
             taken = chances[i] < propensity
             out[i] = taken, propensity, mean[i], n[i], discount, threshold, pending
@@ -255,13 +282,6 @@ class FeaturePolicy(SelectivePolicy):
         k = max(round(n - prior.n), 0)
         j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
         return float(solved.exposure(prior.n + k, prior.s + j))
-
-
-def _lost(cell: object) -> bool:
-    """Whether a cell holds nothing: None, NaN, and pandas' NA, which is not even unlike itself."""
-    return (
-        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
-    )
 
 
 def _without(missing: list[str]) -> str:

@@ -4,7 +4,7 @@ Individuals come with features. ``decide`` says who is accepted and logs each de
 probability with which it was to be accepted: without it nobody can later say from the log what another policy would
 have earned. ``observe`` brings outcomes, and only those of the accepted are learnt from: the others' are not known,
 and where a file happens to hold one it is ignored. Accepted individuals whose outcome has not come are *pending*, until
-they are heard of or written off.
+they are heard of or written off (:mod:`lenience.policy.awaited` says which acceptance an outcome belongs to).
 
 By scikit-learn's conventions: parameters are constructor arguments and nothing else, ``fit`` starts from rows of
 features (labels optional), ``clone`` works, and the model may be a Pipeline whose last step is a model of
@@ -22,11 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.errors import InputError, real, refusal
 from lenience.model.bayesian_logistic import BayesianLogistic
-from lenience.model.estimator import BaseEstimator, plain
+from lenience.model.cells import Cells
+from lenience.model.estimator import BaseEstimator, numbers, plain
 from lenience.model.features import FeatureModel
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
+from lenience.policy.awaited import Awaited, checked_arrivals
 
 WRITE_OFF_DELAYS = 3  # mean delays after which an outcome is given up, as by an ExposurePolicy
 
@@ -68,11 +70,15 @@ class SelectivePolicy(BaseEstimator):
         self.log_: list[Decision] = []
         self.arrivals_ = 0
         self.accepted_ = 0
-        self._pending: list[tuple[bytes, float, NDArray[np.float64]]] = []
+        self.labels_ = 0
+        self._awaited = Awaited()
+        self._latest = 0
         self._random = check_random_state(self.random_state)
         self.transformer_, self.model_ = _parts(self.model)
         if self.model_ is None:
             self.model_ = self._default_model()
+        if hasattr(self.model_, "centre_on"):
+            self.model_.centre_on(self.objective.cost)
         rows = self._raw(X, reset=True)
         if self.transformer_ is not None:
             rows = _dense(self.transformer_.fit_transform(rows))
@@ -80,7 +86,10 @@ class SelectivePolicy(BaseEstimator):
         self._start(np.asarray(rows, dtype=np.float64))
         if y is not None:
             which, seen = _known(y, len(rows))
-            self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen))
+            if which:
+                self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen))
+                self.labels_ = len(seen)
+        self._ready()
         return self
 
     def decide(
@@ -103,26 +112,45 @@ class SelectivePolicy(BaseEstimator):
             self.log_.append(decision)
             accepted[i] = decision.accepted
             self.accepted_ += decision.accepted
-            if decision.accepted:
-                self._pending.append((rows[i].tobytes(), now, rows[i]))
+            self._awaited.decided(decision.arrival, rows[i], decision.accepted, now)
+        self._latest = self.arrivals_
         self.arrivals_ += len(rows)
         self._arrived(rows)
         return accepted
 
-    def observe(self, X: ArrayLike, accepted: ArrayLike, outcomes: ArrayLike) -> Self:
+    def observe(
+        self, X: ArrayLike, accepted: ArrayLike, outcomes: ArrayLike, arrivals: ArrayLike | None = None
+    ) -> Self:
         """Outcomes have come: learn from the accepted whose outcome is known (not NaN or None), and from nobody else.
 
-        An accepted row whose outcome is not known stays pending.
+        An accepted row whose outcome is not known stays pending. ``arrivals`` are the numbers of their decisions
+        (:attr:`latest_` after ``decide``, ``arrival`` in the log): with them an outcome that was taken before is left
+        out, and one that can be no decision's is refused. Without them an outcome belongs to the longest pending
+        acceptance of the same features; if there is none, it is learnt as a label from elsewhere.
         """
         rows = self._rows(X)
         which, seen = _known(outcomes, len(rows), _flags(accepted, len(rows)))
+        if arrivals is not None:
+            given = checked_arrivals(arrivals, len(rows), self.arrivals_)
+            which, seen = self._awaited.by_arrival(given, rows, which, seen)
         if which:
             known = rows if len(which) == len(rows) else rows[which]
-            if self._pending:
-                for row in known:
-                    self._heard(row)
+            if arrivals is None:
+                self._awaited.by_features(known, seen)
             self._learn(known, np.array(seen))
+            self.labels_ += len(seen)
         return self
+
+    def log_frame(self, X: Any = None, backend: str | None = None) -> Any:
+        """The log as a data frame (pandas, polars or pyarrow): decisions with outcomes, for ``lenience offpolicy``.
+
+        ``X``, if given, are the features of everyone decided, in the order they came: the policy does not keep them.
+        The outcome is missing for the rejected, and for the accepted who have not been heard of.
+        """
+        from lenience.policy.log_frame import log_rows
+        from lenience.simulate.result import to_frame
+
+        return to_frame(log_rows(self.log_, self._awaited.outcomes, X), backend)
 
     def use_reference(self, X: ArrayLike) -> Self:
         """Let these rows stand for the population, where the policy asks who else there is."""
@@ -154,7 +182,17 @@ class SelectivePolicy(BaseEstimator):
     @property
     def pending_(self) -> int:
         """How many accepted individuals have not been heard of."""
-        return len(self._pending)
+        return len(self._awaited.pending)
+
+    @property
+    def outcomes_(self) -> dict[int, float]:
+        """The outcomes taken, by arrival."""
+        return dict(self._awaited.outcomes)
+
+    @property
+    def latest_(self) -> NDArray[np.int64]:
+        """The arrivals of the last call of ``decide``, for ``observe``."""
+        return np.arange(self._latest, self.arrivals_)
 
     def __sklearn_tags__(self) -> Any:
         """Rows with missing values are welcome if the model takes them, and labels are optional."""
@@ -180,6 +218,9 @@ class SelectivePolicy(BaseEstimator):
 
     def _start(self, rows: NDArray[np.float64]) -> None:
         """Take the first rows."""
+
+    def _ready(self) -> None:
+        """All that is known at the start has been learnt."""
 
     def _reference(self, rows: NDArray[np.float64]) -> None:
         """Take the rows that stand for the population."""
@@ -210,21 +251,14 @@ class SelectivePolicy(BaseEstimator):
         if after is None and isinstance(self.objective, Delayed):
             after = WRITE_OFF_DELAYS * self.objective.label_delay
         if after is not None:
-            self._pending = [one for one in self._pending if now - one[1] <= after]
-
-    def _heard(self, row: NDArray[np.float64]) -> None:
-        key = row.tobytes()
-        for i, (other, _, _) in enumerate(self._pending):
-            if other == key:
-                del self._pending[i]
-                return
+            self._awaited.write_off(now, after)
 
     def _raw(self, X: ArrayLike, reset: bool) -> Any:
         """The rows, checked; frames stay frames where a transformer may want their columns by name."""
         from sklearn.utils.validation import validate_data
 
         if self.transformer_ is None:
-            return validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset)
+            return numbers(self, self.model_.coded(X) if isinstance(self.model_, Cells) else X, reset=reset)
         return validate_data(self, X, skip_check_array=True, reset=reset)
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -246,7 +246,9 @@ def _named(
         for policy in unnamed:
             name = repr(policy) if isinstance(policy, type | Sequence) else label_of(policy)
             if name in given:
-                raise InputError(f"two policies are called {name!r}: give names with a mapping")
+                raise InputError(
+                    f"two policies are called {name!r}: each needs a name of its own (a mapping gives them)"
+                )
             given[name] = policy
     chosen: dict[str, tuple[Accepts, ...]] = {}
     for name, choice in given.items():

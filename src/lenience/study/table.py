@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from lenience.columns import columns_of
 from lenience.errors import InputError, refusal
 from lenience.policy.words import counted
-from lenience.vocabulary import NOTHING, yes_or_no
+from lenience.vocabulary import NOTHING, looks_like_date, yes_or_no
 
 MISSING = ("", "na", "nan", "null", "?", "<na>")
 MOST_CATEGORIES = 50
@@ -35,8 +36,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     """Individuals: features as numbers with their names, outcomes, and each one's group where one was named.
 
     ``rows`` is how many were read, those without an outcome included; ``columns`` are those that the features were made
-    of, ``identifiers`` those left out because they seem to tell rows apart, and no more, and ``group`` the column of
-    the groups where it is no feature.
+    of, ``identifiers`` those left out because they seem to tell rows apart, and no more, ``dates`` those left out
+    because they hold dates, and ``group`` the column of the groups where it is no feature.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     group: str | None = None
     notes: tuple[str, ...] = ()  # what is to be said of how the file was read
     coding: tuple[int, ...] = ()  # into how many features each column was made
+    dates: tuple[str, ...] = ()
 
     @property
     def size(self) -> str:
@@ -65,6 +67,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         if self.identifiers:
             left = _shortened(self.identifiers)
             said.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
+        if self.dates:
+            said.append(f"Left out, for these are dates: {_shortened(self.dates)}.")
         if self.group is not None:
             said.append(f"The group {_shortened([self.group])} is no feature (name it among the features to use it).")
         if self.rows is not None and self.rows > len(self.y):
@@ -141,7 +145,9 @@ def from_openml(
 
     which: dict[str, Any] = {"data_id": name} if isinstance(name, int) else {"name": name}
     try:
-        found = fetch_openml(**which, as_frame=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it tries again
+            found = fetch_openml(**which, as_frame=True)
     except OSError as error:
         raise InputError(f"OpenML's data set {name!r} could not be fetched: {error}") from None
     target = outcome or found.target.name
@@ -184,6 +190,8 @@ def from_columns(
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
     chosen = [column for column in chosen if column not in identifiers]
+    dates = () if features else tuple(column for column in chosen if _dated(columns[column]))
+    chosen = [column for column in chosen if column not in dates]
     if not chosen:
         others = "the outcome and the group" if group and not features else "the outcome"
         raise InputError(f"features must name at least one column other than {others}")
@@ -194,7 +202,9 @@ def from_columns(
     groups = None if group is None else _groups(group, columns[group], known)
     apart = None if group in chosen else group
     coding = tuple(len(part) for part in parts)
-    return Table(name, X[known], y[known], names, groups, len(y), tuple(chosen), identifiers, apart, coding=coding)
+    return Table(
+        name, X[known], y[known], names, groups, len(y), tuple(chosen), identifiers, apart, coding=coding, dates=dates
+    )
 
 
 def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> NDArray[np.float64]:
@@ -293,6 +303,12 @@ def _identifies(column: str, values: Sequence[Any]) -> bool:
         return False
     steps = np.diff(numbers)
     return named or len(numbers) >= MANY or bool(np.all(steps > 0) or np.all(steps < 0))
+
+
+def _dated(values: Sequence[Any]) -> bool:
+    """Whether most values are dates: the days to come are not among those of the file."""
+    texts = [str(value) for value in values if not _missing(value)]
+    return 2 * sum(map(looks_like_date, texts)) > len(texts)
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from lenience.history_words import MOST_NAMED
 from lenience.model.of_history import BAND, ordered
 from lenience.service import limits
 from lenience.service.features import Feature
+from lenience.vocabulary import looks_like_date
 from lenience.web.bands import Cells, Cut, cell_of, features_of, part_of
 from lenience.web.kept_table import among, connect, identifier, kept, literal, names
 
@@ -106,7 +107,7 @@ def columns(path: Path) -> list[Column]:
                 tuple(value[:40] for value in different[:4]),
                 len(different),
                 bool(values) and 10 * sum(_is_number(value) for value in values) >= 9 * len(values),
-                2 * sum(_is_date(value) for value in values) > len(values),
+                2 * sum(looks_like_date(value) for value in values) > len(values),
                 any(BAND.fullmatch(value) and not _is_number(value) for value in different),
             )
         )
@@ -359,12 +360,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_date(text: str) -> bool:
-    """Whether a text looks like a date.
-
-    >>> [_is_date(text) for text in ("2024-01-31", "31.1.2024", "2024-01", "north", "612")]
-    [True, True, True, False, False]
-    """
-    return re.match(r"\s*(\d{4}-\d{1,2}(-\d{1,2})?([ T].*)?|\d{1,2}\.\d{1,2}\.\d{4})\s*\Z", text) is not None

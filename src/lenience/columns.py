@@ -7,6 +7,7 @@ packed by gzip; for it no extra is needed. Parquet, Zstandard, folders and patte
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from glob import glob
 from itertools import islice
@@ -72,8 +73,8 @@ def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[
             full = ((reader.line_num, row) for row in reader if row)
             line, heading = next(full, (0, []))
             names = [name.strip() for name in heading]
-            for name in names:
-                if names.count(name) > 1:
+            for name, often in Counter(names).items():
+                if often > 1:
                     raise InputError(f"the names of columns must differ, and {name!r} is there twice")
             first = next(full, None)
             if first is None:

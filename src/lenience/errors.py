@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_NAMED = 30  # names, where there are many
+
+
 class InputError(ValueError):
     """A value that the software cannot work with."""
 
@@ -29,10 +32,16 @@ def number(field: str, value: object, allowed: str) -> float:
     Traceback (most recent call last):
         ...
     lenience.errors.InputError: cost must be a number strictly between 0 and 1, not 'much'
+    >>> number("arrivals", math.inf, "above 0")
+    Traceback (most recent call last):
+        ...
+    lenience.errors.InputError: arrivals must be a finite number above 0, not inf
     """
     result = _float(value)
     if not math.isfinite(result):
-        raise refusal(field, value, f"a number {allowed}")
+        endless = allowed.startswith(("above", "of at least")) and "at most" not in allowed
+        finite = "finite " if endless and math.isinf(result) else ""
+        raise refusal(field, value, f"a {finite}number {allowed}")
     return result
 
 
@@ -142,18 +151,23 @@ def refusal(field: str, value: object, allowed: str) -> InputError:
     return InputError(f"{field} must be {allowed}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
 
 
-def unknown(field: str, name: object, known: Iterable[str]) -> InputError:
-    """The error for a name that is none of those known, with the one that may be meant.
+def unknown(field: str, name: object, known: Iterable[str], what: str = "") -> InputError:
+    """The error for a name that is none of those known, with the one that may be meant; ``what`` says what they are.
 
     >>> unknown("policy", "tompson", ["greedy", "thompson"])
     InputError("policy must be one of greedy, thompson, not 'tompson': did you mean 'thompson'?")
+    >>> unknown("accepted", "aproved", ["region", "approved"], "the columns")
+    InputError("accepted must be one of the columns region, approved, not 'aproved': did you mean 'approved'?")
     """
     from difflib import get_close_matches
 
     names = list(known)
-    near = get_close_matches(name.replace("_", "-"), names, n=1) if isinstance(name, str) else []
-    meant = f": did you mean {near[0]!r}?" if near else ""
-    return InputError(f"{field} must be one of {', '.join(names)}, not {name!r}{meant}")
+    some = ", ".join(one if len(one) <= 80 else f"{one[:77]}..." for one in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    near = get_close_matches(str(name).replace("_", "-"), [one.replace("_", "-") for one in names], 1)
+    meant = next((one for one in names if one.replace("_", "-") in near), None)
+    error = refusal(field, name, f"one of {what}{' ' if what else ''}{some}{more}")
+    return error if meant is None else InputError(f"{error}: did you mean {meant!r}?")
 
 
 def in_words(error: Exception) -> str:

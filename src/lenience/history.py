@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.belief import Belief
-from lenience.errors import InputError, listed, refusal
+from lenience.errors import InputError, listed, refusal, unknown
 from lenience.history_count import BAD_ROWS, KINDS, counts, strange_dates
 from lenience.history_dates import SUCH, check_span, clock_of, days
 from lenience.history_source import open_source, quietly, reading, repetitions
@@ -308,7 +308,7 @@ def _check_columns(there: Sequence[str], segment: Sequence[str], single: Mapping
         if name is None:
             continue
         if name not in there:
-            raise refusal("column", name, f"one of {', '.join(there)}")
+            raise unknown(role, name, there, "the columns")
         if roles.get(name) == role:
             raise InputError(f"{role} must name different columns, and {name!r} is there twice")
         if name in roles and role != "time":  # a segment may be a day that is also the date

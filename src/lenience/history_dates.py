@@ -55,7 +55,7 @@ def days(field: str, value: float | dt.timedelta | None) -> float | None:
     if value is None:
         return None
     long = value.total_seconds() / DAY if isinstance(value, dt.timedelta) else value
-    return real(field, long, least=0) if field == "maturity" else real(field, long, above=0)
+    return real(field, long, least=0, most=ALL_DAYS) if field == "maturity" else real(field, long, above=0)
 
 
 def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
@@ -92,7 +92,7 @@ def day_given(as_of: dt.datetime | dt.date | str) -> dt.datetime:
         return dt.datetime.combine(as_of, dt.time.max)
     text = as_of.strip()
     moment = _read(text)
-    if moment is None:
+    if moment is None or moment.year < EARLIEST.year:
         raise refusal("as_of", as_of, f"a date such as {SUCH}")
     return moment if len(text) > 10 else dt.datetime.combine(moment.date(), dt.time.max)
 

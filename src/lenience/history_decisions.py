@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lenience.belief import Belief
-from lenience.errors import InputError, refusal
+from lenience.errors import InputError, unknown
 from lenience.history_source import quietly
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s:
 
     for name in (n, s):
         if name not in table.columns:
-            raise refusal("column", name, f"one of {', '.join(table.columns)}")
+            raise unknown("column", name, table.columns, "the columns")
     size, good = table[n].cast("float64"), table[s].cast("float64")
     row, new = (size - policy.prior.n).round(), (good - policy.prior.s).round()
     near = ((size - policy.prior.n - row).abs() <= LATTICE) & ((good - policy.prior.s - new).abs() <= LATTICE)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lenience.errors import InputError, in_words, refusal
+from lenience.history_connection import connect, table_of
 from lenience.history_damage import unreadable
 from lenience.text_files import heading, in_utf8, numbers_read, scan
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 MOST_COMPARED = 500_000  # rows of a file that are compared with each other
+MOST_WIDE = 500  # columns of such a file
 MOSTLY = 0.9  # of them that must differ: else nothing in them tells one individual from another
 
 
@@ -27,29 +29,30 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
     ibis = _ibis()
     import duckdb
     import ibis.expr.types as ir
-    from ibis.common.exceptions import IbisError, TableNotFound
+    from ibis.common.exceptions import IbisError
 
     if isinstance(source, ir.Table):
         return source, source.get_backend()
     if connection is not None:
-        backend: Any = ibis.connect(connection) if isinstance(connection, str) else connection
         if not isinstance(source, str):
             raise refusal("source", source, "the name of a table where a connection is given")
-        schema, _, name = source.rpartition(".")
+        backend: Any = connect(connection) if isinstance(connection, str) else connection
         try:
-            return backend.table(name, database=schema or None), backend
-        except (IbisError, TableNotFound) as error:
+            return table_of(backend, source), backend
+        except InputError:
             if isinstance(connection, str):
                 backend.disconnect()
-            raise InputError(f"source {source!r} cannot be read from this connection: {error}") from error
+            raise
     backend = ibis.duckdb.connect()
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if "://" not in path and not os.path.exists(path) and not glob(path, recursive=True):
             raise InputError(f"source {path!r} is not a file that exists")
+        if os.path.isdir(path):
+            path = os.path.join(path, "**/*.parquet")
+            if not glob(path, recursive=True):
+                raise InputError(f"source must be a file or a folder with Parquet files, and {source!r} has none")
         try:
-            if os.path.isdir(path):
-                path = os.path.join(path, "**/*.parquet")
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
             if "://" not in path:
@@ -93,7 +96,7 @@ def _text(backend: Any, paths: Sequence[Path], notes: list[str]) -> ir.Table:
 
 def repetitions(source: object, table: ir.Table, rows: int) -> int:
     """How many rows of a file are exact repetitions of others; none are told where most rows are alike anyway."""
-    if not isinstance(source, str | os.PathLike) or rows > MOST_COMPARED:
+    if not isinstance(source, str | os.PathLike) or rows > MOST_COMPARED or len(table.columns) > MOST_WIDE:
         return 0
     different = int(table.get_backend().to_pyarrow(table.distinct().count()).as_py())
     return rows - different if different >= MOSTLY * rows else 0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lenience.columns import rows_of
-from lenience.errors import InputError
+from lenience.errors import InputError, unknown
 from lenience.history_words import suggested, with_given
 from lenience.policy.words import counted
 from lenience.service import limits
@@ -175,7 +175,7 @@ def _file(path: str | Path, how: Reading) -> Iterator[tuple[Line, str]]:
     _, heading = next(rows)
     for name in (how.decision, how.outcome):
         if name not in heading:
-            raise InputError(f"column {name!r} must be one of {', '.join(heading)}")
+            raise unknown("column", name, heading, "the columns")
     which, what = heading.index(how.decision), heading.index(how.outcome)
     for number, row in rows:
         where = f"line {number:,}"

@@ -11,6 +11,7 @@ import io
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -21,7 +22,10 @@ from lenience.errors import InputError
 from lenience.history_damage import CHUNK, UTF8, check_text, unpacked
 from lenience.vocabulary import NOTHING
 
+csv.field_size_limit(2**31 - 1)  # a heading is one field by all separators but its own, and may be long
+
 SEPARATORS = (",", ";", "\t", "|")
+MOST_COLUMNS = 5_000  # beyond which an engine takes minutes to plan a query
 HEAD = 20  # lines looked at for the heading: a quoted name may run over several
 COMMA = r"[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?"  # a number with a decimal comma, its thousands with points or without
 SAMPLE = 1_000  # rows that must all be such numbers before all are looked at
@@ -67,7 +71,10 @@ def heading(path: Path) -> tuple[str, list[str]]:
         lines = list(islice(text, HEAD))
     mark = separator(lines)
     names = [name.strip() for name in next(csv.reader(lines, delimiter=mark), [])]
-    twice = next((name for name in names if name and sum(other.lower() == name.lower() for other in names) > 1), None)
+    if len(names) > MOST_COLUMNS:
+        raise InputError(f"its first line has {len(names):,} values, and at most {MOST_COLUMNS:,} columns are read")
+    often = Counter(name.lower() for name in names)
+    twice = next((name for name in names if name and often[name.lower()] > 1), None)
     if twice is not None:
         raise InputError(f"the names of columns must differ, and {twice!r} is there twice")
     return mark, names

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Claim, Discounted, FiniteHorizon
+from lenience.cli.options import console, table, told_width
 from lenience.cli.progress import solving
 
 Run = Any
@@ -333,3 +334,24 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     seconds = [Discounted(0.8, discount).solve_seconds(Belief(2, 1)) for discount in (0.99, 0.9999, 0.999999)]
     assert seconds[0] < 0.01 < seconds[1] < 1 < seconds[2] < 60
     assert FiniteHorizon(0.8, 5_000_000).solve_seconds(Belief(2, 1)) > 1
+
+
+def test_what_rounding_leaves_open_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    told_width(1.1e-9, 1e-9)
+    assert capsys.readouterr().err == ""
+    told_width(2.9e-7, 1e-9)
+    assert "rounding leaves 3e-07 open, more than --tolerance" in capsys.readouterr().err
+
+
+def test_in_a_narrow_window_words_are_broken_and_not_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    grid = table()
+    for heading in ("observations", "successes"):
+        grid.add_column(heading, justify="right")
+    grid.add_row("2", "none")
+    console().print(grid)
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert sorted("".join(out.split()).replace("─", "")) == sorted("observationssuccesses2none")

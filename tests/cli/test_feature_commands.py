@@ -71,7 +71,7 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
     assert soon[0]["discounted"] != slow[0]["discounted"]
     code, out, err = run(*words, "--discount", "0.95", "--label-delay", "-1")
     assert (code, out) == (2, "")
-    assert "label_delay must be a number above 0, not -1" in err
+    assert "--label-delay must be a number above 0, not -1" in err
     code, out, err = run(*words, "--horizon", "50", "--label-delay", "5")
     assert (code, out) == (2, "")
     assert "objective must be discounted" in err

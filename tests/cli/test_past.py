@@ -155,7 +155,7 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
             ("--segment", "region", "--accepted", "approved", "--outcome", "approved"),
             "outcome and accepted must be different columns, and both are 'approved'",
         ),
-        ((*COLUMNS, "--segment", "region"), "segment must name different columns, and 'region' is there twice"),
+        ((*COLUMNS, "--segment", "region"), "--segment must name different columns, and 'region' is there twice"),
         ((*COLUMNS, "--segment", "repaid"), "outcome and segment must be different columns, and both are 'repaid'"),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_file_of_a_german_spreadsheet(run: Run, tmp_path: Path, encoding: str)
         (("--accepted-value", "x"), "'x' does not occur in genehmigt; there are 'ja', 'nein'"),
         (("--pending", "zurückgezahlt"), "success and pending must have no value in common, and 'zurückgezahlt' is in"),
         (("--maturity", "999"), "it lets none: the dates span 120 days (2021-01-31 to 2021-05-31)"),
-        (("--as-of", "gestern"), "as_of must be a date such as 2024-12-31 or 31.12.2024, not 'gestern'"),
+        (("--as-of", "gestern"), "--as-of must be a date such as 2024-12-31 or 31.12.2024, not 'gestern'"),
     ):
         code, _, err = run("fit", str(loans), *GERMAN_COLUMNS, *extra)
         assert (code, said in err) == (2, True), err
@@ -274,6 +274,10 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     code, _, err = run("report", str(loans), *COLUMNS, *floor)
     assert code == 2
     assert "give --group first" in err
+    code, _, err = run(
+        "report", str(loans), *COLUMNS, *floor, "--group", "region", "--output", str(tmp_path / "x.html")
+    )
+    assert (code, err) == (2, "lenience: --floor-group must be one of north, south, not 'nort'\n")
     for given in ((), ("--gain", "400"), ("--cost", "0.5", "--gain", "400", "--loss", "400")):
         code, _, err = run("report", str(loans), *COLUMNS, *given, "--discount", "0.9")
         assert (code, err) == (2, "lenience: give either --cost, or --gain with --loss\n")

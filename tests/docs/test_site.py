@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -16,6 +17,9 @@ import lenience
 from apart import apart
 from lenience.cli import COMMANDS, cli
 from site_links import Page, problems
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +45,16 @@ def reference(site: Path) -> dict[str, tuple[Page, str]]:
 
 def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(site: Path) -> None:
     assert problems(site) == []
+
+
+def test_the_search_needs_no_server(site: Path, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((site / "how-to" / "cost.html").as_uri())
+    page.locator(".md-search__input").press_sequentially("gittins")
+    found = page.locator(".md-search-result__link")
+    found.first.wait_for()
+    assert any("reference/beliefs.html" in str(link.get_attribute("href")) for link in found.all())
+    page.close()
 
 
 def test_links_lead_somewhere_in_the_repository_too(site: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lenience import AlikeSegmentsWarning, Belief, Discounted, InputError
+from lenience.columns import columns_of
 from lenience.history import fit_history
 from past_decisions import agree, by_hand, past
 
@@ -246,7 +247,7 @@ def test_history_becomes_beliefs_and_segments() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="column must be one of"):
+    with pytest.raises(InputError, match="segment must be one of the columns"):
         fit_history(past(), "county", "accepted", "outcome")
     with pytest.raises(InputError, match="time must be named"):
         fit_history(past(), "region", "accepted", "outcome", maturity=30)
@@ -354,3 +355,30 @@ def test_a_day_first_date_is_not_read_as_one_of_the_first_century(tmp_path: Path
     assert history.bad["time"] == 1
     assert (history.segments[0].labels, history.segments[0].pending) == (1, 1)
     assert "'31/01/24'" in history.describe()
+
+
+@pytest.mark.parametrize("reading", ["history", "columns"])
+def test_a_value_of_any_length_is_read(tmp_path: Path, reading: str) -> None:
+    file = tmp_path / "past.csv"
+    file.write_text(f"region,accepted,outcome,{'x' * 200_000}\nnorth,1,1,{'y' * 3_000_000}\n")
+    if reading == "history":
+        assert fit_history(str(file), "region", "accepted", "outcome")["north"].labels == 1
+    else:
+        assert [len(values[0]) for values in columns_of(file).values()] == [5, 1, 1, 3_000_000]
+
+
+def test_a_heading_of_too_many_columns_is_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "past.csv"
+    file.write_text(f"{','.join(f'column_{i}' for i in range(30_000))}\n{'1,' * 29_999}1\n")
+    with pytest.raises(InputError, match="its first line has 30,000 values, and at most 5,000 columns are read"):
+        fit_history(str(file), "region", "accepted", "outcome")
+
+
+def test_a_column_that_is_not_there_is_guessed() -> None:
+    with pytest.raises(
+        InputError, match=r"outcome must be one of the columns .*, not 'outcom': did you mean 'outcome'\?"
+    ):
+        fit_history(past(), "region", "accepted", "outcom")
+    many = {f"c{i}": [1] for i in range(40)}
+    with pytest.raises(InputError, match=r"c28, c29 and 10 more, not 'region'$"):
+        fit_history(many, "region", "accepted", "outcome")

@@ -65,7 +65,7 @@ def test_bad_rows_in_a_schema(address: str) -> None:
 
 
 def test_a_table_that_is_not_there(address: str) -> None:
-    with pytest.raises(InputError, match="cannot be read from this connection"):
+    with pytest.raises(InputError, match="source must be the name of a table of this connection, and it has no"):
         fit_history("nothing", "region", "accepted", "outcome", connection=address)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lenience import (
     Belief,
+    Bounds,
     Discounted,
     FiniteHorizon,
     InputError,
@@ -247,6 +248,11 @@ def test_finite_horizons_stay_in_a_band() -> None:
     assert large / small < 16**1.7
 
 
+def test_the_last_discount_before_one_is_refused_with_an_estimate() -> None:
+    with pytest.raises(TooLargeError, match="would take about"):
+        Discounted(0.8, math.nextafter(1.0, 0.0)).solve(Belief(2, 1))
+
+
 def test_discount_zero_with_a_tolerance_below_rounding() -> None:
     assert solve_discounted(2.0, 1.0, 0.8, 0.0, 5, 1e-16).undecided == 0
 
@@ -268,6 +274,8 @@ def test_ties_at_discount_zero_are_exact() -> None:
     assert policy.certificate.proved
     assert not policy.accepts(Belief(4, 3))
     assert policy.accepts(Belief(5, 4))
+    assert policy.threshold(4, 1e-3) == Bounds(0.75, 0.75)
+    assert FiniteHorizon(0.8, 1).solve(Belief(2, 1)).threshold(2, 1e-3) == Bounds(0.8, 0.8)
     for n in range(2, 32):
         least = policy.least_accepted(float(n))
         assert least is None or (least > 0.75 * n and least - 1 <= 0.75 * n)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
 from lenience.__about__ import __version__
-from lenience.errors import in_words
+from lenience.cli.said import in_options, of_usage
+from lenience.cli.streams import prepare, to_a_reader
+from lenience.errors import InputError, in_words
 
 COMMANDS = {
     "audit": "Replay a service's log: is everything as it was decided?",
@@ -47,10 +51,29 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name."""
         if cmd_name not in COMMANDS:
-            ctx.fail(f"no command {cmd_name!r}; there are {', '.join(sorted(COMMANDS))}")
+            return None
         command = getattr(import_module(f"lenience.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its words, in which no option is given twice that has one value."""
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _check_once(command, words)
+        return name, command, words
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command; what the library says of its values is said of the command's options."""
+        try:
+            with to_a_reader():
+                return super().invoke(ctx)
+            return None
+        except InputError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            raise InputError(str(error) if command is None else in_options(str(error), command)) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -67,8 +90,20 @@ def cli() -> None:
     """
 
 
+def _check_once(command: click.Command, words: Sequence[str]) -> None:
+    """Refuse an option with one value that is given twice: click would take the last, in silence."""
+    if isinstance(command, click.Group):
+        command = command.commands.get(words[0] if words else "", command)
+    given = Counter(word.partition("=")[0] for word in words[: words.index("--") if "--" in words else None])
+    for option in command.params:
+        often = sum(given[name] for name in option.opts)
+        if isinstance(option, click.Option) and often > 1 and not (option.multiple or option.is_flag):
+            raise InputError(f"{option.opts[0]} must be given once, and is there {often} times")
+
+
 def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
+    prepare()
     try:
         if sys.argv[1:2] and sys.argv[1] in OWN:
             sys.exit(cli.main(standalone_mode=False) or 0)
@@ -80,8 +115,7 @@ def main() -> None:
         sys.exit(2)
     except click.ClickException as error:
         where = f" {error.ctx.command_path}" if isinstance(error, click.UsageError) and error.ctx else " lenience"
-        said = re.sub(r"'([-+]?\d+),(\d+)' is not a valid float\.?", r"\g<0> Write \1.\2.", error.format_message())
-        click.echo(f"{where.strip()}: {' '.join(said.split())}", err=True)
+        click.echo(f"{where.strip()}: {of_usage(error)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         if sys.stderr.isatty():
@@ -91,8 +125,6 @@ def main() -> None:
     except ValueError as error:  # InputError, and whatever a library says of a value
         click.echo(f"lenience: {' '.join(str(error).split())}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(1)
     except OSError as error:
         click.echo(f"lenience: {in_words(error)}", err=True)
         sys.exit(2)

@@ -24,7 +24,7 @@ from lenience.cli.options import (
     told_units,
 )
 from lenience.cli.progress import each, saying
-from lenience.errors import TooLargeError
+from lenience.errors import InputError, TooLargeError, whole
 from lenience.objective.delayed import Delayed
 from lenience.policy.words import counted, duration
 
@@ -86,11 +86,20 @@ def delay(
     """
     from lenience.study.delay import OPTIMAL, rivals
 
-    for path in (figure, limits_figure):
+    for option, path in (("--figure", figure), ("--limits-figure", limits_figure)):
         if path is not None:
             from lenience.plot.style import check_path
 
-            check_path(path)
+            check_path(path, option)
+    if 0.0 in delays:
+        raise InputError(
+            "--label-delay must be a number above 0, not 0: for labels that come at once use lenience solve"
+        )
+    whole("pending", pending)
+    for cap in caps:
+        whole("cap", cap, least=1)
+    if applicants is not None:
+        whole("applicants", applicants)
     told_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     try:

@@ -12,7 +12,7 @@ import click
 
 from lenience.cli.options import FOLDER, console, json_option, print_json
 from lenience.cli.serve import listen, needed
-from lenience.errors import InputError
+from lenience.errors import InputError, real
 
 if TYPE_CHECKING:
     import uvicorn
@@ -23,7 +23,7 @@ FILES = ("demo.db", "demo.db-wal", "demo.db-shm")
 @click.command(short_help="Open the dashboard on a lender's portfolio with simulated applicants.")
 @click.option("--folder", type=FOLDER, default="demo-output", show_default=True, help="Where its database is kept.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
-@click.option("--seconds", type=click.FloatRange(min=0), help="Stop after so long; by default it runs until stopped.")
+@click.option("--seconds", type=float, help="Stop after so long; by default it runs until stopped.")
 @json_option
 def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     """Serve a lender's portfolio with three months behind it, and applicants who keep coming.
@@ -37,6 +37,8 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
       lenience demo
       lenience demo --port 8080 --seconds 60
     """
+    if seconds is not None:
+        real("--seconds", seconds, least=0, most=1e9)
     needed("lenience[serve,client,simulate]", "httpx")
     import uvicorn
 

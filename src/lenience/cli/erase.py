@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lenience.cli.options import json_option, print_json, service_options
-from lenience.errors import InputError
+from lenience.errors import InputError, real
 from lenience.policy.words import counted
 
 
@@ -40,6 +40,8 @@ def erase(
 
     if reference is None and older_than is None:
         raise InputError("give --reference or --older-than")
+    if older_than is not None:
+        real("--older-than", older_than, least=0, most=36_500)
     with Client(url, key) as client:
         try:
             number = client.erase_where(reference=reference, older_than_days=older_than, policy=policy, dry_run=not yes)

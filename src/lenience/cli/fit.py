@@ -13,6 +13,7 @@ from lenience.policy.words import even_percent
 from lenience.study.late_words import describe_late, told
 
 MOST_SHOWN = 40
+NARROW = 78  # columns of a window, below which figures that may not wrap would leave names no room
 
 
 @click.command(short_help="From past decisions to a belief for each segment.")
@@ -76,14 +77,15 @@ def fit(as_json: bool, **options: Any) -> None:
         out.print(bold("Note:"), f" {warning}.", sep="")
     out.print()
     grid = table()
-    grid.add_column("segment", overflow="fold", min_width=8)
+    wide = out.width >= NARROW
+    grid.add_column("segment", overflow="fold", min_width=8 if wide else None)
     grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, for the last column must have room
     headings = ["labels", "own\nrate", "belief"]
     headings += (
         ["pending", "at most\nout", "now"] if late else ["volume", "to\nstart", "now"] if starts else ["pending"]
     )
     for heading in headings:
-        grid.add_column(heading, justify="right", no_wrap=not (late and heading == "now"))
+        grid.add_column(heading, justify="right", no_wrap=wide and not (late and heading == "now"))
     for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:
         belief = shrunk.belief
         line = [row.segment, f"{row.accepted:,} / {row.arrivals:,}", f"{row.labels:,}"]

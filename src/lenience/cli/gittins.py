@@ -5,10 +5,20 @@ from __future__ import annotations
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import as_dict, bold, console, json_option, print_json, prior_option, tolerance_option
+from lenience.cli.options import (
+    as_dict,
+    bold,
+    console,
+    given,
+    json_option,
+    print_json,
+    prior_option,
+    told_width,
+    tolerance_option,
+)
 from lenience.cli.options import table as new_table
 from lenience.cli.progress import each
-from lenience.errors import whole
+from lenience.errors import InputError, whole
 
 
 @click.command(short_help="For which costs is a population worth accepting? (Gittins index)")
@@ -28,11 +38,14 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
       lenience gittins --discount 0.9 --table 8 --tolerance 1e-6
     """
     if table is not None:
+        if given("prior"):
+            raise InputError("--table has the indices of many beliefs: --prior goes without it")
         _print_table(discount, whole("table", table, least=2, most=1000), tolerance, as_json)
         return
     from lenience.gittins import gittins_index
 
     index = gittins_index(prior, discount, tolerance)
+    told_width(index.width, tolerance)
     if as_json:
         print_json({"discount": discount, "prior": {"n": prior.n, "s": prior.s}, "index": as_dict(index)})
         return
@@ -54,6 +67,7 @@ def _print_table(discount: float, largest: int, tolerance: float, as_json: bool)
         for n in each("Finding indices", range(2, largest + 1))
     ]
     lower, upper = (np.concatenate(part) for part in zip(*found, strict=True))
+    told_width(float((upper - lower).max()), tolerance)
     if as_json:
         rows = [
             {"alpha": a, "beta": b, "index": {"lower": float(low), "upper": float(high)}}

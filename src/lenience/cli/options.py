@@ -43,7 +43,10 @@ class PriorType(click.ParamType[Belief]):
             n, s = (float(part) for part in str(value).split(","))
         except ValueError:
             raise InputError(f"prior must be n,s (observations, successes), such as 2,1, not {value!r}") from None
-        return Belief(n, s)
+        try:
+            return Belief(n, s)
+        except InputError as error:
+            raise InputError(f"--prior {value}: {error}") from None
 
 
 # Shells complete these as file names; what is wrong with a file is said where it is read or written.
@@ -129,6 +132,18 @@ def told_units(discount_rate: float, delays: Sequence[float] = ()) -> None:
             click.echo(f"Note: --label-delay is in years, 0.25 for three months: {years:g} is long.", err=True)
 
 
+def told_width(width: float, tolerance: float) -> None:
+    """Say on stderr that rounding leaves more open than was asked for."""
+    if width > 2 * tolerance:  # a little more is nothing to speak of
+        click.echo(f"Note: so near a discount of 1 rounding leaves {width:.1g} open, more than --tolerance.", err=True)
+
+
+def given(option: str) -> bool:
+    """Whether the command line has an option, and not only its default."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def known(module: str, names: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """A shell completion from the names that a module has, or a function of it gives; loaded when asked for."""
 
@@ -156,8 +171,12 @@ def console() -> Console:
     """
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise
+
     piped = not sys.stdout.isatty() and not os.environ.get("COLUMNS")
-    return Console(highlight=False, markup=False, emoji=False, width=PIPED_WIDTH if piped else None)
+    return Plain(highlight=False, markup=False, emoji=False, width=PIPED_WIDTH if piped else None)
 
 
 def bold(text: object) -> Text:
@@ -172,7 +191,12 @@ def table(title: str | None = None) -> Table:
     from rich import box
     from rich.table import Table
 
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    class Folding(Table):
+        def add_column(self, *heading: Any, **how: Any) -> None:
+            # In a narrow window a word is broken: cut off, it could not be read.
+            super().add_column(*heading, **{"overflow": "ellipsis" if how.get("no_wrap") else "fold"} | how)
+
+    return Folding(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def show(bounds: Bounds, digits: int = 6) -> str:

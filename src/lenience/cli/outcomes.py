@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json, service_options
+from lenience.cli.streams import to_a_reader
 from lenience.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ def outcomes(
         except ServiceError as error:
             so_far = f" Until then: {done.describe()} Import the file again: an outcome counts once." if done else ""
             raise click.ClickException(f"{error}.{so_far}") from error
-    if as_json:
-        print_json(msgspec.to_builtins(found))
-    else:
-        summary, *refused = found.describe().splitlines()
-        click.echo(summary)
-        for line in refused:
-            click.echo(line, err=True)
+    with to_a_reader():  # whose going must not change the code
+        if as_json:
+            print_json(msgspec.to_builtins(found))
+        else:
+            summary, *refused = found.describe().splitlines()
+            click.echo(summary)
+            for line in refused:
+                click.echo(line, err=True)
     sys.exit(2 if found.refused else 0)

@@ -145,6 +145,10 @@ def read_past(
 
     if label_delay is not None and (cost is None or arrivals is None or discount_rate is None):
         raise InputError("--label-delay goes with --cost, --arrivals and --discount-rate")
+    if time_column is None and (as_of is not None or maturity is not None or half_life is not None):
+        raise InputError("--as-of, --maturity and --half-life go with --time, the column of the decisions' dates")
+    if score_columns and model != "curve" and cost is None:
+        raise InputError("--score goes with --model curve, or with --cost, where every model is compared")
     late = None
     if cost is not None:
         problem = discounted(cost, discount, arrivals, discount_rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lenience.belief import Belief
-from lenience.cli.options import FILE, prior_option
+from lenience.cli.options import FILE, given, prior_option
 from lenience.objective.discounted import Discounted
 
 FIGURES = ("values", "thresholds", "characteristics", "regret")
@@ -46,8 +46,7 @@ def plot(
         raise InputError("characteristics are drawn for one --discount, not for several")
     if discounts and figure == "regret":
         raise InputError("regret is not discounted: --discount goes with the other figures")
-    given = click.get_current_context().get_parameter_source("prior")
-    if given is click.core.ParameterSource.COMMANDLINE and figure in ("values", "thresholds"):
+    if given("prior") and figure in ("values", "thresholds"):
         raise InputError(f"{figure} do not depend on a prior: --prior goes with characteristics and regret")
     limit = 1000.0 if most is None else real("most", most, above=1)
     draw.check_path(output)

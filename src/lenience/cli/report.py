@@ -13,7 +13,7 @@ import msgspec
 from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.cli.progress import saying
-from lenience.errors import InputError, TooLargeError, real
+from lenience.errors import InputError, TooLargeError, real, refusal, whole
 from lenience.policy.words import duration, percent
 
 if TYPE_CHECKING:
@@ -75,9 +75,16 @@ def report(
         raise InputError("--floor-group goes with --floor")
     if floor_group and not options["group_columns"]:
         raise InputError("--floor-group names a group: give --group first, the segment column that holds the groups")
+    if floor is not None:
+        real("--floor", floor, above=0, most=1)
+    if cap is not None:
+        whole("--cap", cap)
     options["cost"], unit = _break_even(cost, gain, loss)
     past = read_past(**options)
     assert past.segments is not None
+    for group in floor_group:
+        if group not in past.segments.groups:
+            raise refusal("--floor-group", group, f"one of {', '.join(past.segments.groups)}")
     with saying(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
     late = past.exposures(values=True)

@@ -103,6 +103,8 @@ def solve_segments(
     shares = {}
     for text in given:
         name, _, share = text.rpartition("=")
+        if name in shares:
+            raise InputError(f"--segment must name each segment once, and {name!r} is there twice")
         try:
             shares[name] = float(share)
         except ValueError as error:

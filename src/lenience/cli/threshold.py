@@ -12,6 +12,7 @@ from lenience.cli.options import (
     objective_options,
     print_json,
     table,
+    told_width,
     tolerance_option,
 )
 from lenience.cli.progress import each
@@ -40,17 +41,18 @@ def threshold(
     Example:
       lenience threshold --cost 0.8 --discount 0.99 -n 1 -n 10 -n 100
     """
-    from lenience.errors import real
     from lenience.leniency import leniency_rate
     from lenience.objective.base import check_tolerance
+    from lenience.solver.stopping import check_size
     from lenience.solver.threshold import enclose_threshold
 
     if horizon is not None:
         raise InputError("--horizon has thresholds that depend on the individuals left: use 'lenience solve --horizon'")
     check_tolerance(tolerance)
     problem = discounted(cost, discount, arrivals, discount_rate)
-    wanted = [real("n", n, above=0) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
+    wanted = [check_size(n) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
     found = [(n, enclose_threshold(problem, n, tolerance)) for n in each("Finding thresholds", wanted)]
+    told_width(max(bounds.width for _, bounds in found), tolerance)
     rate = leniency_rate(problem.cost, problem.discount)
     if as_json:
         print_json(

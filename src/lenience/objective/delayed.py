@@ -14,7 +14,7 @@ import numpy as np
 
 from lenience.belief import Belief
 from lenience.bounds import Bounds
-from lenience.errors import InputError, number, real, whole
+from lenience.errors import InputError, number, real, refusal, whole
 from lenience.objective.base import check_cost, check_prior, check_tolerance
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
         delay = number("label_delay", self.label_delay, "above 0")
         if delay <= 0:
+            at_once = ": labels that come at once are Discounted.from_rates(cost, arrivals, discount_rate)"
             raise InputError(
-                f"label_delay must be a number above 0, not {self.label_delay!r}: labels that come at once are "
-                "Discounted.from_rates(cost, arrivals, discount_rate)"
+                f"{refusal('label_delay', self.label_delay, 'a number above 0')}{'' if delay else at_once}"
             )
         set_(self, "label_delay", delay)
 

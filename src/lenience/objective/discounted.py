@@ -9,7 +9,7 @@ import msgspec
 from lenience.belief import Belief
 from lenience.bounds import Bounds
 from lenience.certificate import Certificate
-from lenience.errors import real, whole
+from lenience.errors import real, refusal, whole
 from lenience.objective.base import check_cost, check_discount, check_prior, check_tolerance
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         """
         rate = real("arrivals", arrivals, above=0)
         money = real("discount_rate", discount_rate, above=0)
+        if rate + money == rate:
+            most = f"at most {money * 1e15:g}, or nothing is discounted at a rate of {discount_rate!r}"
+            raise refusal("arrivals", arrivals, most)
         return cls(cost=cost, discount=rate / (rate + money))
 
     @property

@@ -24,13 +24,13 @@ def save(figure: Figure, path: str | Path) -> Path:
     return target
 
 
-def check_path(path: str | Path) -> Path:
+def check_path(path: str | Path, field: str = "output") -> Path:
     """The path of a figure, or an error before anything is drawn."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
-        raise refusal("output", str(path), f"a file name ending in {', '.join(FORMATS)}")
+        raise refusal(field, str(path), f"a file name ending in {', '.join(FORMATS)}")
     if not target.parent.is_dir():
-        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError(f"{field} must be in a folder that exists, not {str(target.parent)!r}")
     return target
 
 

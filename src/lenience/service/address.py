@@ -44,6 +44,8 @@ def database_url(database: str) -> URL:
 def _check_file(url: URL) -> None:
     if url.database in (None, "", ":memory:"):
         raise InputError("database must be a file, for one in memory would forget what it decided")
+    if Path(str(url.database)).is_dir():
+        raise InputError(f"database must be a file, and {str(url.database)!r} is a folder")
     folder = Path(str(url.database)).absolute().parent
     if not folder.is_dir():
         raise InputError(f"database must be in a folder that exists, and {str(folder)!r} does not")

@@ -223,10 +223,19 @@ def _refuse(problem: Problem, plan: Plan, tolerance: float, seconds: float) -> N
         return
     raise TooLargeError(
         f"{problem.arrivals:,.10g} arrivals a year to a tolerance of {tolerance:g} would take about "
-        f"{plan.seconds:,.0f} s and {plan.memory / 2**20:,.0f} MB ({plan.look_ahead:,} rows, up to "
-        f"{plan.pending_cap:,} pending), more than the {max(seconds, 0.0):,.0f} s or "
+        f"{_told(plan.seconds)} s and {_told(plan.memory / 2**20)} MB ({_told(plan.look_ahead)} rows, up to "
+        f"{_told(plan.pending_cap)} pending), more than the {max(seconds, 0.0):,.0f} s or "
         f"{MEMORY_LIMIT / 2**20:,.0f} MB allowed: ask for a larger tolerance or more seconds"
     )
+
+
+def _told(number: float) -> str:
+    """A size in full, as long as it can be read.
+
+    >>> _told(123_456.7), _told(10**20)
+    ('123,457', '1e+20')
+    """
+    return f"{number:,.0f}" if number < 1e12 else f"{number:.2g}"
 
 
 def _solve(problem: Problem, plan: Plan, tolerance: float, scale: float, rows: int | None) -> Solution:

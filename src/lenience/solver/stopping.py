@@ -52,7 +52,7 @@ def solve_discounted(
     look_ahead: int | None = None,
 ) -> Solution:
     """Solve from the prior (n, s) for its first ``rows`` rows; a given ``look_ahead`` is used as it is."""
-    _check_size(n)
+    check_size(n)
     scale, target, drop = _aims(cost, discount, tolerance)
     ahead = _guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead
     accept_from = np.empty(rows, dtype=np.int64)
@@ -84,7 +84,7 @@ def solve_horizon(
     n: float, s: float, cost: float, discount: float, horizon: int, rows: int, tolerance: float
 ) -> Solution:
     """Solve for ``horizon`` individuals in all, from the prior (n, s), for its first ``rows`` rows."""
-    _check_size(n)
+    check_size(n)
     scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
     _refuse_absurd(rows, horizon, _horizon_width(n, horizon))
@@ -133,9 +133,9 @@ def _horizon_width(n: float, horizon: int) -> float:
     return 8.0 * math.sqrt(n + horizon)
 
 
-def _check_size(n: float) -> None:
-    """Beyond this one observation more is not a number of its own, and below it 1/n is none."""
-    real("n", n, least=1e-100, most=1e15)
+def check_size(n: float) -> float:
+    """A belief size: beyond 1e15 one observation more is not a number of its own, and below 1e-100 1/n is none."""
+    return real("n", n, least=1e-100, most=1e15)
 
 
 def _reward(lower: float, upper: float, mean: float, cost: float, scale: float) -> Bounds:
@@ -162,7 +162,7 @@ def _guess_look_ahead(n: float, cost: float, discount: float, target: float) -> 
 
 
 def _band_width(n: float, cost: float, discount: float, drop: float) -> float:
-    fade = math.log(1.0 / drop)
+    fade = max(math.log(1.0 / drop), 1.0)  # at the last discounts before 1 rounding would leave nothing to keep
     spread = math.sqrt(2.0 * fade * n * cost * (1.0 - cost))
     return min(spread, fade * math.sqrt(cost * (1.0 - cost) / (2.0 * (1.0 - discount)))) + 4.0
 

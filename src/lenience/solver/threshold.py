@@ -27,6 +27,8 @@ def enclose_threshold(
     """Bounds of c_n, as far apart as the tolerance or, at discounts near 1, as rounding makes them; sooner found with a
     good guess, and a spread that says how good."""
     cost = objective.cost
+    if objective.after(1) is None or getattr(objective, "discount", None) == 0.0:
+        return Bounds(cost, cost)  # what is learnt is of no use: one accepts above the break-even
 
     def continuation(rate: float) -> Bounds:
         belief = Belief(n, min(rate * n, n))

@@ -1,4 +1,4 @@
-"""What people write in files: the words that mean yes, no and nothing, and what looks like a date."""
+"""What people write: the words that mean yes, no and nothing, what looks like a date, and numbers in their own way."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ ABROAD = {
     **dict.fromkeys(("ja", "oui", "sí", "si", "sì", "sim", "tak", "ano"), True),
     **dict.fromkeys(("nein", "nee", "nej", "nei", "non", "não", "nao", "nie", "ne"), False),
 }  # yes and no in other languages: to guess by where a person sees the guess, since they also answer "did it fail?"
+THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # 50,000: a number with its thousands apart, or one with a decimal comma
 NOTHING = ("", "nan", "null", "none", "na", "n/a")
 
 
@@ -32,3 +33,33 @@ def looks_like_date(text: str) -> bool:
     [True, True, True, False, False]
     """
     return re.match(r"\s*(\d{4}-\d{1,2}(-\d{1,2})?([ T].*)?|\d{1,2}\.\d{1,2}\.\d{4})\s*\Z", text) is not None
+
+
+def how_to_write(text: str, whole: bool = False) -> str:
+    """How to write a number that has commas, spaces or a per cent sign; empty where it is none.
+
+    >>> how_to_write("0,8"), how_to_write("80%"), how_to_write("1.234,5")
+    ('Write 0.8.', 'Write 0.8.', 'Write 1234.5.')
+    >>> how_to_write("50,000")
+    'Leave the comma out (50000), or write a point if it is a decimal comma (50.000).'
+    >>> how_to_write("1,250,000"), how_to_write("50,000", whole=True), how_to_write("much")
+    ('Leave the commas out (1250000).', 'Leave the comma out (50000).', '')
+    """
+    if percents := re.fullmatch(r"([-+]?\d*[.,]?\d+) ?%", text):
+        return f"Write {float(percents[1].replace(',', '.')) / 100:.12g}."
+    if re.fullmatch(THOUSANDS, text):
+        commas = text.count(",")
+        said = f"Leave the comma{'s' if commas > 1 else ''} out ({text.replace(',', '')})"
+        decimal = "" if whole or commas > 1 else f", or write a point if it is a decimal comma ({_point(text)})"
+        return f"{said}{decimal}."
+    if re.fullmatch(r"[-+]?[1-9]\d{0,2}( \d{3})+", text):
+        return f"Write {text.replace(' ', '')}."
+    if re.fullmatch(r"[-+]?\d+(\.\d{3})*,\d+", text) and not whole:
+        return f"Write {_point(text)}."
+    if re.fullmatch(r"[-+]?\d+(,\d{3})+\.\d+", text):
+        return f"Write {text.replace(',', '')}."
+    return ""
+
+
+def _point(text: str) -> str:
+    return text.replace(".", "").replace(",", ".")

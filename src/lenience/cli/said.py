@@ -7,14 +7,14 @@ import sys
 
 import click
 
-THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # 50,000: a number with its thousands apart, or one with a decimal comma
+from lenience.vocabulary import how_to_write
 
 
 def of_usage(error: click.ClickException) -> str:
     """What click says of the words it was given, with what could be meant."""
     said = " ".join(error.format_message().split())
     wrong = re.search(r"'([^']*)' is not a valid (float|integer)", said)
-    if wrong and (instead := written(wrong[1], wrong[2] == "integer")):
+    if wrong and (instead := how_to_write(wrong[1], wrong[2] == "integer")):
         return f"{said.rstrip('.')}. {instead}"
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return said
@@ -27,32 +27,6 @@ def of_usage(error: click.ClickException) -> str:
         if meant := next((option for option in typed if option in known), None):
             return f"{said} Did you mean {meant}?"
     return said
-
-
-def written(text: str, whole: bool = False) -> str:
-    """How to write a number that has commas, spaces or a per cent sign; empty where it is none.
-
-    >>> written("0,8"), written("80%"), written("1.234,5")
-    ('Write 0.8.', 'Write 0.8.', 'Write 1234.5.')
-    >>> written("50,000")
-    'Leave the comma out (50000), or write a point if it is a decimal comma (50.000).'
-    >>> written("1,250,000"), written("50,000", whole=True), written("much")
-    ('Leave the commas out (1250000).', 'Leave the comma out (50000).', '')
-    """
-    if percents := re.fullmatch(r"([-+]?\d*[.,]?\d+) ?%", text):
-        return f"Write {float(percents[1].replace(',', '.')) / 100:.12g}."
-    if re.fullmatch(THOUSANDS, text):
-        commas = text.count(",")
-        said = f"Leave the comma{'s' if commas > 1 else ''} out ({text.replace(',', '')})"
-        decimal = "" if whole or commas > 1 else f", or write a point if it is a decimal comma ({_point(text)})"
-        return f"{said}{decimal}."
-    if re.fullmatch(r"[-+]?[1-9]\d{0,2}( \d{3})+", text):
-        return f"Write {text.replace(' ', '')}."
-    if re.fullmatch(r"[-+]?\d+(\.\d{3})*,\d+", text) and not whole:
-        return f"Write {_point(text)}."
-    if re.fullmatch(r"[-+]?\d+(,\d{3})+\.\d+", text):
-        return f"Write {text.replace(',', '')}."
-    return ""
 
 
 def in_options(sentence: str, command: click.Command) -> str:
@@ -70,7 +44,3 @@ def in_options(sentence: str, command: click.Command) -> str:
 def _forms(name: str) -> tuple[str, str]:
     """A field may be named after all the values that an option gives one by one."""
     return name, name.removesuffix("s")
-
-
-def _point(text: str) -> str:
-    return text.replace(".", "").replace(",", ".")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
 from lenience.errors import InputError, real, refusal
+from lenience.vocabulary import how_to_write
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
@@ -140,18 +140,8 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
         return real(label, value, **bounds)
     except InputError as error:
         said = str(error) if text else f"{label} is missing"
-        raise Refused(step, field, said + _comma(plain)) from None
-
-
-def _comma(text: str) -> str:
-    """What to write in place of a number with commas; empty where there is none.
-
-    >>> _comma("80,5"), _comma("1,250,000"), _comma("a,b")
-    (': use a point (80.5)', ': leave the commas out (1250000)', '')
-    """
-    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
-        return f": leave the commas out ({text.replace(',', '')})"
-    return f": use a point ({text.replace(',', '.')})" if re.fullmatch(r"\d+,\d+", text) else ""
+        instead = how_to_write(plain)
+        raise Refused(step, field, f"{said}. {instead}" if instead else said) from None
 
 
 def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:

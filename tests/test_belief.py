@@ -56,7 +56,7 @@ def test_interval_holds_its_probability() -> None:
     ],
 )
 def test_bad_beliefs_name_field_and_value(n: float, s: float, field: str) -> None:
-    with pytest.raises(InputError, match=rf"^{field} must be a number .*, not "):
+    with pytest.raises(InputError, match=rf"^{field} must be a (finite )?number .*, not "):
         Belief(n, s)
 
 

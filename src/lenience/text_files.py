@@ -144,7 +144,7 @@ def _point(text: str) -> str:
 
 
 def _commas(engine: Any, table: str, names: Sequence[str]) -> dict[str, str]:
-    """The columns all of whose values are numbers, some with a decimal comma; each with one of these."""
+    """The columns all of whose values are numbers, some with a decimal comma; each with the first of these in order."""
     if not names:
         return {}
     nothing = ", ".join(literal(word) for word in NOTHING)
@@ -152,6 +152,6 @@ def _commas(engine: Any, table: str, names: Sequence[str]) -> dict[str, str]:
     for name in names:
         text = f"trim({identifier(name)})"
         asked.append(f"bool_and(regexp_full_match({text}, {literal(COMMA)}) OR lower({text}) IN ({nothing}))")
-        asked.append(f"any_value({text}) FILTER (contains({text}, ','))")
+        asked.append(f"min({text}) FILTER (contains({text}, ','))")
     row = engine.execute(f"SELECT {', '.join(asked)} FROM {table}").fetchone()
     return {name: row[2 * i + 1] for i, name in enumerate(names) if row[2 * i] and row[2 * i + 1] is not None}

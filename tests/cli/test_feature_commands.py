@@ -69,6 +69,7 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
     assert soon[-1]["policy"] == "always"
     assert soon[-1]["discounted"] == pytest.approx(slow[-1]["discounted"])  # who waits for no label loses nothing
     assert soon[0]["discounted"] != slow[0]["discounted"]
+    assert run(*words, "--discount", "0.95", "--label-delay", "0", *more)[1] == out
     code, out, err = run(*words, "--discount", "0.95", "--label-delay", "-1")
     assert (code, out) == (2, "")
     assert "--label-delay must be a number above 0, not -1" in err

@@ -29,7 +29,7 @@ from lenience.cli.options import (
 @objective_options
 @click.option("--seeds", type=int, default=30, show_default=True, help="Runs, each with arrivals drawn anew.")
 @click.option("--individuals", type=int, help="Arrivals a run; by default as many as matter to the objective.")
-@click.option("--label-delay", type=float, help="Outcomes come late: by how many arrivals, on average.")
+@click.option("--label-delay", type=float, help="Outcomes come late: by how many arrivals, on average (0: at once).")
 @click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
 @click.option("--figure", type=FILE, help="Write a figure to this file (PNG, SVG or PDF).")
 @click.option("--report", type=FILE, help="Write a report to this HTML file, which needs nothing else.")
@@ -71,7 +71,7 @@ def replay(
     from lenience.study.table import from_openml, read_table
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
-    goal = prompt if label_delay is None else late(prompt, label_delay)
+    goal = late(prompt, label_delay) if label_delay else prompt
     if figure is not None:
         from lenience.plot import check_path
 

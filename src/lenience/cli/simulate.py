@@ -37,7 +37,7 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
 )
 @click.option("--replications", type=int, default=2000, show_default=True, help="How many replications.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
-@click.option("--workers", type=int, help="Processes; the result does not depend on them.")
+@click.option("--workers", type=int, help="Processes (-1: all cores); the result does not depend on them.")
 @click.option("--figure", type=FILE, help="Draw the comparison to this file (PNG, SVG or PDF).")
 @click.option("--save", "folder", type=FOLDER, help="Write the results as Parquet files to this folder.")
 @json_option

@@ -100,7 +100,7 @@ async def checked_form(request: Request[Any, Any, Any]) -> FormMultiDict:
     visitor = visitor_of(request)
     given = request.headers.get("x-csrf-token") or form.get("token") or ""
     if visitor is None or not hmac.compare_digest(str(given).encode(), visitor.token.encode()):
-        raise Forbidden("the form is not from this session: load the page again and send it once more")
+        raise Forbidden("the form is not from this session: go back, load that page again and send it once more")
     return form
 
 

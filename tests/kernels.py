@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from feature_worlds import GOAL, world
-from lenience import Belief, Delayed, FeaturePolicy, load_fico, replay
+from lenience import Belief, Delayed, Discounted, FeaturePolicy, characteristics, load_fico, replay
 from lenience.model.curve import Curve
 
 PATIENCE = 120.0  # seconds; a worker that has ended leaves the others to compile for themselves
@@ -33,12 +33,16 @@ def online() -> None:
     replay(X, y, GOAL, {"ours": FeaturePolicy(None, GOAL)}, seeds=2, arrivals=5)
 
 
+def walks() -> None:
+    characteristics(Discounted(0.8, 0.9).solve(Belief(2, 1)), rows=20)
+
+
 def decisions() -> None:
     X, _ = world()
     FeaturePolicy(objective=GOAL).fit(X).decide(X[:2])
 
 
-SHARES: tuple[Callable[[], None], ...] = (late_labels, curve, online, decisions)
+SHARES: tuple[Callable[[], None], ...] = (late_labels, curve, online, decisions, walks)
 
 
 def _folder(run: str) -> Path:

@@ -261,7 +261,7 @@ def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
     database = postgres.emptied()
     play_the_past(database, Portfolio(), days=3)
     with serving(database) as service, visiting(browser, service.url) as visit:
-        for path in ("/decisions", "/fairness", "/what-if?policy=starter-loans", "/policies/starter-loans"):
+        for path in ("/decisions", "/fairness"):
             visit.open(path).wait_for_load_state("load")
         page = visit.open("/policies/cards")
         page.select_option("select[name=segment]", "white 80–100")

@@ -73,7 +73,7 @@ def follow(n: float, s: float, cost: float, discount: float, least: NDArray[np.i
     mass, weighed = np.zeros(rows + 1), np.zeros(rows + 1)
     mass[0] = weighed[0] = 1.0
     moving, weight, earned = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    at, good, lost = np.zeros(16), np.zeros(16), np.zeros(16)
+    at, good, lost = np.zeros(rows + 1), np.zeros(rows + 1), np.zeros(rows + 1)  # one a number of successes at most
     stops = 0
     first, end = 0, 1  # the numbers of successes that may still move
     aside = 0.0
@@ -81,9 +81,6 @@ def follow(n: float, s: float, cost: float, discount: float, least: NDArray[np.i
         border = min(max(least[k], first), end)
         for j in range(first, border):
             if mass[j] > 0.0:
-                if stops == at.size:
-                    at, good = np.append(at, np.zeros_like(at)), np.append(good, np.zeros_like(good))
-                    lost = np.append(lost, np.zeros_like(lost))
                 at[stops], good[stops], lost[stops] = k, j, mass[j]
                 stops += 1
             mass[j] = weighed[j] = 0.0

@@ -148,8 +148,8 @@ class Client:
 
         It is safe to repeat. Lines that cannot be read or are refused are told, and do not hinder the others;
         ``progress`` is called after each batch with what is done so far. Instead of ids a ``reference_column`` may hold
-        the references given when they were decided; ``success``, ``failure`` and
-        ``pending`` (not known yet) are words beside those that are known.
+        the references given when they were decided; ``success``, ``failure`` and ``pending`` (not known yet) are words
+        beside those that are known.
         """
         from lenience.outcomes_import import import_outcomes
         from lenience.service.problems import NONE_OF_THESE, THIS_REFERENCE, not_one, unknown_decision

@@ -243,7 +243,7 @@ def fit_history(
     ``source`` is a path (CSV or Parquet, also a glob), any frame (pandas, polars, pyarrow, a dict of lists), an Ibis
     table, or, with a ``connection`` (a URL such as ``postgres://user@host/base``, or an Ibis backend), the name of a
     table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
-    ``as_of``, by default the last date that is not in the future; they need ``time``. So is ``give_up_after``: of the
+    ``as_of``, by default the last date that is not in the future; they need ``time``. So does ``give_up_after``: of the
     accepted whose outcome is still missing after so long (and after the maturity) none is awaited, and each segment's
     ``given_up`` counts them. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from lenience.errors import InputError
 from lenience.history_damage import CHUNK, UTF8, check_text, unpacked
-from lenience.vocabulary import NOTHING
+from lenience.vocabulary import NOTHING, with_point
 
 csv.field_size_limit(2**31 - 1)  # a heading is one field by all separators but its own, and may be long
 
@@ -53,7 +53,7 @@ def with_points(values: Sequence[str], mark: str) -> list[str] | None:
         return None
     if not all(re.fullmatch(COMMA, text := value.strip()) or text.lower() in NOTHING for value in values):
         return None
-    return [_point(value) for value in values]
+    return [with_point(value) for value in values]
 
 
 def told(column: str, example: str) -> str:
@@ -62,7 +62,7 @@ def told(column: str, example: str) -> str:
     >>> told("Score", "1.603,7")
     "Score: numbers with a decimal comma, '1.603,7' read as 1603.7."
     """
-    return f"{column}: numbers with a decimal comma, {example!r} read as {_point(example)}."
+    return f"{column}: numbers with a decimal comma, {example!r} read as {with_point(example)}."
 
 
 def heading(path: Path) -> tuple[str, list[str]]:
@@ -137,10 +137,6 @@ def literal(value: str) -> str:
 def identifier(name: str) -> str:
     """A text as the name of a column in a query."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _point(text: str) -> str:
-    return text.replace(".", "").replace(",", ".")
 
 
 def _commas(engine: Any, table: str, names: Sequence[str]) -> dict[str, str]:

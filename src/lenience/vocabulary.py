@@ -50,16 +50,17 @@ def how_to_write(text: str, whole: bool = False) -> str:
     if re.fullmatch(THOUSANDS, text):
         commas = text.count(",")
         said = f"Leave the comma{'s' if commas > 1 else ''} out ({text.replace(',', '')})"
-        decimal = "" if whole or commas > 1 else f", or write a point if it is a decimal comma ({_point(text)})"
+        decimal = "" if whole or commas > 1 else f", or write a point if it is a decimal comma ({with_point(text)})"
         return f"{said}{decimal}."
     if re.fullmatch(r"[-+]?[1-9]\d{0,2}( \d{3})+", text):
         return f"Write {text.replace(' ', '')}."
     if re.fullmatch(r"[-+]?\d+(\.\d{3})*,\d+", text) and not whole:
-        return f"Write {_point(text)}."
+        return f"Write {with_point(text)}."
     if re.fullmatch(r"[-+]?\d+(,\d{3})+\.\d+", text):
         return f"Write {text.replace(',', '')}."
     return ""
 
 
-def _point(text: str) -> str:
+def with_point(text: str) -> str:
+    """A number with a decimal comma, its thousands apart by points or not, as it is written with a point."""
     return text.replace(".", "").replace(",", ".")

@@ -136,10 +136,11 @@ def test_what_a_policy_of_ones_own_lacks_is_said(policy: Any, sentence: str) -> 
 
 
 def test_a_walk_without_end_needs_the_promises_about_stopping() -> None:
-    assert ln.evaluate(AcceptanceAlone(), ln.Discounted(0.5, 0.9), FLAT).midpoint == pytest.approx(0.0, abs=1e-9)  # type: ignore[arg-type]
-    assert ln.characteristics(AcceptanceAlone(), 0.9, ln.FiniteHorizon(0.5, 9), FLAT).stops.upper < 1e-9  # type: ignore[arg-type]
+    alone: Any = AcceptanceAlone()
+    assert ln.evaluate(alone, ln.Discounted(0.5, 0.9), FLAT).midpoint == pytest.approx(0.0, abs=1e-9)
+    assert ln.characteristics(alone, 0.9, ln.FiniteHorizon(0.5, 9), FLAT).stops.upper < 1e-9
     with pytest.raises(ln.InputError, match="policy must be one with a stop_ceiling and a stop_floor"):
-        ln.characteristics(AcceptanceAlone(), 0.9, ln.Discounted(0.5, 0.9), FLAT)  # type: ignore[arg-type]
+        ln.characteristics(alone, 0.9, ln.Discounted(0.5, 0.9), FLAT)
 
 
 @pytest.mark.parametrize("fault", ["range", "shape", "dtype", "state", "json", "none"])

@@ -67,13 +67,14 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command; what the library says of its values is said of the command's options."""
+        answer = None
         try:
             with to_a_reader():
-                return super().invoke(ctx)
-            return None
+                answer = super().invoke(ctx)
         except InputError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             raise InputError(str(error) if command is None else in_options(str(error), command)) from error
+        return answer
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

@@ -50,8 +50,7 @@ def fit(as_json: bool, **options: Any) -> None:
             }
             if row.segment in starts:
                 start = starts[row.segment]
-                finite = start.needed if start.needed < float("inf") else None
-                entry |= {"volume": start.volume, "volume_to_start": finite, "accept": start.starts}
+                entry |= {"volume": start.volume, "volume_to_start": start.needed, "accept": start.starts}
             if row.segment in late:
                 entry |= {"accept": late[row.segment].accept, "late": told(late[row.segment])}
             rows.append(entry)

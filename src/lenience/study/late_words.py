@@ -38,7 +38,9 @@ def describe_late(objective: Delayed, rows: Sequence[Exposure], dated: bool) -> 
     """
     age = duration(GIVEN_UP * objective.label_delay)
     awaited = (
-        f"a label that is missing for longer than {age} is not awaited" if dated else "without --time, however old"
+        f"a label that is missing for longer than {age} is not awaited"
+        if dated
+        else "without the dates of decisions, however old"
     )
     said = [
         f"Labels come after {duration(objective.label_delay)} on average. At most out: how many acceptances without a "

@@ -33,6 +33,7 @@ from lenience.study.segment_report_groups import (
     constraint_section,
     fairness_section,
     html_table,
+    marked,
     outset_section,
     than_now_section,
 )
@@ -271,10 +272,10 @@ def _segments(
         if late is None:
             needed = {"volume to start": "far more" if math.isinf(row.needed) else f"{row.needed:,.1f}"}
             worth = {"worth": f"{policies.segment_value(row.name).midpoint:,.3f}"}
-            now = {"now": _marked("accept" if row.starts else "reject", row.starts)}
+            now = {"now": marked("accept" if row.starts else "reject", row.starts)}
             body.append(line | came | here | needed | known | worth | now)
         else:  # what to do comes first, for the table is wide
-            now = {"now": _marked(late.now, late.accept), "pending": f"{late.pending:,}", "at most out": late.most}
+            now = {"now": marked(late.now, late.accept), "pending": f"{late.pending:,}", "at most out": late.most}
             body.append(line | now | known | {"worth": f"{late.worth:,.3f}"} | came | here)
     header = list(body[0])
     more = f"<p class='soft'>The first {MOST_LISTED} of {len(rows):,}.</p>" if len(rows) > MOST_LISTED else ""
@@ -287,11 +288,6 @@ def _segments(
         "on.</p>"
         f"{html_table(header, [list(line.values()) for line in body])}{more}"
     )
-
-
-def _marked(now: str, accept: bool | None) -> str:
-    """What to do, in the colour of acceptance or rejection."""
-    return f'<span class="{"yes" if accept else "no"}">{now}</span>'
 
 
 def _shrinkage(rows: Sequence[Shrinkage]) -> str:

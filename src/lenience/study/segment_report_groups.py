@@ -24,6 +24,11 @@ def html_table(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
+def marked(now: str, accept: bool | None) -> str:
+    """What to do, in the colour of acceptance or rejection."""
+    return f'<span class="{"yes" if accept else "no"}">{now}</span>'
+
+
 def fairness_section(groups: Sequence[GroupFate], segments: Segments, history: History | None) -> str:
     """How groups fare: exactly at true success rates, or as is to be expected at what is believed."""
     known = all(row.false_rejection is not None for row in groups)

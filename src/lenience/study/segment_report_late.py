@@ -11,7 +11,7 @@ from lenience.policy.words import counted, plural
 from lenience.segments.late import Exposure
 from lenience.study.ignored_delay import Ignored
 from lenience.study.late_words import describe_late
-from lenience.study.segment_report_groups import html_table
+from lenience.study.segment_report_groups import html_table, marked
 from lenience.study.than_now import Money
 
 MOST_LISTED = 60  # segments whose limit is a number
@@ -34,8 +34,7 @@ def late_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money: Mo
     header += ["earned with the limit", "earned blind to what is pending"] if blind else []
     body = []
     for row in listed:
-        mark = "yes" if row.accept else "no"
-        body.append([escape(row.name), f'<span class="{mark}">{row.now}</span>', f"{row.pending:,}", row.most])
+        body.append([escape(row.name), marked(row.now, row.accept), f"{row.pending:,}", row.most])
         if blind:
             own = blind.get(row.name)
             earned = (None, None) if own is None else (own.limited, own.blind)

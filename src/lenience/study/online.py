@@ -46,7 +46,8 @@ def run_online(
 ) -> None:
     """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``.
 
-    Who is ``told`` sees the outcomes of the rejected as well, as nobody does (:mod:`lenience.study.informed`).
+    ``parameter`` is the rule's, of LENIENT the share of its leniency (1). Who is ``told`` sees the outcomes of the
+    rejected as well, as nobody does (:mod:`lenience.study.informed`).
     """
     several, size = means0.shape
     weights = weights0.copy()
@@ -91,7 +92,7 @@ def run_online(
                     discount = own_discount(gammas[t], q, h)
                     n = belief_size(mean, variance)
                     threshold = look_up(cost, n0, n_step, g0, g_step, f, n, discount)
-                    propensity = 1.0 if mean > lenient(cost, threshold, left) else 0.0
+                    propensity = 1.0 if mean > lenient(cost, threshold, parameter * left) else 0.0
             else:
                 propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity

@@ -309,7 +309,7 @@ def _quick(policy: SelectivePolicy) -> tuple[int, float] | None:
         return None
     if type(policy) is FeaturePolicy:
         plain = policy.explore == 0.0 and policy.exposure is None and policy.reference <= 100
-        return (LENIENT, 0.0) if plain else None
+        return (LENIENT, 1.0) if plain else None
     known: dict[type, tuple[int, str]] = {
         GreedyRule: (GREEDY, "burn_in"),
         EpsilonRule: (EPSILON, "epsilon"),

@@ -139,6 +139,12 @@ def test_a_policys_own_log_can_be_used() -> None:
     assert "acceptances" in found.statement
 
 
+def test_with_more_folds_than_rows_each_row_is_one() -> None:
+    found = off_policy([0.0, 0.0], [1, 0], [0.5, 0.5], [1, np.nan], 0.6, X=[[1.0], [2.0]], folds=5)
+    assert found.doubly_robust is not None
+    assert found.doubly_robust.value == 0.0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -123,6 +123,8 @@ def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a,b\n1\n", {"outcome": "b"}, "line 2 of"),
         ("a,b\n", {"outcome": "b"}, "a header and at least one row"),
         ("a,b\n1,\n", {"outcome": "b"}, "known for at least one row"),
+        ("a,b\n1,1\n-inf,0\n", {"outcome": "b"}, "column 'a' must be finite numbers, and '-inf' is not"),
+        ("a,b\n1,1\n", {"outcome": "b", "features": ["a", "a"]}, "each column once, and 'a' is there 2 times"),
         ("a,b,a\n1,1,1\n", {"outcome": "b"}, "must differ, and 'a' is there twice"),
     ],
 )

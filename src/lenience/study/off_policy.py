@@ -227,7 +227,7 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
         raise InputError(f"X must be a table with a row for each of the {len(a)} logged individuals, not {X.shape}")
     fold = np.arange(len(a)) % folds
     found = np.empty(len(a))
-    for k in range(folds):
+    for k in range(min(folds, len(a))):  # with more folds than rows each row is one
         model = BayesianLogistic().prepare(X)
         train = a & (fold != k)
         if train.any():

@@ -164,8 +164,19 @@ def from_frame(
     name: str = "frame",
 ) -> Table:
     """A table from a data frame (pandas, or whatever has columns by name and ``to_numpy``)."""
-    columns = {str(column): np.asarray(frame[column].to_numpy(), dtype=object).tolist() for column in frame.columns}
+    columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
     return from_columns(columns, outcome, features, group, success, name)
+
+
+def _cells(values: Any) -> list[Any]:
+    """A frame's column as Python's own values: moments as dates, which NumPy makes plain numbers of nanoseconds, and
+    spans of time as days."""
+    found = np.asarray(values)
+    if found.dtype.kind == "M":
+        found = found.astype("datetime64[us]")
+    elif found.dtype.kind == "m":
+        found = found / np.timedelta64(1, "D")
+    return list(found.astype(object).tolist())
 
 
 def from_columns(

@@ -125,7 +125,7 @@ def test_any_classifier_becomes_a_belief(classifier: Any) -> None:
     assert np.all(n > 2)
 
 
-class WithoutWeights(GaussianNB):
+class WithoutWeights(GaussianNB):  # type: ignore[misc]
     """A classifier that goes on, but takes no weights."""
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:

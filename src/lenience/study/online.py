@@ -41,9 +41,13 @@ def run_online(
     g_step: float,
     f: NDArray[np.float64],
     refresh: bool,
+    told: bool,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``."""
+    """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``.
+
+    Who is ``told`` sees the outcomes of the rejected as well, as nobody does (:mod:`lenience.study.informed`).
+    """
     several, size = means0.shape
     weights = weights0.copy()
     means = means0.copy()
@@ -91,8 +95,8 @@ def run_online(
             else:
                 propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity
-        if accepted[t]:
-            taken += 1
+        taken += accepted[t]
+        if accepted[t] or told:
             if own_model:
                 learn_own(rule, parameter, x, outcome, cost, theta, inverse, u)
             else:

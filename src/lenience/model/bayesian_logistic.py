@@ -22,7 +22,8 @@ Labels are taken one at a time by the rank-one updates of :mod:`lenience.model.g
 belief does not depend on how many labels were seen. Interactions and splines come from a Pipeline in front.
 
 At the edges. Without labels the belief is the prior's. One class only is no trouble: the prior holds the coefficients.
-A feature that did not vary in the prepared rows is centred and left unscaled, so that an unseen category still counts.
+A feature that did not vary in the prepared rows is scaled as if another value came next (:mod:`lenience.model.scaling`),
+so that of an unseen category nothing is known; a policy's count of these takes no share of the features' variance.
 A missing value is the feature's mean: it says nothing. Standardised values are kept within ±``limit``, for a row far
 outside of what was seen is not that much more informative.
 """
@@ -38,6 +39,7 @@ from lenience.errors import InputError, number, real
 from lenience.model.estimator import FeatureEstimator
 from lenience.model.gaussian import design_rows
 from lenience.model.hypotheses import learn_rows, liken_rows, predict_rows, project_rows
+from lenience.model.scaling import centre_and_scale
 from lenience.objective.base import check_cost
 
 FEATURE_VARIANCES = (0.3, 3.0, 30.0)
@@ -66,6 +68,8 @@ class BayesianLogistic(FeatureEstimator):
     >>> model.weights_.round(2)  # of the hypotheses, 0.15, 0.6 and 0.25 before
     array([0.07, 0.54, 0.39])
     """
+
+    _spare: int = 0
 
     def __init__(
         self,
@@ -97,6 +101,14 @@ class BayesianLogistic(FeatureEstimator):
         """For one-hot cells: no intercept, and π²/3 each, so that every cell is on its own with p about uniform."""
         return cls(intercept=False, divided=False, standardise=False, feature_variance=math.pi**2 / 3.0)
 
+    def spare(self, columns: int) -> BayesianLogistic:
+        """Let so many columns take no share of the features' variance: a policy says so before it prepares its model.
+
+        They are for what the prepared rows do not show, so that beliefs about others are as they would be without them.
+        """
+        self._spare = columns
+        return self
+
     def _prepare(self, X: NDArray[np.float64]) -> None:
         spreads = _each("feature_variance", self.feature_variance)
         given = self.intercept_variance
@@ -111,17 +123,11 @@ class BayesianLogistic(FeatureEstimator):
         count = X.shape[1]
         self.centre_, self.scale_ = np.zeros(count), np.ones(count)
         if self.standardise:
-            known = ~np.isnan(X)
-            seen = np.maximum(known.sum(axis=0), 1)
-            filled = np.where(known, X, 0.0)
-            self.centre_ = filled.sum(axis=0) / seen
-            deviation = np.where(known, filled - self.centre_, 0.0)
-            scale = np.sqrt((deviation**2).sum(axis=0) / seen)
-            # Rounding leaves a spread of about 1e-16 where a column is constant.
-            self.scale_ = np.where(scale > 1e-9 * (1.0 + np.abs(self.centre_)), scale, 1.0)
+            self.centre_, self.scale_ = centre_and_scale(X)
         first = 1 if self.intercept else 0
         variances = np.empty((len(spreads), count + first))
-        variances[:, first:] = (np.array(spreads) / (count if self.divided else 1))[:, None]
+        share = max(count - self._spare, 1) if self.divided else 1
+        variances[:, first:] = (np.array(spreads) / share)[:, None]
         self.means_ = np.zeros(variances.shape)
         if self.intercept:
             variances[:, 0], self.means_[:, 0] = intercepts, centres

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from lenience.errors import real, whole
 from lenience.model.estimator import FeatureEstimator
+from lenience.model.scaling import centre_and_scale
 
 
 class Neighbours(FeatureEstimator):
@@ -41,11 +42,7 @@ class Neighbours(FeatureEstimator):
         real("bandwidth", self.bandwidth, above=0)
         whole("most", self.most, least=1)
         self.prior_ = self._prior(self.prior)
-        known = ~np.isnan(X)
-        seen = np.maximum(known.sum(axis=0), 1)
-        self.centre_ = np.where(known, X, 0.0).sum(axis=0) / seen
-        scale = np.sqrt((np.where(known, X - self.centre_, 0.0) ** 2).sum(axis=0) / seen)
-        self.scale_ = np.where(scale > 1e-9 * (1.0 + np.abs(self.centre_)), scale, 1.0)
+        self.centre_, self.scale_ = centre_and_scale(X)
         self.rows_ = np.empty((0, X.shape[1]))
         self.outcomes_, self.weights_ = np.empty(0), np.empty(0)
 

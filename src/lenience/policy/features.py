@@ -92,13 +92,14 @@ class FeaturePolicy(SelectivePolicy):
     def explain(self, X: Any) -> list[str]:
         """Each row's decision if it came now, alone, and its reason in words."""
         rows = self._rows(X)
-        missing = self._missing(X)
+        missing, unseen = self._missing(X), self._unfamiliar(X, rows)
         found = []
         for i in range(len(rows)):
             d = self._decide(rows[i : i + 1], np.ones(1))[0]
             cost = self.objective.cost
             mean, even, enough = percents(d.mean, cost, cost if d.threshold is None else d.threshold)
-            seen = f"expected success {mean}, known as if from {count(d.n)} observations{_without(missing[i])}"
+            known = f"expected success {mean}, known as if from {count(d.n)} observations"
+            seen = f"{known}{_without(missing[i])}{_with(unseen[i])}"
             held = d.threshold is not None and d.threshold < d.mean <= cost and d.propensity < 1.0
             if d.mean > cost:
                 found.append(f"Accept: {seen}, above the {even} break-even.")
@@ -125,13 +126,27 @@ class FeaturePolicy(SelectivePolicy):
         return found
 
     def _missing(self, X: Any) -> list[list[str]]:
-        """Of each row, as it was given, the features that are missing: by name, or x0 and on as by scikit-learn."""
+        """Of each row, as it was given, the features that are missing."""
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:  # a sparse matrix, in which what is not there is 0
             return [[]] * X.shape[0]
-        names = getattr(self, "feature_names_in_", None)
-        labels = [f"x{i}" for i in range(cells.shape[1])] if names is None else [str(name) for name in names]
-        return [[label for label, cell in zip(labels, row, strict=True) if lost(cell)] for row in cells]
+        return [[name for name, cell in zip(self._names(), row, strict=True) if lost(cell)] for row in cells]
+
+    def _unfamiliar(self, X: Any, rows: NDArray[np.float64]) -> list[list[str]]:
+        """Of each row the categories that are unseen, those of missing features aside."""
+        if self.transformer_ is None or not self._unseen.blocks:
+            return [[]] * len(rows)
+        cells, names, found = np.asarray(X, dtype=object), self._names(), []
+        for i, which in enumerate(self._unseen.where(self._raw(X, reset=False), rows)):
+            said = []
+            for block, unseen in zip(self._unseen.blocks, which, strict=True):
+                cell = None if block.name is None else cells[i, names.index(block.name)]
+                if unseen and block.name is None:
+                    said.append("of a feature that the Pipeline makes")
+                elif unseen and not lost(cell):
+                    said.append(f"{block.name} = {cell!r}")
+            found.append(said)
+        return found
 
     def _default_model(self) -> FeatureModel:
         return BayesianLogistic.for_cost(self.objective.cost)
@@ -286,6 +301,10 @@ class FeaturePolicy(SelectivePolicy):
 
 def _without(missing: list[str]) -> str:
     return f", without the missing {plural(len(missing), 'feature')} {', '.join(missing)}" if missing else ""
+
+
+def _with(unseen: list[str]) -> str:
+    return f", with the unseen {plural(len(unseen), 'category', 'categories')} {', '.join(unseen)}" if unseen else ""
 
 
 @lru_cache(maxsize=64)

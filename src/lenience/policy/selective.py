@@ -9,6 +9,7 @@ they are heard of or written off (:mod:`lenience.policy.awaited` says which acce
 By scikit-learn's conventions: parameters are constructor arguments and nothing else, ``fit`` starts from rows of
 features (labels optional), ``clone`` works, and the model may be a Pipeline whose last step is a model of
 :mod:`lenience.model`; what stands before it (a ColumnTransformer, splines) is fitted to the first rows, without labels.
+Categories that these did not have are noticed (:mod:`lenience.policy.unseen`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.awaited import Awaited, checked_arrivals
+from lenience.policy.unseen import UnseenCategories, dense
 
 WRITE_OFF_DELAYS = 3  # mean delays after which an outcome is given up, as by an ExposurePolicy
 
@@ -57,6 +59,7 @@ class SelectivePolicy(BaseEstimator):
     model: Any
     objective: Any
     random_state: Any
+    n_features_in_: int
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Start afresh from rows of features, the reference set, and from their outcomes where they are known.
@@ -81,7 +84,11 @@ class SelectivePolicy(BaseEstimator):
             self.model_.centre_on(self.objective.cost)
         rows = self._raw(X, reset=True)
         if self.transformer_ is not None:
-            rows = _dense(self.transformer_.fit_transform(rows))
+            encoded = dense(self.transformer_.fit_transform(rows))
+            self._unseen = UnseenCategories(self.transformer_, self._names())
+            rows = self._unseen.counted(rows, encoded)
+            if self._unseen.blocks and hasattr(self.model_, "spare"):
+                self.model_.spare(1)
         self.model_.prepare(rows)
         self._start(np.asarray(rows, dtype=np.float64))
         if y is not None:
@@ -261,6 +268,11 @@ class SelectivePolicy(BaseEstimator):
             return numbers(self, self.model_.coded(X) if isinstance(self.model_, Cells) else X, reset=reset)
         return validate_data(self, X, skip_check_array=True, reset=reset)
 
+    def _names(self) -> list[str]:
+        """The features as they are given: by name, or x0 and on as by scikit-learn."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
         named = hasattr(self, "feature_names_in_") or getattr(self, "transformer_", self) is not None
         if not named and plain(X, getattr(self, "n_features_in_", None)):
@@ -270,7 +282,7 @@ class SelectivePolicy(BaseEstimator):
         check_is_fitted(self, "model_")
         rows = self._raw(X, reset=False)
         if self.transformer_ is not None:
-            rows = _dense(self.transformer_.transform(rows))
+            rows = self._unseen.counted(rows, dense(self.transformer_.transform(rows)))
         return np.ascontiguousarray(rows, dtype=np.float64)
 
 
@@ -297,10 +309,6 @@ def _parts(model: Any) -> tuple[Any, Any]:
             raise refused
         raise InputError(f"{refused}; wrap it: lenience.Bootstrap({type(final).__name__}())")
     return transformer, clone(final)
-
-
-def _dense(rows: Any) -> NDArray[np.float64]:
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
 def _flags(accepted: ArrayLike, rows: int) -> list[Any]:

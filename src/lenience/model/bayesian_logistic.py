@@ -22,8 +22,9 @@ Labels are taken one at a time by the rank-one updates of :mod:`lenience.model.g
 belief does not depend on how many labels were seen. Interactions and splines come from a Pipeline in front.
 
 At the edges. Without labels the belief is the prior's. One class only is no trouble: the prior holds the coefficients.
-A feature that did not vary in the prepared rows is scaled as if another value came next (:mod:`lenience.model.scaling`),
-so that of an unseen category nothing is known; a policy's count of these takes no share of the features' variance.
+A feature that did not vary in N prepared rows is scaled so that a change of 1 is √N standard deviations
+(:mod:`lenience.model.scaling`): of an unseen category nothing is known. A policy's count of these takes no share of the
+features' variance.
 A missing value is the feature's mean: it says nothing. Standardised values are kept within ±``limit``, for a row far
 outside of what was seen is not that much more informative.
 """
@@ -69,8 +70,6 @@ class BayesianLogistic(FeatureEstimator):
     array([0.07, 0.54, 0.39])
     """
 
-    _spare: int = 0
-
     def __init__(
         self,
         intercept_variance: Numbers | None = None,
@@ -100,14 +99,6 @@ class BayesianLogistic(FeatureEstimator):
     def for_cells(cls) -> BayesianLogistic:
         """For one-hot cells: no intercept, and π²/3 each, so that every cell is on its own with p about uniform."""
         return cls(intercept=False, divided=False, standardise=False, feature_variance=math.pi**2 / 3.0)
-
-    def spare(self, columns: int) -> BayesianLogistic:
-        """Let so many columns take no share of the features' variance: a policy says so before it prepares its model.
-
-        They are for what the prepared rows do not show, so that beliefs about others are as they would be without them.
-        """
-        self._spare = columns
-        return self
 
     def _prepare(self, X: NDArray[np.float64]) -> None:
         spreads = _each("feature_variance", self.feature_variance)

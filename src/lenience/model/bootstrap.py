@@ -19,9 +19,10 @@ is off by more than its belief says, however many copies there are.
 A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy is asked only once it has drawn
 ``ENOUGH`` labels of each class, and until half of the copies have, the belief is that of :class:`Neighbours`: the prior
 plus the labels counted by how near they are. It also answers for a copy whose probability is no number (0/0, as naive
-Bayes says far out); the classifiers' warnings of that are not passed on. The likeness of x and r is the squared
-correlation of the copies' probabilities there. Missing values go as they are to a classifier that takes them (by its
-scikit-learn tags; of a Pipeline, its first step's), to others as the mean of the prepared rows.
+Bayes says far out), the classifiers' warnings of which are not passed on; and for rows with unseen categories, about
+which the copies agree because none has seen them. The likeness of x and r is the squared correlation of the copies'
+probabilities there. Missing values go as they are to a classifier that takes them (by its scikit-learn tags; of a
+Pipeline, its first step's), to others as the mean of the prepared rows.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Bootstrap(FeatureEstimator):
         self.rows_, self.outcomes_ = np.empty((0, X.shape[1])), np.empty(0)
         self.draws_ = np.empty((self.copies, 0))
         self.fitted_ = np.zeros(self.copies, dtype=np.bool_)
-        self.near_ = Neighbours(prior=self.prior_).prepare(X)
+        self.near_ = Neighbours(prior=self.prior_).spare(self._spare).prepare(X)
         self.takes_missing_ = _takes_missing(given)
         self._trained_on = 0
         self._typical = X if len(X) <= TYPICAL else X[self._random.choice(len(X), TYPICAL, replace=False)]
@@ -159,7 +160,11 @@ class Bootstrap(FeatureEstimator):
         most = min(float(len(self.outcomes_)), LARGEST)
         size = np.clip(1.0 / np.maximum(pooled, 1.0 / (most + 1.0)) - 1.0, 0.0, most)
         n = size + self.prior_.n
-        return n, (size * mean + self.prior_.s) / n
+        mean = (size * mean + self.prior_.s) / n
+        strange = X[:, X.shape[1] - self._spare :].any(axis=1)
+        if strange.any():
+            n[strange], mean[strange] = self.near_._beliefs(X[strange])
+        return n, mean
 
     def _disagreement(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
         """At each row p̄ and var/(p̄(1 − p̄)), over the copies that can be asked; and how many these are."""

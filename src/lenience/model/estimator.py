@@ -40,6 +40,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     n_features_in_: int
     _break_even: float = 0.5  # a model on its own knows of no cost
+    _spare: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Prepare with the rows and learn their labels, two classes of any kind (the second in order is success)."""
@@ -82,6 +83,14 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
     def centre_on(self, cost: float) -> Self:
         """Let a prior that was left open be about this break-even: a policy says so before it prepares its model."""
         self._break_even = check_cost(cost)
+        return self
+
+    def spare(self, columns: int) -> Self:
+        """Let the last so many columns be for what the prepared rows do not show: a policy says so before it prepares.
+
+        They are not counted among the features: beliefs about rows like the prepared ones are as without them.
+        """
+        self._spare = columns
         return self
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> Self:

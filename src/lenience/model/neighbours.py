@@ -65,5 +65,6 @@ class Neighbours(FeatureEstimator):
 
     def _kernel(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2.0 * a @ b.T
-        near: NDArray[np.float64] = np.exp(-0.5 * np.maximum(squares, 0.0) / (a.shape[1] * self.bandwidth**2))
+        features = max(a.shape[1] - self._spare, 1)
+        near: NDArray[np.float64] = np.exp(-0.5 * np.maximum(squares, 0.0) / (features * self.bandwidth**2))
         return near

@@ -87,7 +87,7 @@ class SelectivePolicy(BaseEstimator):
             encoded = dense(self.transformer_.fit_transform(rows))
             self._unseen = UnseenCategories(self.transformer_, self._names())
             rows = self._unseen.counted(rows, encoded)
-            if self._unseen.blocks and hasattr(self.model_, "spare"):
+            if self._unseen.blocks and not rows[:, -1].any() and hasattr(self.model_, "spare"):
                 self.model_.spare(1)
         self.model_.prepare(rows)
         self._start(np.asarray(rows, dtype=np.float64))

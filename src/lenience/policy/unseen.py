@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 
 class Block(NamedTuple):
-    """The columns, ``start`` up to ``stop``, in which a feature's categories are encoded, and its name if known."""
+    """The columns, ``start`` up to ``stop``, of a feature's categories, and its name if it is one that was given."""
 
     start: int
     stop: int
@@ -33,7 +33,8 @@ class UnseenCategories:
         self.blocks: list[Block] = []
         self.encoder: Any = None  # the steps up to the encoders, where others come after them
         for k in range(1, len(front.steps) + 1):
-            self.blocks = _blocks(front[:k], names)
+            found = _blocks(front[:k], names)
+            self.blocks = [block if block.name in names else block._replace(name=None) for block in found]
             if self.blocks:
                 self.encoder = front[:k] if k < len(front.steps) else None
                 break

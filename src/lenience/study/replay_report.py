@@ -11,7 +11,7 @@ from typing import Any
 from lenience.__about__ import __version__
 from lenience.errors import InputError
 from lenience.policy.words import counted, even_percent, plural
-from lenience.study.replay import Replayed
+from lenience.study.replay import Outcome, Replayed
 
 FEW = 10  # runs, below which an interval is too wide to tell
 BESIDE = 4  # groups that fit beside the other columns
@@ -64,7 +64,7 @@ def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
                 f"{outcome.total.mean():.1f}",
                 f"{outcome.regret.mean():.2f}",
                 even_percent(outcome.accepted, 0),
-                *(even_percent(outcome.by_group[group], 0) for group in groups),
+                *(_accepted(outcome, group) for group in groups),
             ]
         )
     return headings, rows
@@ -77,7 +77,7 @@ def tables_of(found: Replayed) -> list[tuple[list[str], list[list[str]]]]:
     if len(groups) <= BESIDE:
         return [(headings, rows)]
     own = len(headings) - len(groups)
-    accepted = [[group, *(even_percent(outcome.by_group[group], 0) for outcome in found.outcomes)] for group in groups]
+    accepted = [[group, *(_accepted(outcome, group) for outcome in found.outcomes)] for group in groups]
     return [
         (headings[:own], [row[:own] for row in rows]),
         (["accepted of", *(outcome.policy for outcome in found.outcomes)], accepted),
@@ -159,6 +159,12 @@ def describe(found: Replayed) -> str:
         f"{even_percent(found.success_rate)}), {known}, {found.objective}. An outcome is seen only if its individual "
         "is accepted."
     )
+
+
+def _accepted(outcome: Outcome, group: str) -> str:
+    """The share accepted of a group, of which in short runs nobody may have come."""
+    share = outcome.by_group[group]
+    return even_percent(share, 0) if math.isfinite(share) else "–"
 
 
 def _finite(value: float) -> str:

@@ -11,7 +11,7 @@ import click
 from lenience.belief import Belief
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
-from lenience.errors import InputError, in_words, real, refusal
+from lenience.errors import InputError, in_words, real, refusal, unknown
 from lenience.model.of_history import MODELS, beliefs_of_history
 from lenience.objective.delayed import GIVEN_UP, Delayed
 from lenience.policy.words import plural
@@ -137,8 +137,9 @@ def read_past(
     score_columns: tuple[str, ...],
     group_columns: tuple[str, ...],
     truths: str | None,
+    floor_group: tuple[str, ...] = (),
 ) -> Past:
-    """Read past decisions as the options say."""
+    """Read past decisions as the options say; groups that a floor is for must be among theirs."""
     from lenience.history import fit_history
     from lenience.segments.segment import Segments
     from lenience.segments.starting import shut_out_at_outset
@@ -179,12 +180,14 @@ def read_past(
         )
     if not history.segments:
         raise InputError(f"source must have rows that can be used, and {source!r} has none: {history.describe()}")
-    groups = history.groups(group_columns)
+    groups, shares = history.groups(group_columns), history.shares()
+    for group in floor_group:  # what groups there are is known once the rows are counted
+        if group not in (there := dict.fromkeys(groups[name] for name in shares)):
+            raise unknown("--floor-group", group, there)
     fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
         return Past(history, fitted, None, groups, known, [])
-    shares = history.shares()
     outset, segments = [], None
     with saying(f"Finding which of {len(shares):,} segments would start, with each model"):
         for name in MODELS:

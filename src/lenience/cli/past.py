@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lenience.segments.starting import Shutout
 
 DAYS = 365.25  # of a year
+OPTIONS = {"accepted": ("--accepted-value", "--rejected-value"), "outcome": ("--success", "--failure", "--pending")}
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -84,6 +86,10 @@ class Past(NamedTuple):
         out = {row.segment: row.out for row in self.history.segments if row.segment in shares}
         with saying("Finding how many may be out at once"):
             return exposure_limits(Segments.of(shares, self.late, beliefs, self.groups), out, values)
+
+    def described(self) -> str:
+        """What was read, and what to type where words were not understood."""
+        return "\n".join([self.history.describe(), *_to_type(self.history)])
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """What is to be known of the beliefs, and of the decisions that follow from them."""
@@ -179,7 +185,8 @@ def read_past(
             warn=False,  # what it says is shown
         )
     if not history.segments:
-        raise InputError(f"source must have rows that can be used, and {source!r} has none: {history.describe()}")
+        said = " ".join([history.describe(), *_to_type(history)])
+        raise InputError(f"source must have rows that can be used, and {source!r} has none: {said}")
     groups, shares = history.groups(group_columns), history.shares()
     for group in floor_group:  # what groups there are is known once the rows are counted
         if group not in (there := dict.fromkeys(groups[name] for name in shares)):
@@ -199,6 +206,19 @@ def read_past(
             if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
     return Past(history, fitted, segments, groups, known, outset, late)
+
+
+def _to_type(history: History) -> list[str]:
+    """The options that say what the words mean that were not understood."""
+    lines = []
+    for kind, words in history.unread.items():
+        if not words:  # empty, or too many rows to look for them again
+            continue
+        first, *others = [shlex.quote(word) for word, _ in words]
+        options = [f"{option} {first}" for option in OPTIONS[kind]]
+        so = f", and the same for {', '.join(others)}" if others else ""
+        lines.append(f"Type {' or '.join(options)}{so}.")
+    return lines
 
 
 def _rates(history: History) -> dict[str, float]:

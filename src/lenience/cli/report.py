@@ -160,7 +160,7 @@ def report(
             }
         )
         return
-    click.echo(past.history.describe())
+    click.echo(past.described())
     if past.history.selection():
         click.echo(f"Selective labels: {past.history.selection()}")
     if warning:

@@ -17,8 +17,9 @@ from lenience.policy.selective import SelectivePolicy
 from lenience.study import feature_study
 from lenience.study.datasets import DATASETS, Dataset, load
 from lenience.study.draws import draw
-from lenience.study.replay import _prepared, _quick, _run_any, default_policies, late
-from lenience.study.replay_report import rows_of, tables_of, verdict, write_report
+from lenience.study.informed import told
+from lenience.study.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
+from lenience.study.replay_report import price, rows_of, tables_of, verdict, write_report
 from lenience.study.table import Table
 
 Rows = NDArray[np.float64]
@@ -46,6 +47,32 @@ def test_the_compiled_loop_decides_as_the_policy_itself(name: str, objective: Di
         run(chance, quick)
         _run_any(policy, X, y, objective, chance, slow)
         assert np.array_equal(quick, slow)
+
+
+def test_who_is_told_all_learns_from_the_rejected_too() -> None:
+    X, y = world()
+    cost = 0.8
+    chances = [draw(seed, len(y), 60, 15) for seed in range(3)]
+    found = told(X, y, cost, chances)
+    for run, chance in enumerate(chances):
+        model = BayesianLogistic.for_cost(cost).prepare(X).learn(X[chance.warm], y[chance.warm])
+        for t, i in enumerate(chance.order):
+            row = X[i : i + 1]
+            assert found[run, t] == (model.beliefs(row)[1][0] > cost)
+            model.learn(row, y[i : i + 1])
+    assert 0 < found.mean() < 1
+
+
+def test_a_replay_says_what_it_costs_to_see_only_the_accepted() -> None:
+    X, y = world()
+    found = replay(X, y, Discounted(0.8, 0.97), seeds=4, arrivals=60)
+    ours, everyone = found[OURS], found.told
+    lost = everyone.discounted - ours.discounted
+    assert lost.mean() > 0  # without labels nobody is believed above 0.8, and whoever explores pays for it
+    less = f"{lost.mean():.2f} ± {half_width(lost):.2f} less"
+    assert f"would earn {everyone.mean:.2f}: lenience earned {less}" in price(found)
+    once = replay(X, y, Discounted(0.8, 0.97), seeds=1, arrivals=60)
+    assert "±" not in price(once)
 
 
 def test_late_labels_are_told_when_they_are_due() -> None:
@@ -203,6 +230,13 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     assert "(5.00 ± 1.00)" in text
     assert "in hindsight, all 4 cells" in text
     assert "| policy | fresh | all |" in text
+    for cell, ahead in zip(again, (["greedy"], ["greedy"], [], []), strict=True):
+        cell |= {"told": 2.0, "ahead of told": ahead}
+    late_ones = sum(bool(feature_study.behind(cell)) for cell in again)
+    earned = sum(cell["ours"] for cell in again)
+    both = sum(bool(feature_study.behind(cell)) for cell in again[:2])
+    row = f"| fresh | 2 of 4 | 8.0 | {4 - late_ones} | {earned:,.1f} | {late_ones} | {both} |"
+    assert row in feature_study.tables(again)
     for cell in again:
         cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
         for name, rival in cell["rivals"].items():

@@ -67,7 +67,7 @@ def replay(
     from lenience.errors import InputError
     from lenience.study.replay import late
     from lenience.study.replay import replay as run
-    from lenience.study.replay_report import CAPTION, FEW, describe, tables_of, verdict, write_report
+    from lenience.study.replay_report import CAPTION, FEW, describe, price, tables_of, verdict, write_report
     from lenience.study.table import from_openml, read_table
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
@@ -114,6 +114,7 @@ def replay(
                 "seeds": answer.seeds,
                 "warm": answer.warm,
                 "known": answer.known,
+                "told": answer.told.mean,
                 "policies": answer.summary(),
                 "files": written,
             }
@@ -130,5 +131,6 @@ def replay(
         out.print(grid)
     out.print(CAPTION + "\n")
     out.print(verdict(answer) + (" (--seeds says how many are run.)" if answer.seeds < FEW else ""))
+    out.print(price(answer))
     for path in written:
         out.print(f"Wrote {path}")

@@ -112,7 +112,10 @@ def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, 
     return {
         "data": name, "cost": cost, "warm": warm, "discount": discount, "arrivals": arrivals, "seeds": seeds,
         "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": found.known, "rivals": rivals,
-        "best": best, "unbeaten": unbeaten,
+        "best": best, "unbeaten": unbeaten, "told": found.told.mean,
+        "ahead of told": [
+            name for name in _defaults() if _ahead(found[name].discounted - found.told.discounted)
+        ],
     }  # fmt: skip
 
 
@@ -175,9 +178,10 @@ def tables(cells: list[Cell]) -> str:
                 f"### {title}\n\nBehind no default rival beyond the interval in {len(level)} of {len(some)} cells; "
                 f"ahead of Thompson in {len(ahead)}, beyond the interval in {len(sure)}.\n"
             )
-            head = ["data", "c", "labels", "known", f"**{OURS}**", *names]
+            head = ["data", "c", "labels", "known", "told", f"**{OURS}**", *names]
             parts.append("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1) + "\n" + _rows(some, names))
         parts.append(_unbeaten(mine, parts_of))
+        parts.append(_told(mine, parts_of))
         parts.append(_before_labels(mine, parts_of))
         parts.append(_same_model(mine))
         parts.append(_hindsight(mine))
@@ -195,7 +199,7 @@ def _rows(cells: list[Cell], names: list[str]) -> str:
             entries.append(f"**{text}** ({-rival['ahead']:.2f} ± {rival['half']:.2f})" if name in late else text)
         lines.append(
             f"| {cell['data']} | {cell['cost']:g} | {cell['warm']} | {cell['known']:.2f} | "
-            f"{cell['ours']:.2f} ± {cell['half']:.2f} | " + " | ".join(entries) + " |"
+            f"{cell['told']:.2f} | {cell['ours']:.2f} ± {cell['half']:.2f} | " + " | ".join(entries) + " |"
         )  # fmt: skip
     return "\n".join(lines) + "\n"
 
@@ -232,6 +236,27 @@ def _by_part(cells: list[Cell], parts_of: dict[str, Part]) -> dict[str, list[Cel
     """The cells of each part that has any, and all."""
     held: dict[str, list[Cell]] = {part: [c for c in cells if parts_of[c["data"]] == part] for part in PARTS}
     return {part: some for part, some in held.items() if some} | {"all": cells}
+
+
+def _told(cells: list[Cell], parts_of: dict[str, Part]) -> str:
+    """In how many cells somebody is ahead of the model that is told everyone's outcome: what exploring cannot mend."""
+    lines = []
+    for part, some in _by_part(cells, parts_of).items():
+        told_behind, we_behind = [c for c in some if c["ahead of told"]], [c for c in some if behind(c)]
+        both = sum(1 for c in we_behind if c in told_behind)
+        lines.append(
+            f"| {part} | {len(some) - len(told_behind)} of {len(some)} | {sum(c['told'] for c in some):,.1f} | "
+            f"{len(some) - len(we_behind)} | {sum(c['ours'] for c in some):,.1f} | {len(we_behind)} | {both} |"
+        )
+    return (
+        "### If everyone's outcome were told\n\n"
+        "Our model, told the outcome of everyone who comes, the rejected included, accepts whom it believes above the "
+        "break-even: in how many cells no default policy is ahead of it beyond the interval, and what it earns in all. "
+        "Then the same of ours, which sees only the accepted, the cells in which it is behind somebody, and in how "
+        "many of these somebody is ahead of the model that was told as well.\n\n"
+        "| part | told: behind none | earns | lenience: behind none | earns | behind somebody | told, too |\n"
+        "|---|" + "---:|" * 6 + "\n" + "\n".join(lines) + "\n"
+    )
 
 
 def _before_labels(cells: list[Cell], parts_of: dict[str, Part]) -> str:
@@ -297,7 +322,8 @@ def main() -> None:
         "Written by `python -m lenience.study.feature_study docs/features-study.md` (data from "
         f"{packages}); [Features](features.md) says what it shows. Mean discounted reward; in bold, with the paired "
         "difference and its 95 % half-width, where a rival at its default is ahead of ours beyond the interval. "
-        "*known* is what the same model earns that knows the outcomes of all rows.\n\n" + tables(cells),
+        "*known* is what the same model earns that knows the outcomes of all rows, *told* what it earns that is told "
+        "the outcome of everyone who comes, the rejected included.\n\n" + tables(cells),
         encoding="utf-8",
     )
 

@@ -41,9 +41,14 @@ def run_online(
     g_step: float,
     f: NDArray[np.float64],
     refresh: bool,
+    told: bool,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``."""
+    """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``.
+
+    ``parameter`` is the rule's, of LENIENT the share of its leniency (1). Who is ``told`` sees the outcomes of the
+    rejected as well, as nobody does (:mod:`lenience.study.informed`).
+    """
     several, size = means0.shape
     weights = weights0.copy()
     means = means0.copy()
@@ -87,12 +92,12 @@ def run_online(
                     discount = own_discount(gammas[t], q, h)
                     n = belief_size(mean, variance)
                     threshold = look_up(cost, n0, n_step, g0, g_step, f, n, discount)
-                    propensity = 1.0 if mean > lenient(cost, threshold, left) else 0.0
+                    propensity = 1.0 if mean > lenient(cost, threshold, parameter * left) else 0.0
             else:
                 propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity
-        if accepted[t]:
-            taken += 1
+        taken += accepted[t]
+        if accepted[t] or told:
             if own_model:
                 learn_own(rule, parameter, x, outcome, cost, theta, inverse, u)
             else:

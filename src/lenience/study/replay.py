@@ -9,8 +9,9 @@ Late labels. With a :class:`~lenience.objective.delayed.Delayed` objective arriv
 becomes known an exponential delay after its acceptance, and every policy is told of it then and not before; rewards are
 discounted by the arrival's number, which takes the chance of the arrival times out of them.
 
-Regret is against the same model fitted to the outcomes of *all* rows and used greedily: what the model could know at
-best, not what a clairvoyant would earn.
+Regret is against the default model fitted to the outcomes of *all* rows and used greedily: what it could know at best,
+not what a clairvoyant would earn. ``told`` is what it earns if it is told everyone's outcome as they come, the
+rejected included: what a policy earns less is the price of seeing only the accepted.
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ from lenience.policy.rules import (
 from lenience.policy.selective import SelectivePolicy
 from lenience.solver.threshold_table import threshold_table
 from lenience.study.draws import Draw, draw
+from lenience.study.informed import knowing, told
 
 OURS = "lenience"
+TOLD = "told everyone's outcome"
 POLICIES = "a mapping of names to policies with features"
 Objective = Discounted | FiniteHorizon | Delayed
 
@@ -106,6 +109,7 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
     known: float  # the mean discounted reward of the model that knows all outcomes
     marks: tuple[int, ...]  # the arrivals at which the curves are taken
     outcomes: tuple[Outcome, ...]
+    told: Outcome  # the default model, if it were told the outcome of everyone as they come
 
     def __getitem__(self, policy: str) -> Outcome:
         for outcome in self.outcomes:
@@ -231,24 +235,26 @@ def replay(
                 progress(done)
     orders = np.array([one.order for one in draws])
     gains = labels[orders] - objective.cost
-    best = _knowing(rows, labels, objective.cost)[orders]
-    known = (best * gains) @ weights
-    outcomes = []
-    for name in several:
-        earned = taken[name] * gains
+    known = (knowing(rows, labels, objective.cost)[orders] * gains) @ weights
+
+    def outcome(name: str, accepted: NDArray[np.bool_]) -> Outcome:
+        earned = accepted * gains
         totals = np.cumsum(earned, axis=1)
-        outcomes.append(
-            Outcome(
-                name,
-                earned @ weights,
-                totals[:, -1],
-                known - earned @ weights,
-                float(taken[name].mean()),
-                {group: _share(taken[name], names[orders] == group) for group in _ordered(names)},
-                totals[:, [mark - 1 for mark in marks]].mean(axis=0),
-            )
+        return Outcome(
+            name,
+            earned @ weights,
+            totals[:, -1],
+            known - earned @ weights,
+            float(accepted.mean()),
+            {group: _share(accepted, names[orders] == group) for group in _ordered(names)},
+            totals[:, [mark - 1 for mark in marks]].mean(axis=0),
         )
-    return Replayed(objective, count, start, runs, float(labels.mean()), float(known.mean()), marks, tuple(outcomes))
+
+    return Replayed(
+        objective, count, start, runs, float(labels.mean()), float(known.mean()), marks,
+        tuple(outcome(name, taken[name]) for name in several),
+        outcome(TOLD, told(rows, labels, objective.cost, draws)),
+    )  # fmt: skip
 
 
 def late(objective: Objective, label_delay: float) -> Delayed:
@@ -291,7 +297,7 @@ def _prepared(
         run_online(
             rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size],
             weights,
-            means, covariances, table.cost, gammas, *table[1:], refresh, accepted,
+            means, covariances, table.cost, gammas, *table[1:], refresh, False, accepted,
         )  # fmt: skip
 
     return run
@@ -303,7 +309,7 @@ def _quick(policy: SelectivePolicy) -> tuple[int, float] | None:
         return None
     if type(policy) is FeaturePolicy:
         plain = policy.explore == 0.0 and policy.exposure is None and policy.reference <= 100
-        return (LENIENT, 0.0) if plain else None
+        return (LENIENT, 1.0) if plain else None
     known: dict[type, tuple[int, str]] = {
         GreedyRule: (GREEDY, "burn_in"),
         EpsilonRule: (EPSILON, "epsilon"),
@@ -343,14 +349,6 @@ def _run_any(
         accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1])[0]
         if accepted[t]:
             heappush(due, (float(times[t] + waits[t]), t))
-
-
-def _knowing(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
-    """Whom the model accepts that knows all outcomes; in an order by chance, for files are sorted and it learns in one
-    pass."""
-    order = np.random.default_rng(0).permutation(len(labels))
-    mean = BayesianLogistic().fit(rows[order], labels[order]).beliefs(rows)[1]
-    return np.asarray(mean > cost)
 
 
 def _checked(

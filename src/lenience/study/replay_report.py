@@ -100,6 +100,18 @@ def verdict(found: Replayed) -> str:
     return f"{first.policy} is behind no other policy beyond the interval."
 
 
+def price(found: Replayed) -> str:
+    """What it cost not to see the outcomes of the rejected, in words."""
+    first = found.outcomes[0]
+    difference, half = first.behind(found.told)
+    within = f" ± {half:.2f}" if math.isfinite(half) else ""
+    return (
+        f"If the default model were told the outcome of everyone at once, the rejected included, it would earn "
+        f"{found.told.mean:.2f}: {first.policy} earned {abs(difference):.2f}{within} "
+        f"{'less' if difference >= 0 else 'more'}."
+    )
+
+
 def write_report(found: Replayed, path: str | Path, title: str, about: str = "") -> Path:
     """Write the report, with what is to be said ``about`` the data; returns its path."""
     from lenience.plot.features import replay_panels
@@ -114,7 +126,8 @@ def write_report(found: Replayed, path: str | Path, title: str, about: str = "")
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{html.escape(title)}</h1>
-<p>{html.escape(describe(found))} {html.escape(about)}</p><p><b>{html.escape(verdict(found))}</b></p>
+<p>{html.escape(describe(found))} {html.escape(about)}</p><p><b>{html.escape(verdict(found))}</b>
+{html.escape(price(found))}</p>
 <figure>{pictures}</figure>
 {tables}
 <p class="soft">{html.escape(CAPTION)} Written by lenience {__version__}.</p>

@@ -72,7 +72,7 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
     assert run(*words, "--discount", "0.95", "--label-delay", "0", *more)[1] == out
     code, out, err = run(*words, "--discount", "0.95", "--label-delay", "-1")
     assert (code, out) == (2, "")
-    assert "--label-delay must be a number above 0, not -1" in err
+    assert "--label-delay must be a number of at least 0, not -1" in err
     code, out, err = run(*words, "--horizon", "50", "--label-delay", "5")
     assert (code, out) == (2, "")
     assert "objective must be discounted" in err
@@ -173,6 +173,10 @@ def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
                 "/nowhere/r.html",
             ),
             "report must be in a folder that exists",
+        ),
+        (
+            ("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5", "--discount", "0.9", "--features", "job,job"),
+            "--features must name each column once, and 'job' is there 2 times",
         ),
         (
             ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--without-score", "accept"),

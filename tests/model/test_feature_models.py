@@ -8,10 +8,12 @@ from unittest import SkipTest
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -31,7 +33,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", [BayesianLogistic(), Neighbours()], ids=repr)
+@pytest.mark.parametrize("model", [BayesianLogistic(), Neighbours(), Bootstrap(copies=5, random_state=0)], ids=repr)
 def test_scikit_learns_own_checks(model: Any) -> None:
     failed = []
     for estimator, check in estimator_checks_generator(model):
@@ -121,6 +123,48 @@ def test_any_classifier_becomes_a_belief(classifier: Any) -> None:
     assert mean[0] < 0.3 < 0.7 < mean[1]
     assert np.all(n <= 402)
     assert np.all(n > 2)
+
+
+class WithoutWeights(GaussianNB):  # type: ignore[misc]
+    """A classifier that goes on, but takes no weights."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        return super().partial_fit(X, y, classes)
+
+
+def test_a_label_drawn_twice_is_told_twice_to_a_classifier_without_weights() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = (X[:, 0] > 0).astype(float)
+    ends = X[:5]
+    told = [
+        Bootstrap(classifier, copies=5, random_state=0).prepare(X).learn(X[:100], y[:100]).learn(X[100:], y[100:])
+        for classifier in (GaussianNB(), WithoutWeights())
+    ]
+    assert told[1].beliefs(ends)[1] == pytest.approx(told[0].beliefs(ends)[1], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "filled"),
+    [
+        (LogisticRegression(), True),
+        (GaussianNB(), True),
+        (make_pipeline(SimpleImputer(add_indicator=True), LogisticRegression()), False),
+        (HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=5), False),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_missing_values_are_filled_for_classifiers_that_do_not_take_them(classifier: Any, filled: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 0] > 0).astype(float)
+    X[::3, 1] = np.nan
+    model = Bootstrap(classifier, copies=5, random_state=0).prepare(X).learn(X[:40], y[:40]).learn(X[40:], y[40:])
+    n, mean = model.beliefs(X)
+    assert np.all((n > 2) & (mean > 0) & (mean < 1))
+    assert np.isnan(model.rows_).any() != filled
+    if filled:
+        at_mean = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+        assert mean == pytest.approx(model.beliefs(at_mean)[1])
 
 
 def test_incremental_classifiers_are_not_refitted() -> None:

@@ -225,6 +225,8 @@ def test_text_is_refused_by_its_column_and_names_cells() -> None:
     policy.observe(frame, [True] * 4, [1, 1, 1, 0])
     n, _ = policy.beliefs(pandas.DataFrame({"age": [30, 50, 30], "land": ["DE", None, "XX"], "job": ["cook"] * 3}))
     assert n.tolist() == [4, 3, 2]
+    land = pandas.DataFrame({"land": pandas.Series(["DE", None, "inf", "nan"], dtype="string")})
+    assert Cells().prepare(land).learn(land, [1] * 4).beliefs(land)[0].tolist() == [3] * 4
     mixed: Any = [[1, "a"], [2, "a"]]
     assert Cells().prepare([["1", "a"]]).learn([["1", "a"]], [1]).beliefs(mixed)[0].tolist() == [3, 2]
 
@@ -318,6 +320,17 @@ def test_explanations() -> None:
 def test_bad_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         FeaturePolicy(**options).fit([[1.0], [2.0]])
+
+
+def test_outcomes_that_pandas_calls_missing_stay_pending() -> None:
+    pandas = pytest.importorskip("pandas")
+    X, _ = world()
+    policy = FeaturePolicy(objective=GOAL).fit(X)
+    taken = policy.decide(X[:3])
+    policy.observe(X[:3], pandas.Series(taken, dtype="boolean"), pandas.Series([True, None, False], dtype="boolean"))
+    assert (policy.labels_, policy.pending_) == (2, 1)
+    with pytest.raises(InputError, match="accepted must be true or false"):
+        policy.observe(X[:3], pandas.Series([True, None, False], dtype="boolean"), [1, 1, 1])
 
 
 def test_bad_calls() -> None:

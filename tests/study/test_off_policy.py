@@ -139,6 +139,24 @@ def test_a_policys_own_log_can_be_used() -> None:
     assert "acceptances" in found.statement
 
 
+def test_the_logs_own_draws_are_no_proposal() -> None:
+    rng = np.random.default_rng(0)
+    e = np.full(200, 0.5)
+    a = rng.random(200) < e
+    y = np.where(a, rng.random(200) < 0.6, np.nan)
+    with pytest.raises(InputError, match="proposed must be probabilities that do not hang on what was drawn by lot"):
+        off_policy(a, a, e, y, 0.5)
+    everyone = np.ones(200)  # where all were accepted, for certain or nearly so, it is a rule as good as any
+    for nearly in (everyone, np.full(200, 0.99)):
+        assert off_policy(everyone, everyone, nearly, y > 0, 0.5).accepted == 1.0
+
+
+def test_with_more_folds_than_rows_each_row_is_one() -> None:
+    found = off_policy([0.0, 0.0], [1, 0], [0.5, 0.5], [1, np.nan], 0.6, X=[[1.0], [2.0]], folds=5)
+    assert found.doubly_robust is not None
+    assert found.doubly_robust.value == 0.0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

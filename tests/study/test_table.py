@@ -86,6 +86,23 @@ def test_arff(tmp_path: Path) -> None:
         read_table(file, "paid")
 
 
+@pytest.mark.parametrize("unit", ["ns", "us"])
+def test_moments_of_a_frame_are_dates_and_spans_are_days(unit: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    days = ["2024-01-02", None, "2024-03-04", "2024-03-04"]
+    frame = pandas.DataFrame(
+        {
+            "when": pandas.Series(days).astype(f"datetime64[{unit}]"),
+            "span": pandas.Series(pandas.to_timedelta([12, 24, 36, None], unit="h")).astype(f"timedelta64[{unit}]"),
+            "paid": [1, 0, 1, 0],
+        }
+    )
+    table = from_frame(frame, "paid")
+    assert (table.dates, table.features) == (("when",), ("span",))
+    assert table.X[:3, 0].tolist() == [0.5, 1.0, 1.5]
+    assert np.isnan(table.X[3, 0])
+
+
 def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pandas = pytest.importorskip("pandas")
     import sklearn.datasets
@@ -123,6 +140,8 @@ def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a,b\n1\n", {"outcome": "b"}, "line 2 of"),
         ("a,b\n", {"outcome": "b"}, "a header and at least one row"),
         ("a,b\n1,\n", {"outcome": "b"}, "known for at least one row"),
+        ("a,b\n1,1\n-inf,0\n", {"outcome": "b"}, "column 'a' must be finite numbers, and '-inf' is not"),
+        ("a,b\n1,1\n", {"outcome": "b", "features": ["a", "a"]}, "each column once, and 'a' is there 2 times"),
         ("a,b,a\n1,1,1\n", {"outcome": "b"}, "must differ, and 'a' is there twice"),
     ],
 )

@@ -64,14 +64,16 @@ def replay(
     from pathlib import Path
 
     from lenience.cli.progress import saying, solving
-    from lenience.errors import InputError
+    from lenience.errors import InputError, real
+    from lenience.policy.words import counted
     from lenience.study.replay import late
     from lenience.study.replay import replay as run
     from lenience.study.replay_report import CAPTION, FEW, describe, price, tables_of, verdict, write_report
     from lenience.study.table import from_openml, read_table
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
-    goal = late(prompt, label_delay) if label_delay else prompt
+    delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)
+    goal = late(prompt, delay) if delay else prompt
     if figure is not None:
         from lenience.plot import check_path
 
@@ -86,10 +88,10 @@ def replay(
         else:
             found = read_table(data, outcome, chosen, group, success)
     answer = solving(
-        f"Replaying {seeds:,} runs on {len(found.y):,} individuals, each with all policies",
+        f"Replaying {counted(seeds, 'run')} on {counted(len(found.y), 'individual')}, each with all policies",
         lambda: run(found.X, found.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=found.groups),
     )
-    title = f"{found.name}: {len(found.y):,} individuals, {found.size}, c = {goal.cost:g}"
+    title = f"{found.name}: {counted(len(found.y), 'individual')}, {found.size}, c = {goal.cost:g}"
     written = []
     if figure is not None:
         from lenience.plot import save

@@ -20,11 +20,13 @@ A classifier that has seen one or two labels says 0, 1 or nothing at all. So a c
 ``ENOUGH`` labels of each class, and until half of the copies have, the belief is that of :class:`Neighbours`: the prior
 plus the labels counted by how near they are. It also answers for a copy whose probability is no number (0/0, as naive
 Bayes says far out); the classifiers' warnings of that are not passed on. The likeness of x and r is the squared
-correlation of the copies' probabilities there; missing values go to the classifier as they are.
+correlation of the copies' probabilities there. Missing values go as they are to a classifier that takes them (by its
+scikit-learn tags; of a Pipeline, its first step's), to others as the mean of the prepared rows.
 """
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -81,16 +83,17 @@ class Bootstrap(FeatureEstimator):
         self.draws_ = np.empty((self.copies, 0))
         self.fitted_ = np.zeros(self.copies, dtype=np.bool_)
         self.near_ = Neighbours(prior=self.prior_).prepare(X)
+        self.takes_missing_ = _takes_missing(given)
         self._trained_on = 0
         self._typical = X if len(X) <= TYPICAL else X[self._random.choice(len(X), TYPICAL, replace=False)]
-        self._usual: tuple[float, float] | None = None  # r̄ and ν, until something is learnt
+        self._usual: list[tuple[float, float]] = []  # r̄ and ν, until something is learnt
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         draws = self._random.poisson(1.0, size=(self.copies, len(y))) * weights
-        self.rows_, self.outcomes_ = np.concatenate((self.rows_, X)), np.concatenate((self.outcomes_, y))
+        self.rows_, self.outcomes_ = np.concatenate((self.rows_, self._filled(X))), np.concatenate((self.outcomes_, y))
         self.draws_ = np.hstack((self.draws_, draws))
         self.near_._learn(X, y, weights)
-        self._usual = None
+        self._usual.clear()
         with np.errstate(all="ignore"):
             if self.incremental_:
                 for k in range(self.copies):
@@ -105,8 +108,8 @@ class Bootstrap(FeatureEstimator):
         start = len(self.outcomes_) - new if self.fitted_[k] else 0
         used = start + np.flatnonzero(self.draws_[k, start:] > 0)
         if len(used):
-            outcomes, weights = self.outcomes_[used].astype(np.int64), self.draws_[k, used]
-            self.members_[k].partial_fit(self.rows_[used], outcomes, classes=np.array([0, 1]), sample_weight=weights)
+            go_on = self.members_[k].partial_fit
+            _weighed(go_on, self.rows_, self.outcomes_, used, self.draws_[k], classes=np.array([0, 1]))
         self.fitted_[k] = True
 
     def _enough(self, k: int) -> bool:
@@ -115,31 +118,29 @@ class Bootstrap(FeatureEstimator):
 
     def _refit(self) -> None:
         from sklearn.base import clone
-        from sklearn.utils.validation import has_fit_parameter
 
         self._trained_on = len(self.outcomes_)
-        outcomes = self.outcomes_.astype(np.int64)
         for k, member in enumerate(self.members_):
             if not self._enough(k):
                 continue
-            used = self.draws_[k] > 0
             fresh = clone(member)
-            if has_fit_parameter(fresh, "sample_weight"):
-                fresh.fit(self.rows_[used], outcomes[used], sample_weight=self.draws_[k][used])
-            else:
-                again = np.repeat(np.flatnonzero(used), np.ceil(self.draws_[k][used]).astype(np.int64))
-                fresh.fit(self.rows_[again], outcomes[again])
+            _weighed(fresh.fit, self.rows_, self.outcomes_, np.flatnonzero(self.draws_[k] > 0), self.draws_[k])
             self.members_[k] = fresh
             self.fitted_[k] = True
 
     def _votes(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """The success probability at each row by each copy that can be asked."""
         asked = [member for member, fitted in zip(self.members_, self.fitted_, strict=True) if fitted]
+        filled = self._filled(X)
         with np.errstate(all="ignore"):
-            votes = np.array([member.predict_proba(X)[:, 1] for member in asked])
+            votes = np.array([member.predict_proba(filled)[:, 1] for member in asked])
         if np.isfinite(votes).all():
             return votes
         return np.where(np.isfinite(votes), votes, self.near_._beliefs(X)[1])
+
+    def _filled(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rows as the classifier takes them."""
+        return X if self.takes_missing_ else np.where(np.isnan(X), self.near_.centre_, X)
 
     @property
     def _begun(self) -> bool:
@@ -150,9 +151,9 @@ class Bootstrap(FeatureEstimator):
         if not self._begun:
             return self.near_._beliefs(X)
         mean, ratio, copies = self._disagreement(X)
-        if self._usual is None:
-            self._usual = _usual(self._disagreement(self._typical)[1], copies)
-        usual, freedom = self._usual
+        if not self._usual:
+            self._usual.append(_usual(self._disagreement(self._typical)[1], copies))
+        usual, freedom = self._usual[0]
         pooled = ((freedom - 2.0) * usual + (copies - 1.0) * ratio) / (freedom + copies - 3.0)
         # Nobody knows more than all labels seen, however well the copies agree.
         most = min(float(len(self.outcomes_)), LARGEST)
@@ -180,6 +181,30 @@ class Bootstrap(FeatureEstimator):
         chance = 1.0 / (len(a) - 1)
         found: NDArray[np.float64] = np.clip((squared - chance) / (1.0 - chance), 0.0, 1.0)
         return np.where(scale > 0, found, 1.0)
+
+
+def _weighed(
+    fit: Any,
+    rows: NDArray[np.float64],
+    outcomes: NDArray[np.float64],
+    used: NDArray[np.int64],
+    draws: NDArray[np.float64],
+    **options: Any,
+) -> None:
+    """Fit to the labels used, each by its draw: as a weight, or as often where the classifier takes no weights."""
+    if "sample_weight" in signature(fit).parameters:
+        options["sample_weight"] = draws[used]
+    else:
+        used = np.repeat(used, np.ceil(draws[used]).astype(np.int64))
+    fit(rows[used], outcomes[used].astype(np.int64), **options)
+
+
+def _takes_missing(classifier: Any) -> bool:
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils import get_tags
+
+    first = classifier.steps[0][1] if isinstance(classifier, Pipeline) else classifier
+    return hasattr(first, "__sklearn_tags__") and bool(get_tags(first).input_tags.allow_nan)
 
 
 def _usual(ratios: NDArray[np.float64], copies: int) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.belief import Belief
 from lenience.model.estimator import FeatureEstimator, number_in, numbers
+from lenience.model.features import lost
 from lenience.objective.base import check_prior
 
 
@@ -74,11 +75,11 @@ def _keys(X: NDArray[np.float64]) -> list[bytes]:
 
 
 def _code(cell: object) -> object:
-    """A number for a text that is none, far from any that a feature has: 52 bits of its hash."""
+    """A number for a text that is none ("inf" and "nan" are names), far from any of a feature: 52 bits of its hash."""
     if not isinstance(cell, str):
-        return cell
+        return math.nan if lost(cell) else cell
     number = number_in(cell)
-    if number is not None:
+    if number is not None and math.isfinite(number):
         return number
     bits = int.from_bytes(blake2b(cell.encode(), digest_size=8).digest()) >> 12
     return -math.ldexp(1.0 + bits / 2.0**52, 1000)

@@ -167,8 +167,9 @@ class ConsequentialRule(SelectivePolicy):
     """Consequential learning of a semi-logistic policy (Kilbertus et al. 2020): accept where θ'x ≥ 0, else with σ(θ'x).
 
     θ climbs the utility Σ π(x)(y − c) by stochastic gradient steps on each label, weighted by 1 over the propensity
-    with which it was had (at least 0.05). Where the policy accepts for certain its gradient is 0 and, from θ = 0, it
-    would never move; there the logistic policy's gradient is used.
+    with which it would be had now (at least 0.05): where labels come at once, with which it was had. Where the policy
+    accepts for certain its gradient is 0 and, from θ = 0, it would never move; there the logistic policy's gradient is
+    used.
     """
 
     def __init__(self, model: Any = None, objective: Any = None, rate: float = 0.1, random_state: Any = None) -> None:

@@ -24,7 +24,7 @@ from lenience.errors import InputError, real, refusal
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.cells import Cells
 from lenience.model.estimator import BaseEstimator, numbers, plain
-from lenience.model.features import FeatureModel
+from lenience.model.features import FeatureModel, lost
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
 from lenience.objective.horizon import FiniteHorizon
@@ -306,7 +306,11 @@ def _dense(rows: Any) -> NDArray[np.float64]:
 def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
     # Plain numbers in a loop: for the one row that comes at a time it is quicker than any array.
     found: Any = accepted if isinstance(accepted, list) else np.asarray(accepted).tolist()
-    if not isinstance(found, list) or len(found) != rows or not all(flag in (0, 1) for flag in found):
+    if (
+        not isinstance(found, list)
+        or len(found) != rows
+        or not all(not lost(flag) and flag in (0, 1) for flag in found)
+    ):
         raise InputError(f"accepted must be true or false for each of the {rows} rows, not {accepted!r}")
     return found
 
@@ -318,7 +322,7 @@ def _known(y: ArrayLike, rows: int, accepted: list[Any] | None = None) -> tuple[
         raise InputError(f"outcomes must be one for each of the {rows} rows, not of shape {np.shape(y)}")
     which, seen = [], []
     for i, value in enumerate(given):
-        if value is None or (accepted is not None and not accepted[i]) or value != value:
+        if lost(value) or (accepted is not None and not accepted[i]):
             continue
         if isinstance(value, list) or value not in (0, 1):
             raise InputError(f"outcomes must be 0 or 1 (false or true), not {value!r}")

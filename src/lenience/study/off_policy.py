@@ -42,6 +42,7 @@ from lenience.policy.words import percent, plural
 FEWEST = 30.0  # effective acceptances below which an interval means nothing
 FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were found too narrow
 HEAVY = 0.25  # of all weight on the five heaviest acceptances: a rule of thumb
+BY_CHANCE = 1e-6  # a proposal that agrees with the log less likely than this has seen it
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -128,6 +129,7 @@ def off_policy(
     c = check_cost(cost)
     floor = real("least_propensity", least_propensity, above=0, below=1)
     pi, a, e, y = _checked(proposed, accepted, propensity, outcomes)
+    _refuse_hindsight(pi, a, e)
     _refuse_silence(pi, e, floor)
     known = a & (pi > 0)
     weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
@@ -190,6 +192,18 @@ def _caution(pi: NDArray[np.float64], e: NDArray[np.float64], weights: NDArray[n
     )
 
 
+def _refuse_hindsight(pi: NDArray[np.float64], a: NDArray[np.bool_], e: NDArray[np.float64]) -> None:
+    """A proposal that is the log's own decisions knows what the lottery drew: weighing it by chances is nonsense."""
+    if not np.array_equal(pi, a):
+        return
+    agreed = np.where(a, e, 1.0 - e)  # the chance that a rule made beforehand agrees with each decision
+    if float(np.log(np.maximum(agreed, 1e-300)).sum()) < math.log(BY_CHANCE):
+        raise InputError(
+            "proposed must be probabilities that do not hang on what was drawn by lot, and these are the very "
+            "decisions of the log; what they earned is the log's own reward"
+        )
+
+
 def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float) -> None:
     silent = (pi > 0) & (e < floor)
     if silent.any():
@@ -227,7 +241,7 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
         raise InputError(f"X must be a table with a row for each of the {len(a)} logged individuals, not {X.shape}")
     fold = np.arange(len(a)) % folds
     found = np.empty(len(a))
-    for k in range(folds):
+    for k in range(min(folds, len(a))):  # with more folds than rows each row is one
         model = BayesianLogistic().prepare(X)
         train = a & (fold != k)
         if train.any():

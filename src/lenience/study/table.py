@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -163,8 +164,19 @@ def from_frame(
     name: str = "frame",
 ) -> Table:
     """A table from a data frame (pandas, or whatever has columns by name and ``to_numpy``)."""
-    columns = {str(column): np.asarray(frame[column].to_numpy(), dtype=object).tolist() for column in frame.columns}
+    columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
     return from_columns(columns, outcome, features, group, success, name)
+
+
+def _cells(values: Any) -> list[Any]:
+    """A frame's column as Python's own values: moments as dates, which NumPy makes plain numbers of nanoseconds, and
+    spans of time as days."""
+    found = np.asarray(values)
+    if found.dtype.kind == "M":
+        found = found.astype("datetime64[us]")
+    elif found.dtype.kind == "m":
+        found = found / np.timedelta64(1, "D")
+    return list(found.astype(object).tolist())
 
 
 def from_columns(
@@ -186,6 +198,9 @@ def from_columns(
     """
     for column in (outcome, *(features or ()), *([group] if group else [])):
         _column(columns, column)
+    for column, times in Counter(features).items():
+        if times > 1:
+            raise InputError(f"features must name each column once, and {column!r} is there {times} times")
     chosen = list(features) if features else [column for column in columns if column != group]
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
@@ -261,7 +276,11 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
     gone = [_missing(value) for value in values]
     numbers = [math.nan if lost else _number(value) for value, lost in zip(values, gone, strict=True)]
     if all(value is not None for value in numbers):
-        yield column, np.array(numbers, dtype=np.float64)
+        found = np.array(numbers, dtype=np.float64)
+        if np.isinf(found).any():
+            endless = next(value for value, number in zip(values, found, strict=True) if math.isinf(number))
+            raise InputError(f"column {column!r} must be finite numbers, and {endless!r} is not: correct or empty it")
+        yield column, found
         return
     labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
     categories = sorted(set(labels))

@@ -255,11 +255,11 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     assert again[0]["ours"] == -1000.0  # not computed anew
     assert feature_tables.behind(again[0])[0] == "greedy"
     text = feature_tables.tables(again)
-    assert f"**{kept[0]['rivals']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text
+    assert f"**{kept[0]['rivals']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace("\N{NO-BREAK SPACE}", " ")
     best = kept[0]["best"]["PLOT"]
     rival = kept[0]["rivals"][best]
     lead = f"{best.removeprefix('PLOT ').replace('PLOT', 'default')}: {rival['ahead']:+.2f} ± {rival['half']:.2f}"
-    assert lead in text.partition("in hindsight, cell by cell")[2]
+    assert lead in text.partition("in hindsight, cell by cell")[2].replace("\N{NO-BREAK SPACE}", " ")
     assert "in hindsight, all 4 cells" in text
     assert "| policy | fresh | all |" in text
     for cell, ahead in zip(again, (["greedy"], ["greedy"], [], []), strict=True):

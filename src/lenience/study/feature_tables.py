@@ -72,7 +72,11 @@ def _cell_by_cell(cells: list[Cell]) -> str:
     """Of every cell what each default policy earned, and our lead over each."""
     rows = []
     for cell in cells:
-        entries = [f"{cell['known']:.2f}", f"{cell['told']:.2f}", f"{cell['ours']:.2f} ± {cell['half']:.2f}"]
+        entries = [
+            f"{cell['known']:.2f}",
+            f"{cell['told']:.2f}",
+            f"{cell['ours']:.2f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{cell['half']:.2f}",
+        ]
         for name in defaults():
             rival = cell["rivals"][name]
             entries.append(_marked(rival, f"{rival['mean']:.2f} ({_lead(rival)})"))
@@ -110,7 +114,7 @@ def _table(headings: list[str], cells: list[Cell], rows: list[list[str]]) -> str
 
 
 def _lead(rival: Cell) -> str:
-    return f"{rival['ahead']:+.2f} ± {rival['half']:.2f}"
+    return f"{rival['ahead']:+.2f}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{rival['half']:.2f}"
 
 
 def _marked(rival: Cell, text: str) -> str:

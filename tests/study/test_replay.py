@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lenience import Discounted, FeaturePolicy, FiniteHorizon, InputError, replay
+from lenience import Delayed, Discounted, FeaturePolicy, FiniteHorizon, InputError, replay
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.cells import Cells
 from lenience.policy.rivals import EpsilonRule, GreedyRule, ThompsonRule
@@ -19,7 +19,7 @@ from lenience.study.datasets import DATASETS, Dataset, load
 from lenience.study.draws import draw
 from lenience.study.informed import told
 from lenience.study.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
-from lenience.study.replay_report import price, rows_of, tables_of, verdict, write_report
+from lenience.study.replay_report import describe, price, rows_of, tables_of, verdict, write_report
 from lenience.study.table import Table
 
 Rows = NDArray[np.float64]
@@ -86,6 +86,20 @@ def test_a_policy_keeps_to_its_own_break_even() -> None:
     found = replay(X, y, GOAL, policies, seeds=3, arrivals=60)
     assert np.array_equal(found["fast"].discounted, found["slow"].discounted)
     assert found["fast"].accepted != found["given"].accepted
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (GOAL, "break-even 0.6, discount factor 0.97 an arrival."),
+        (FiniteHorizon(0.6, 1000), "break-even 0.6, an end after 1,000 arrivals."),
+        (late(GOAL, 20), "break-even 0.6, discount factor 0.97 an arrival, outcomes 20 arrivals late on average."),
+    ],
+)
+def test_the_objective_is_said_in_words(objective: Discounted | FiniteHorizon | Delayed, words: str) -> None:
+    X, y = world(30)
+    found = replay(X, y, objective, {"greedy": GreedyRule(None, objective)}, seeds=1, arrivals=2)
+    assert f"no label known at the start, {words} An outcome" in describe(found)
 
 
 def test_a_group_of_whom_nobody_came_has_no_share() -> None:

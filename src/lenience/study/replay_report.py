@@ -158,8 +158,8 @@ def describe(found: Replayed) -> str:
     known = f"{counted(found.warm, 'label')} known at the start" if found.warm else "no label known at the start"
     return (
         f"{counted(found.seeds, 'run')} of {counted(found.arrivals, 'arrival')} drawn from the data (success rate "
-        f"{even_percent(found.success_rate)}), {known}, {_aim(found.objective)}. An outcome is seen only if its individual "
-        "is accepted."
+        f"{even_percent(found.success_rate)}), {known}, {_aim(found.objective)}. An outcome is seen only if its "
+        "individual is accepted."
     )
 
 

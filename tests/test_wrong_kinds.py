@@ -11,6 +11,7 @@ import lenience
 
 ln: Any = lenience  # what the types refuse is what is tried here
 PROBLEM, PRIOR, WORLD = ln.Discounted(0.8, 0.9), ln.Belief(2, 1), ln.Bernoulli(0.9)
+BLIND = '{"type":"blind","policy":{"type":"greedy","cost":0.8}}'
 CLIENT = ln.Client("http://127.0.0.1:1", retries=0)  # nobody is there, and nobody is asked
 
 
@@ -28,6 +29,10 @@ CLIENT = ln.Client("http://127.0.0.1:1", retries=0)  # nobody is there, and nobo
         (lambda: ln.characteristics(3, 0.9), "policy must be a policy, .* not 3"),
         (lambda: ln.acceptance_by_arrival(3, 5), "policy must be a policy, .* not 3"),
         (lambda: ln.evaluate_pending(3, PROBLEM, PRIOR), "policy must be a policy that knows .* not 3"),
+        (lambda: ln.policy_from_json(BLIND), "the policy blind must be given its cost"),
+        (lambda: ln.Blind(3, 0.8), "policy must be a policy, .* not 3"),
+        (lambda: ln.Capped(ln.Greedy(0.8), 0.8, 3, "no"), "everywhere must be True or False, not 'no'"),
+        (lambda: ln.Segment("north", 0.5, PROBLEM, PRIOR, 7), "group must be a text, not 7"),
         (lambda: ln.Segments([3]), "cells must be a list of Segment, not 3"),
         (lambda: ln.Segments.of(3, PROBLEM, PRIOR), "shares must be a mapping .*, not 3"),
         (lambda: ln.starts(["north"]), "segments must be Segments, .* not 'north'"),

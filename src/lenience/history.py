@@ -75,6 +75,8 @@ class SegmentHistory(msgspec.Struct, frozen=True):
 NAMED_UP_TO = 5_000_000  # rows of a source whose values that are no outcome are named
 MANY = 0.02  # of the rows: without so many the shares are not what they were
 
+MEANINGS = {"accepted": "accepted or rejected", "outcome": "success, failure or not known yet"}
+
 
 class History(msgspec.Struct, frozen=True):
     """Past decisions by segment, and what could not be used.
@@ -103,6 +105,13 @@ class History(msgspec.Struct, frozen=True):
     def bad_rows(self) -> int:
         """How many rows were not used because they make no sense."""
         return sum(self.bad.values())
+
+    @property
+    def unread(self) -> dict[str, tuple[tuple[str, int], ...]]:
+        """The words nobody explained that cost so many rows that shares are biased: of the column of the decisions
+        (``accepted``), of that of the outcomes (``outcome``)."""
+        words = {"accepted": self.strange_decisions, "outcome": self.strange}
+        return {kind: found for kind, found in words.items() if self.bad[kind] > MANY * self.rows}
 
     def beliefs(self, prior: Belief | None = None) -> dict[str, Belief]:
         """Each segment's belief: the prior (by default Beta(1, 1)) plus its own labels."""
@@ -173,12 +182,7 @@ class History(msgspec.Struct, frozen=True):
                     named = ", ".join(repr(value) for value in self.strange_dates)
                     which = f" that can be read (write {SUCH}, not {named})"
                 lines.append(f"{counted(count, 'row')} not used: {BAD_ROWS[kind]}{which}.")
-        lost = [
-            meant
-            for kind, meant in (("accepted", "accepted or rejected"), ("outcome", "success, failure or not known yet"))
-            if self.bad[kind] > MANY * self.rows
-        ]
-        if lost:
+        if lost := [MEANINGS[kind] for kind in self.unread]:
             lines.append(
                 "With so many rows left out, shares, volumes and the share accepted are biased: say which values mean "
                 f"{', and which '.join(lost)}."

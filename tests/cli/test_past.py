@@ -255,9 +255,20 @@ def test_what_is_left_out_for_its_words_is_named_with_its_bias(run: Run, tmp_pat
     assert "2 rows not used: an outcome that is neither success nor failure: 'running' (2)." in said
     assert "biased: say which values mean accepted or rejected, and which success, failure or not known yet." in said
     assert "1 row is an exact repetition of others" in said
+    assert "Type --accepted-value ja or --rejected-value ja. Type --success running or --failure running or" in said
     said = run("fit", str(loans), *COLUMNS, "--accepted-value", "ja", "--pending", "running")[1]
     assert "29 rows read, 29 used: 14 labels and 15 pending in 1 segment." in said
     assert "biased" not in said
+    assert "Type" not in said
+    loans.write_text("region,approved,repaid\nn,ja,nein\nn,doch wohl,ja\n")
+    code, _, err = run("fit", str(loans), *COLUMNS)
+    assert (code, err.partition(" Type ")[2]) == (
+        2,
+        "--accepted-value 'doch wohl' or --rejected-value 'doch wohl', and the same for ja.\n",
+    )
+    loans.write_text("region,approved,repaid\nn,1,nein\nn,1,ja\nn,1,\n")
+    said = " ".join(run("fit", str(loans), *COLUMNS)[1].split())
+    assert "Type --success ja or --failure ja or --pending ja, and the same for nein." in said
 
 
 BANDS = (("300-499", 30), ("500-599", 5), ("600-699", 35))
@@ -270,10 +281,13 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     code, _, err = run("report", str(loans), *COLUMNS, *floor)
     assert code == 2
     assert "give --group first" in err
-    code, _, err = run(
-        "report", str(loans), *COLUMNS, *floor, "--group", "region", "--output", str(tmp_path / "x.html")
-    )
-    assert (code, err) == (2, "lenience: --floor-group must be one of north, south, not 'nort'\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr("lenience.cli.past.beliefs_of_history")  # nothing is made of the counts before
+        code, _, err = run(
+            "report", str(loans), *COLUMNS, *floor, "--group", "region", "--output", str(tmp_path / "x.html")
+        )
+    said = "lenience: --floor-group must be one of north, south, not 'nort': did you mean 'north'?\n"
+    assert (code, err) == (2, said)
     for given in ((), ("--gain", "400"), ("--cost", "0.5", "--gain", "400", "--loss", "400")):
         code, _, err = run("report", str(loans), *COLUMNS, *given, "--discount", "0.9")
         assert (code, err) == (2, "lenience: give either --cost, or --gain with --loss\n")

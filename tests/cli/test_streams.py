@@ -49,6 +49,20 @@ def test_a_reader_who_has_gone(monkeypatch: pytest.MonkeyPatch, extra: tuple[str
         assert called(monkeypatch, gone, *WORDS, *extra) == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["--help"], 0), (["--version"], 0), (["solve", "--help"], 0), (["keys", "list", "--help"], 0), (["keys"], 2)],
+)
+def test_help_for_a_reader_who_has_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], code: int
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        assert called(monkeypatch, gone, *words) == code
+    assert capsys.readouterr().err == ""
+
+
 def test_a_reader_who_has_gone_does_not_make_an_audit_hold(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     from lenience.service.audit import AuditReport, Head
     from lenience.service.store import Store

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engines import Engine
 from lenience.belief import Belief
 from lenience.objective.delayed import Delayed
 from lenience.objective.discounted import Discounted
-from lenience.service import export
+from lenience.service import export, schema
 from lenience.service.command import sender
 from lenience.service.deciding import Decide, DecisionRequest
 from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
@@ -301,6 +303,50 @@ def test_outcomes_by_reference(engine: Engine) -> None:
         engine.call(RecordOutcomes(sender("tester", None, "", ""), items[4:5]))
     with pytest.raises(ValueError, match="either id or reference"):
         OutcomeItem(outcome="success")
+
+
+def test_decisions_are_listed_by_reference(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.create()
+    engine.create(name="loans")
+    given = ["Ada", "Bob", "Ada", None, "Ada", "Ada", "Eve"]
+    where = [("young", "cards"), ("old", "cards"), ("young", "loans"), ("old", "loans")]
+    made = [engine.decide(*where[i % 4], reference=reference)["id"] for i, reference in enumerate(given)]
+    engine.outcome(made[0], "success")
+    ada = [made[i] for i in (0, 2, 4, 5)]
+    wanted: list[tuple[Filters, list[str]]] = [
+        (Filters(reference="Ada"), ada),
+        (Filters(reference="Ada", policy="cards"), [ada[0], ada[2], ada[3]]),
+        (Filters(reference="Ada", policy="loans", segment="old"), []),
+        (Filters(reference="Ada", segment="young"), ada[:3]),
+        (Filters(reference="Ada", status="success"), ada[:1]),
+        (Filters(reference="Nobody"), []),
+    ]
+    for few in (3, 4):  # more have it than are looked up one by one, and as many
+        monkeypatch.setattr("lenience.service.references.FEW", few)
+        for filters, ids in wanted:
+            for size, newest in ((1, False), (2, True), (4, False)):
+                paged, after = [], None
+                while True:
+                    page = engine.queries.page(filters, after, size, newest)
+                    paged += [one.id for one in page.decisions]
+                    after = page.next
+                    if after is None:
+                        break
+                assert paged == (ids[::-1] if newest else ids), (few, filters, size)
+
+
+def test_a_reference_is_not_looked_for_among_all_decisions(tmp_path: Path) -> None:
+    engine = Engine(str(tmp_path / "plan.db"))  # PostgreSQL plans by how many rows there are
+    engine.create()
+    for _ in range(3):
+        engine.decide(reference="Ada")
+    with engine.store.read() as connection:
+        for filters in (Filters(reference="Ada"), Filters(reference="Ada", policy="cards", status="pending", since=9)):
+            asked = engine.queries.matching(connection, filters).where(schema.decision.c.id > "0").limit(9)
+            written = asked.compile(connection, compile_kwargs={"literal_binds": True})
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {written}").all()
+            assert [row[3] for row in plan] == ["SEARCH decision USING PRIMARY KEY (id=?)"]
+    engine.close()
 
 
 def test_what_is_not_there_is_not_found(engine: Engine) -> None:

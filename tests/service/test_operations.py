@@ -230,6 +230,32 @@ def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: p
     assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
 
 
+def test_what_nobody_foresaw_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("in the middle")
+
+    app: Any = create_app(sqlite_file(tmp_path))
+    monkeypatch.setattr("lenience.service.outcomes.Change.resolve", broken)
+    monkeypatch.setattr("lenience.service.queries.Queries.policies", broken)
+
+    async def ask() -> list[int]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            answers = await client.post(f"/v1/decisions/{'0' * 36}/erasure"), await client.get("/v1/policies")
+            return [answer.status_code for answer in answers]
+
+    with caplog.at_level(logging.ERROR):
+        assert awaited(ask()) == [500, 500]
+    awaited(app.app.state.service.stop())
+    told = [record for record in caplog.records if record.name == "lenience.service"]
+    assert [(record.message, record.fields) for record in told] == [  # type: ignore[attr-defined]
+        ("unforeseen error", {"command": "Change"}),
+        ("unforeseen error", {"route": "/v1/policies"}),
+    ]
+    assert all(record.exc_info for record in told)
+
+
 def test_metrics_count_what_was_written(database: str) -> None:
     metrics = Metrics()
     engine = Engine(database)

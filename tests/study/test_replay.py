@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lenience import Discounted, FeaturePolicy, FiniteHorizon, InputError, replay
+from lenience import Delayed, Discounted, FeaturePolicy, FiniteHorizon, InputError, replay
 from lenience.model.bayesian_logistic import BayesianLogistic
 from lenience.model.cells import Cells
 from lenience.policy.rivals import EpsilonRule, GreedyRule, ThompsonRule
 from lenience.policy.selective import SelectivePolicy
-from lenience.study import feature_study
+from lenience.study import feature_study, feature_tables
 from lenience.study.datasets import DATASETS, Dataset, load
 from lenience.study.draws import draw
 from lenience.study.informed import told
 from lenience.study.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
-from lenience.study.replay_report import price, rows_of, tables_of, verdict, write_report
+from lenience.study.replay_report import describe, price, rows_of, tables_of, verdict, write_report
 from lenience.study.table import Table
 
 Rows = NDArray[np.float64]
@@ -73,6 +73,43 @@ def test_a_replay_says_what_it_costs_to_see_only_the_accepted() -> None:
     assert f"would earn {everyone.mean:.2f}: lenience earned {less}" in price(found)
     once = replay(X, y, Discounted(0.8, 0.97), seeds=1, arrivals=60)
     assert "±" not in price(once)
+
+
+def test_a_policy_keeps_to_its_own_break_even() -> None:
+    class Other(GreedyRule):
+        """The same, which the compiled loop does not know."""
+
+    X, y = world()
+    strict = Discounted(0.8, 0.97)
+    policies = {"fast": GreedyRule(None, strict, burn_in=5), "slow": Other(None, strict, burn_in=5)}
+    policies["given"] = GreedyRule(None, GOAL, burn_in=5)
+    found = replay(X, y, GOAL, policies, seeds=3, arrivals=60)
+    assert np.array_equal(found["fast"].discounted, found["slow"].discounted)
+    assert found["fast"].accepted != found["given"].accepted
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (GOAL, "break-even 0.6, discount factor 0.97 an arrival."),
+        (FiniteHorizon(0.6, 1000), "break-even 0.6, an end after 1,000 arrivals."),
+        (late(GOAL, 20), "break-even 0.6, discount factor 0.97 an arrival, outcomes 20 arrivals late on average."),
+    ],
+)
+def test_the_objective_is_said_in_words(objective: Discounted | FiniteHorizon | Delayed, words: str) -> None:
+    X, y = world(30)
+    found = replay(X, y, objective, {"greedy": GreedyRule(None, objective)}, seeds=1, arrivals=2)
+    assert f"no label known at the start, {words} An outcome" in describe(found)
+
+
+def test_a_group_of_whom_nobody_came_has_no_share() -> None:
+    X, y = world(60)
+    found = replay(
+        X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=3, groups=["rare"] + ["common"] * 59
+    )
+    headings, rows = rows_of(found)
+    assert rows[0][headings.index("rare")] == "–"
+    assert rows[0][headings.index("common")].endswith(" %")
 
 
 def test_late_labels_are_told_when_they_are_due() -> None:
@@ -197,6 +234,10 @@ def test_report(tmp_path: Path) -> None:
     [
         ({"y": [0, 1, 2]}, "outcomes must be 0 or 1"),
         ({"X": [1, 2, 3]}, "X must be a table"),
+        (
+            {"X": [[1.0], [float("-inf")]], "y": [0, 1]},
+            "X must be finite numbers, or NaN where one is missing, not -inf",
+        ),
         ({"groups": ["a"]}, "groups must name a group"),
         ({"seeds": 0}, "seeds must be a whole number"),
         ({"policies": {}}, "at least one policy"),
@@ -215,6 +256,7 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     toy = Table("toy", X, y, ("a", "b", "c", "d"))
     sets = (Dataset("toy", (0.5, 0.7), "sklearn", "fresh", lambda: toy),)
     monkeypatch.setattr(feature_study, "DATASETS", sets)
+    monkeypatch.setattr(feature_tables, "DATASETS", sets)
     monkeypatch.setattr(feature_study, "load", lambda name: toy)
     path = tmp_path / "cells.json"
     cells = feature_study.run_study(path, settings=((0.9, 25, 2),))
@@ -225,24 +267,28 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     path.write_text(json.dumps(kept))
     again = feature_study.run_study(path, settings=((0.9, 25, 2),))
     assert again[0]["ours"] == -1000.0  # not computed anew
-    assert feature_study.behind(again[0])[0] == "greedy"
-    text = feature_study.tables(again)
-    assert "(5.00 ± 1.00)" in text
+    assert feature_tables.behind(again[0])[0] == "greedy"
+    text = feature_tables.tables(again)
+    assert f"**{kept[0]['rivals']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace("\N{NO-BREAK SPACE}", " ")
+    best = kept[0]["best"]["PLOT"]
+    rival = kept[0]["rivals"][best]
+    lead = f"{best.removeprefix('PLOT ').replace('PLOT', 'default')}: {rival['ahead']:+.2f} ± {rival['half']:.2f}"
+    assert lead in text.partition("in hindsight, cell by cell")[2].replace("\N{NO-BREAK SPACE}", " ")
     assert "in hindsight, all 4 cells" in text
     assert "| policy | fresh | all |" in text
     for cell, ahead in zip(again, (["greedy"], ["greedy"], [], []), strict=True):
         cell |= {"told": 2.0, "ahead of told": ahead}
-    late_ones = sum(bool(feature_study.behind(cell)) for cell in again)
+    late_ones = sum(bool(feature_tables.behind(cell)) for cell in again)
     earned = sum(cell["ours"] for cell in again)
-    both = sum(bool(feature_study.behind(cell)) for cell in again[:2])
+    both = sum(bool(feature_tables.behind(cell)) for cell in again[:2])
     row = f"| fresh | 2 of 4 | 8.0 | {4 - late_ones} | {earned:,.1f} | {late_ones} | {both} |"
-    assert row in feature_study.tables(again)
+    assert row in feature_tables.tables(again)
     for cell in again:
         cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
         for name, rival in cell["rivals"].items():
             rival |= {"mean": 2.0 if name == "PLOT" and cell["cost"] == 0.5 else -1.0, "ahead": 0.0, "half": 1.0}
     again[0]["rivals"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
-    assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_study.tables(again)  # of two without labels
+    assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_tables.tables(again)  # of two without labels
 
 
 def test_bundled_data_sets_load() -> None:

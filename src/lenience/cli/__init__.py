@@ -56,6 +56,17 @@ class Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the words up to the command; what they ask to be shown, such as --help, is shown to who still reads."""
+        found = None
+        with to_a_reader():
+            found = super().make_context(info_name, args, parent, **extra)
+        if found is None:
+            raise click.exceptions.Exit(0)
+        return found
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -112,7 +123,8 @@ def main() -> None:
 
         sys.exit(obedient(lambda: cli.main(standalone_mode=False)) or 0)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
+        with to_a_reader():
+            click.echo(error.format_message())
         sys.exit(2)
     except click.ClickException as error:
         where = f" {error.ctx.command_path}" if isinstance(error, click.UsageError) and error.ctx else " lenience"

@@ -69,7 +69,7 @@ def fit(as_json: bool, **options: Any) -> None:
         )
         return
     out = console()
-    out.print(past.history.describe())
+    out.print(past.described())
     if past.history.selection():
         out.print(bold("Selective labels:"), f" {past.history.selection()}", sep="")
     if warning:

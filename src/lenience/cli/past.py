@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -11,7 +12,7 @@ import click
 from lenience.belief import Belief
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
-from lenience.errors import InputError, in_words, real, refusal
+from lenience.errors import InputError, in_words, real, refusal, unknown
 from lenience.model.of_history import MODELS, beliefs_of_history
 from lenience.objective.delayed import GIVEN_UP, Delayed
 from lenience.policy.words import plural
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from lenience.segments.starting import Shutout
 
 DAYS = 365.25  # of a year
+OPTIONS = {"accepted": ("--accepted-value", "--rejected-value"), "outcome": ("--success", "--failure", "--pending")}
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -85,6 +87,10 @@ class Past(NamedTuple):
         with saying("Finding how many may be out at once"):
             return exposure_limits(Segments.of(shares, self.late, beliefs, self.groups), out, values)
 
+    def described(self) -> str:
+        """What was read, and what to type where words were not understood."""
+        return "\n".join([self.history.describe(), *_to_type(self.history)])
+
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """What is to be known of the beliefs, and of the decisions that follow from them."""
         from lenience.study.uneven import told_uneven
@@ -137,8 +143,9 @@ def read_past(
     score_columns: tuple[str, ...],
     group_columns: tuple[str, ...],
     truths: str | None,
+    floor_group: tuple[str, ...] = (),
 ) -> Past:
-    """Read past decisions as the options say."""
+    """Read past decisions as the options say; groups that a floor is for must be among theirs."""
     from lenience.history import fit_history
     from lenience.segments.segment import Segments
     from lenience.segments.starting import shut_out_at_outset
@@ -178,13 +185,16 @@ def read_past(
             warn=False,  # what it says is shown
         )
     if not history.segments:
-        raise InputError(f"source must have rows that can be used, and {source!r} has none: {history.describe()}")
-    groups = history.groups(group_columns)
+        said = " ".join([history.describe(), *_to_type(history)])
+        raise InputError(f"source must have rows that can be used, and {source!r} has none: {said}")
+    groups, shares = history.groups(group_columns), history.shares()
+    for group in floor_group:  # what groups there are is known once the rows are counted
+        if group not in (there := dict.fromkeys(groups[name] for name in shares)):
+            raise unknown("--floor-group", group, there)
     fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
         return Past(history, fitted, None, groups, known, [])
-    shares = history.shares()
     outset, segments = [], None
     with saying(f"Finding which of {len(shares):,} segments would start, with each model"):
         for name in MODELS:
@@ -196,6 +206,19 @@ def read_past(
             if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
     return Past(history, fitted, segments, groups, known, outset, late)
+
+
+def _to_type(history: History) -> list[str]:
+    """The options that say what the words mean that were not understood."""
+    lines = []
+    for kind, words in history.unread.items():
+        if not words:  # empty, or too many rows to look for them again
+            continue
+        first, *others = [shlex.quote(word) for word, _ in words]
+        options = [f"{option} {first}" for option in OPTIONS[kind]]
+        so = f", and the same for {', '.join(others)}" if others else ""
+        lines.append(f"Type {' or '.join(options)}{so}.")
+    return lines
 
 
 def _rates(history: History) -> dict[str, float]:

@@ -13,7 +13,7 @@ import msgspec
 from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.cli.progress import saying
-from lenience.errors import InputError, TooLargeError, real, refusal, whole
+from lenience.errors import InputError, TooLargeError, real, whole
 from lenience.policy.words import duration, percent
 
 if TYPE_CHECKING:
@@ -80,11 +80,8 @@ def report(
     if cap is not None:
         whole("--cap", cap)
     options["cost"], unit = _break_even(cost, gain, loss)
-    past = read_past(**options)
+    past = read_past(**options, floor_group=floor_group)
     assert past.segments is not None
-    for group in floor_group:
-        if group not in past.segments.groups:
-            raise refusal("--floor-group", group, f"one of {', '.join(past.segments.groups)}")
     with saying(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
     late = past.exposures(values=True)
@@ -163,7 +160,7 @@ def report(
             }
         )
         return
-    click.echo(past.history.describe())
+    click.echo(past.described())
     if past.history.selection():
         click.echo(f"Selective labels: {past.history.selection()}")
     if warning:

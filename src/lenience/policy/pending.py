@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.errors import InputError, real, whole
+from lenience.errors import InputError, having, real, refusal, whole
 from lenience.policy.protocol import Policy
 
 UNKNOWN = -1  # a ``steady_limit`` that is not promised
@@ -41,6 +41,7 @@ class _Around(msgspec.Struct, frozen=True):
     cost: float
 
     def __post_init__(self) -> None:
+        having("policy", self.policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
         msgspec.structs.force_setattr(self, "cost", real("cost", self.cost, above=0, below=1))
 
     def stop_floor(self, n: float) -> float:
@@ -62,14 +63,14 @@ class _Around(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """The policy that :meth:`to_json` wrote."""
-        from lenience.policy.registry import policy_from_json
+        from lenience.policy.registry import called, policy_from_json
 
         fields: dict[str, Any] = msgspec.json.decode(text)
         if not isinstance(fields.get("policy"), dict):
             raise InputError("policy must be the JSON of the policy inside")
         inner = policy_from_json(msgspec.json.encode(fields.pop("policy")))
         fields.pop("type", None)
-        return cls(policy=inner, **fields)
+        return called(str(cls.__struct_config__.tag), cls, {**fields, "policy": inner})
 
 
 class Blind(_Around, frozen=True, tag="blind", tag_field="type"):
@@ -112,6 +113,8 @@ class Capped(_Around, frozen=True, tag="capped", tag_field="type"):
     def __post_init__(self) -> None:
         super().__post_init__()
         msgspec.structs.force_setattr(self, "cap", whole("cap", self.cap, least=1))
+        if not isinstance(self.everywhere, bool):
+            raise refusal("everywhere", self.everywhere, "True or False")
 
     @property
     def steady_limit(self) -> int | None:

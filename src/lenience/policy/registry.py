@@ -8,13 +8,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from lenience.belief import Belief
 from lenience.errors import InputError, refusal, unknown
 from lenience.policy.protocol import Policy
+
+Made = TypeVar("Made")
 
 # Each policy's tag, module and class; a new policy is added here.
 POLICIES: Mapping[str, tuple[str, str]] = {
@@ -63,7 +65,7 @@ def policy_named(name: str, **parameters: Any) -> Policy:
     make = _maker(name)
     if isinstance(parameters.get("prior"), Mapping):
         parameters["prior"] = named_belief("prior", parameters["prior"])
-    return _called(name, make, parameters)
+    return called(name, make, parameters)
 
 
 def named_belief(field: str, values: Mapping[str, object]) -> Belief:
@@ -166,7 +168,8 @@ def _maker(name: str) -> Callable[..., Policy]:
     return _class(tag)  # type: ignore[no-any-return]
 
 
-def _called(name: str, make: Callable[..., Policy], parameters: Mapping[str, Any]) -> Policy:
+def called(name: str, make: Callable[..., Made], parameters: Mapping[str, Any]) -> Made:
+    """What is made of these parameters; one that is not known or missing is said by its name."""
     signature = inspect.signature(make)
     for given in parameters:
         if given not in signature.parameters:

@@ -77,6 +77,8 @@ class Segment(msgspec.Struct, frozen=True):
         if not hasattr(self.objective, "for_share"):
             raise refusal("objective", self.objective, "an objective that segments can share, such as Discounted")
         check_prior(self.prior)
+        if not isinstance(self.group, str):
+            raise refusal("group", self.group, "a text")
 
     @property
     def own(self) -> Any:

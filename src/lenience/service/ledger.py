@@ -17,6 +17,7 @@ from lenience.service.chain import commitment, link
 from lenience.service.clock import now, when
 from lenience.service.events import Decided, Erased, Event, Overridden, read, write
 from lenience.service.identity import random_hex
+from lenience.service.references import referred
 from lenience.service.registry import Registry
 from lenience.service.rule import Counts
 from lenience.service.store import Store
@@ -97,17 +98,11 @@ class Ledger:
     def find_references(self, references: Iterable[str]) -> None:
         """Find the decisions of references, and their chains."""
         wanted = list(set(references) - self.referred.keys())
-        events, personal = schema.event, schema.personal
-        # From the events, which are found by their place: to find decisions by theirs, all of a chain are looked at.
-        place = (events.c.chain_id == personal.c.chain_id) & (events.c.seq == personal.c.seq)
-        asked = select(personal.c.reference, events.c.body, events.c.chain_id).join(events, place)
         for some in _parts(wanted):
             self.referred.update((reference, []) for reference in some)
-            for reference, body, chain in self.connection.execute(asked.where(personal.c.reference.in_(some))):
-                event = read(body)
-                assert isinstance(event, Decided)  # only decisions have references
-                self.referred[reference].append(event.id)
-                self.chain_of[event.id] = chain
+            for reference, decision, chain in referred(self.connection, some):
+                self.referred[reference].append(decision)
+                self.chain_of[decision] = chain
         for reference in wanted:
             self.referred[reference].sort()
 

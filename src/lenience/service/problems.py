@@ -98,6 +98,13 @@ def log_cause(error: Problem) -> None:
         log.error("database unavailable", extra={"fields": fields})
 
 
+def log_unforeseen(error: Exception, **fields: object) -> None:
+    """Say in the log what nobody foresaw, in full: once, by the writer if it was met there, or at the door."""
+    if not getattr(error, "logged", False):
+        vars(error)["logged"] = True
+        log.error("unforeseen error", exc_info=error, extra={"fields": fields})
+
+
 NONE_OF_THESE = "there is none of these decisions"
 THIS_REFERENCE = "this reference"  # not the reference itself: answers are kept, and personal data is not
 

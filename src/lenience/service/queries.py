@@ -27,7 +27,8 @@ from lenience.service.events import Corrected, Decided, Erased, Observed, Overri
 from lenience.service.features import strangers
 from lenience.service.problems import NotFound, unknown_decision
 from lenience.service.reasons import overruled, principal_reasons, what_would_change
-from lenience.service.registry import PolicyRecord, Registry, Version
+from lenience.service.references import few, under
+from lenience.service.registry import Registry, Version
 from lenience.service.rule import Counts, Verdict
 from lenience.service.store import Store
 from lenience.service.tables import SolvedTable
@@ -232,15 +233,15 @@ class Queries:
     def matching(self, connection: Connection, filters: Filters) -> Select[Any]:
         """The statement that selects the decisions that match."""
         table = schema.decision
-        query = select(table)
         where: list[ColumnElement[bool]] = []
-        if filters.policy is not None:
-            record = self.registry.load(connection, filters.policy)
-            chains = _chains(record, filters.segment)
+        chains = self._chains(connection, filters)
+        found = None if filters.reference is None else few(connection, filters.reference)
+        if found is not None:  # by their ids alone: told of chains too, SQLite goes through all that these hold
+            where.append(table.c.id.in_([one.decision for one in found if chains is None or one.chain in chains]))
+        elif chains is not None:
             where.append(table.c.chain_id.in_(chains))
-        elif filters.segment is not None:
-            chain = select(schema.chain.c.id).where(schema.chain.c.segment == filters.segment)
-            where.append(table.c.chain_id.in_(chain))
+        if found is None and filters.reference is not None:
+            where.append(under(filters.reference))
         if filters.decision is not None:
             where.append(table.c.accepted == (1 if filters.decision == "accept" else 0))
         if filters.status is not None:
@@ -250,12 +251,17 @@ class Queries:
             where.append(table.c.id >= f"{max(filters.since // 1000 - 1, 0):012x}"[:8])
         if filters.until is not None:
             where.append(table.c.at < filters.until)
-        if filters.reference is not None:
-            # Joined, so that the index on references is where the search begins: to look at each decision takes long.
-            personal = schema.personal
-            query = query.join(personal, (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq))
-            where.append(personal.c.reference == filters.reference)
-        return query.where(*where)
+        return select(table).where(*where)
+
+    def _chains(self, connection: Connection, filters: Filters) -> list[int] | None:
+        """The chains of the policy and the segment asked for; None if neither is."""
+        if filters.policy is not None:
+            of = self.registry.load(connection, filters.policy).segments
+            return [chain for segment, chain in of.items() if filters.segment in (None, segment)]
+        if filters.segment is None:
+            return None
+        table = schema.chain
+        return list(connection.scalars(select(table.c.id).where(table.c.segment == filters.segment)))
 
     def chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[int, str, str]]:
         """The policy (its number and its name) and the segment of each chain."""
@@ -294,9 +300,3 @@ def _told(reason: str, history: list[HistoryEntry]) -> str:
     """The reason as it was given, after who has decided otherwise since."""
     last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
     return reason if last is None else overruled(reason, last.by or "", last.choice or "")
-
-
-def _chains(record: PolicyRecord, segment: str | None) -> list[int]:
-    if segment is None:
-        return list(record.segments.values())
-    return [record.segments[segment]] if segment in record.segments else []

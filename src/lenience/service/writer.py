@@ -29,7 +29,7 @@ from lenience.service.clock import now
 from lenience.service.command import Answer, Command
 from lenience.service.identity import time_after
 from lenience.service.ledger import Ledger
-from lenience.service.problems import Conflict, Damaged, Problem, Unavailable, log_cause
+from lenience.service.problems import Conflict, Damaged, Problem, Unavailable, log_cause, log_unforeseen
 from lenience.service.registry import Registry
 from lenience.service.store import Store, try_again
 
@@ -176,7 +176,7 @@ class Writer:
                     continue
                 if len(batch) > 1:
                     return [self._write([waiting])[0] for waiting in batch]
-                log.error("a command failed", exc_info=error, extra={"fields": {"command": type(commands[0]).__name__}})
+                log_unforeseen(error, command=type(commands[0]).__name__)
                 return [error]
         raise AssertionError("unreachable")
 

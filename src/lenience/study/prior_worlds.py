@@ -12,6 +12,7 @@ everyone's outcome, and one that knows p.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -117,7 +118,7 @@ def report() -> str:
                 ours = found[OURS]
                 more = [f"{(found[n] - ours).mean():+.2f} ± {half_width(found[n] - ours):.2f}" for n in names[1:]]
                 lines.append(f"| {discount:g} | {cost:g} | {features} | {ours.mean():.2f} | " + " | ".join(more) + " |")
-                print(lines[-1], flush=True)
+                print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 

@@ -275,8 +275,9 @@ def _prepared(
     objective: Objective,
     arrivals: int,
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
-    """How to run a policy: compiled where it has the default model, else by its own decide and observe."""
-    quick = None if isinstance(objective, Delayed) else _quick(policy)
+    """How to run a policy: compiled where it has the default model and this objective, else by its own decide and
+    observe."""
+    quick = None if isinstance(objective, Delayed) or policy.objective != objective else _quick(policy)
     if quick is None:
         return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted)
     from lenience.study.online import run_online
@@ -357,6 +358,8 @@ def _checked(
     rows = np.ascontiguousarray(floats("X", X))
     if rows.ndim != 2 or not rows.size:
         raise InputError(f"X must be a table of rows by features, not of shape {rows.shape}")
+    if np.isinf(rows).any():
+        raise InputError(f"X must be finite numbers, or NaN where one is missing, not {rows[np.isinf(rows)][0]:g}")
     names = np.array([] if groups is None else [str(group) for group in groups], dtype=object)
     if groups is not None and len(names) != len(rows):
         raise InputError(f"groups must name a group for each of the {len(rows)} rows, not {len(names)}")

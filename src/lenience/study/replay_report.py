@@ -10,8 +10,10 @@ from typing import Any
 
 from lenience.__about__ import __version__
 from lenience.errors import InputError
+from lenience.objective.delayed import Delayed
+from lenience.objective.horizon import FiniteHorizon
 from lenience.policy.words import counted, even_percent, plural
-from lenience.study.replay import Replayed
+from lenience.study.replay import Objective, Outcome, Replayed
 
 FEW = 10  # runs, below which an interval is too wide to tell
 BESIDE = 4  # groups that fit beside the other columns
@@ -64,7 +66,7 @@ def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
                 f"{outcome.total.mean():.1f}",
                 f"{outcome.regret.mean():.2f}",
                 even_percent(outcome.accepted, 0),
-                *(even_percent(outcome.by_group[group], 0) for group in groups),
+                *(_accepted(outcome, group) for group in groups),
             ]
         )
     return headings, rows
@@ -77,7 +79,7 @@ def tables_of(found: Replayed) -> list[tuple[list[str], list[list[str]]]]:
     if len(groups) <= BESIDE:
         return [(headings, rows)]
     own = len(headings) - len(groups)
-    accepted = [[group, *(even_percent(outcome.by_group[group], 0) for outcome in found.outcomes)] for group in groups]
+    accepted = [[group, *(_accepted(outcome, group) for outcome in found.outcomes)] for group in groups]
     return [
         (headings[:own], [row[:own] for row in rows]),
         (["accepted of", *(outcome.policy for outcome in found.outcomes)], accepted),
@@ -156,9 +158,27 @@ def describe(found: Replayed) -> str:
     known = f"{counted(found.warm, 'label')} known at the start" if found.warm else "no label known at the start"
     return (
         f"{counted(found.seeds, 'run')} of {counted(found.arrivals, 'arrival')} drawn from the data (success rate "
-        f"{even_percent(found.success_rate)}), {known}, {found.objective}. An outcome is seen only if its individual "
-        "is accepted."
+        f"{even_percent(found.success_rate)}), {known}, {_aim(found.objective)}. An outcome is seen only if its "
+        "individual is accepted."
     )
+
+
+def _aim(objective: Objective) -> str:
+    """The objective in words."""
+    said = f"break-even {objective.cost:g}"
+    if objective.discount < 1.0:
+        said += f", discount factor {objective.discount:.6g} an arrival"
+    if isinstance(objective, FiniteHorizon):
+        said += f", an end after {counted(objective.horizon, 'arrival')}"
+    if isinstance(objective, Delayed):
+        said += f", outcomes {objective.label_delay * objective.arrivals:.6g} arrivals late on average"
+    return said
+
+
+def _accepted(outcome: Outcome, group: str) -> str:
+    """The share accepted of a group, of which in short runs nobody may have come."""
+    share = outcome.by_group[group]
+    return even_percent(share, 0) if math.isfinite(share) else "–"
 
 
 def _finite(value: float) -> str:

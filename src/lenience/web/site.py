@@ -10,9 +10,9 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.errors import InputError
-from lenience.service.http.errors import TITLES, log, refused_by_validation
+from lenience.service.http.errors import TITLES, refused_by_validation
 from lenience.service.http.service import Service
-from lenience.service.problems import NotFound, Problem, Unauthenticated, log_cause
+from lenience.service.problems import NotFound, Problem, Unauthenticated, log_cause, log_unforeseen
 from lenience.web import by_hand, decisions, fairness, new_policy, overview, policy, what_if
 from lenience.web.audits import Audits
 from lenience.web.page import asset, moved, page
@@ -131,7 +131,7 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
         detail = "there is nothing at this address" if status == 404 else error.detail
     else:
         status, detail = 500, "an error that was not foreseen; it has been logged"
-        log.error("unforeseen error", exc_info=error, extra={"fields": {"route": request.scope.get("path_template")}})
+        log_unforeseen(error, route=request.scope.get("path_template"))
     if (
         visitor_of(request) is None
     ):  # an address of no page, which nobody guards: who is signed in can sign out there too

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from lenience.errors import InputError
 from lenience.service import limits
 from lenience.service.answers import ProblemAnswer
 from lenience.service.http.words import ABSENT, in_words
-from lenience.service.problems import BadRequest, Problem, log_cause, unknown_decision
+from lenience.service.problems import BadRequest, Problem, log_cause, log_unforeseen, unknown_decision
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -31,7 +30,6 @@ TITLES = {
     503: "Unavailable",
 }
 DECISION = "identity"  # the part of an address that names a decision
-log = logging.getLogger("lenience.service")
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
@@ -90,7 +88,7 @@ def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Respons
 
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Something nobody foresaw: logged in full, told in a word."""
-    log.error("unforeseen error", exc_info=error, extra={"fields": {"route": request.scope.get("path_template")}})
+    log_unforeseen(error, route=request.scope.get("path_template"))
     return problem_response(500, "an error that was not foreseen; it has been logged")
 
 

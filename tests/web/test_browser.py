@@ -259,7 +259,7 @@ def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
     from lenience.service.demonstration import Portfolio, play_the_past
 
     database = postgres.emptied()
-    play_the_past(database, Portfolio(), days=3)
+    play_the_past(database, Portfolio(), days=1)
     with serving(database) as service, visiting(browser, service.url) as visit:
         for path in ("/decisions", "/fairness"):
             visit.open(path).wait_for_load_state("load")

@@ -12,6 +12,8 @@ import httpx
 import pytest
 
 from engines import Engine
+from lenience.service import identity
+from lenience.service.clock import now
 from lenience.web.fairness import Tally, disparities, read_fairness
 from lenience.web.figures.series import Series, dumbbells, lines, spread, time_ticks
 from lenience.web.overview import attention
@@ -133,6 +135,18 @@ def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
         found = read_fairness(connection, standing, Tallies())
     assert [group.all for group in found.groups] == [Tally(0, 1), Tally(0, 1), Tally(0, 0)]
     assert all(group.disparity is None for group in disparities(found.groups))
+
+
+def test_ids_that_are_later_than_their_time_are_no_trouble(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process whose clock was put back goes on from its last id: early and late are still parts of the whole."""
+    engine.create(**SPEC)
+    monkeypatch.setattr(identity, "_last", (now() // 1000 + 3_600_000) << 12)
+    assert {engine.decide("b")["decision"] for _ in range(5)} == {"accept"}
+    with engine.store.read() as connection:
+        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
+        b = read_fairness(connection, standing, Tallies()).groups[1]
+    assert (b.all, b.early, b.late) == (Tally(5, 5), Tally(0, 0), Tally(5, 5))
+    assert -1 <= b.change.lower <= b.change.upper <= 1
 
 
 def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(engine: Engine) -> None:

@@ -224,18 +224,21 @@ def _group(
 
 
 def _first(connection: Connection, mine: list[Stretch], count: int, width: int) -> Tally:
-    """The first so many decisions: whole stretches of time, and of the next as many as are missing."""
+    """The first so many decisions, or nearly: whole stretches of time, and of the next as many as are missing."""
     seen = accepted = 0
     for start in sorted({one.start for one in mine}):
         here = [one for one in mine if one.start == start]
         came = sum(one.arrivals for one in here)
         if seen + came > count:
             table = schema.decision
-            within = table.c.id.between(first_id(start), first_id(start + width)) & table.c.chain_id.in_(
-                [one.chain for one in here]
+            within = (
+                table.c.id.between(first_id(start), first_id(start + width))  # what is found by an index, and of these
+                & table.c.at.between(start, start + width - 1)  # those of the stretch: an id may be later than its time
+                & table.c.chain_id.in_([one.chain for one in here])
             )
             some = select(table.c.accepted).where(within).order_by(table.c.id).limit(count - seen).subquery()
-            return Tally(accepted + int(connection.execute(select(func.sum(some.c.accepted))).scalar() or 0), count)
+            came, taken = connection.execute(select(func.count(), func.sum(some.c.accepted)).select_from(some)).one()
+            return Tally(accepted + int(taken or 0), seen + came)
         seen += came
         accepted += sum(one.accepted for one in here)
     return Tally(accepted, seen)

@@ -138,7 +138,7 @@ def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
 
 
 def test_ids_that_are_later_than_their_time_are_no_trouble(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process whose clock was put back goes on from its last id: early and late are still parts of the whole."""
+    """A process that has written a later log before goes on from its last id: early and late are parts of the whole."""
     engine.create(**SPEC)
     monkeypatch.setattr(identity, "_last", (now() // 1000 + 3_600_000) << 12)
     assert {engine.decide("b")["decision"] for _ in range(5)} == {"accept"}

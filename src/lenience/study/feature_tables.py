@@ -157,7 +157,7 @@ def _by_part(cells: list[Cell], parts_of: dict[str, Part]) -> dict[str, list[Cel
 
 
 def _told(cells: list[Cell], parts_of: dict[str, Part]) -> str:
-    """In how many cells somebody is ahead of the model that is told everyone's outcome: hardly for want of exploring."""
+    """In how many cells somebody is ahead of the model that is told everyone's outcome, which need not explore."""
     lines = []
     for part, some in _by_part(cells, parts_of).items():
         told_behind, we_behind = [c for c in some if c["ahead of told"]], [c for c in some if behind(c)]

@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.measure import best, peak_memory, report, seconds
 from lenience import Belief
-from lenience.objective.delayed import Delayed
-from lenience.policy.exposure import ExposurePolicy
-from lenience.solver.compiled import compiled
-from lenience.study.delay import limit_cost
+from lenience.analysis.delay import limit_cost
+from lenience.core.compiled import compiled
+from lenience.objectives.delayed import Delayed
+from lenience.policies.beliefs.exposure import ExposurePolicy
 
 PRIOR = Belief(2, 1)
 
@@ -58,12 +58,12 @@ def main() -> None:
     loose = best(lambda: problem.solve(PRIOR, tolerance=1e-4), repeats=5)
     proof = kept[-1].certificate
     code = (
-        "from lenience import Belief\nfrom lenience.objective.delayed import Delayed\n"
+        "from lenience import Belief\nfrom lenience.objectives.delayed import Delayed\n"
         "policy = Delayed(cost=0.8, arrivals={arrivals}, discount_rate=0.1, label_delay=1)"
         ".solve(Belief(2, 1), tolerance={tolerance})"
     )
     nothing = peak_memory(
-        "from lenience import Belief\nfrom lenience.objective.delayed import Delayed\n"
+        "from lenience import Belief\nfrom lenience.objectives.delayed import Delayed\n"
         "Delayed(cost=0.8, arrivals=5, discount_rate=0.5, label_delay=1).solve(Belief(2, 1), tolerance=1e-2)"
     )
     rows = [

@@ -9,10 +9,10 @@ import numpy as np
 
 import lenience as ln
 from benchmarks.measure import best, report, seconds
-from lenience.model.hypotheses import learn_rows, predict_rows
-from lenience.policy.awaited import Awaited
-from lenience.solver import threshold_table as tables
-from lenience.study.feature_study import run_cell
+from lenience.models.hypotheses import learn_rows, predict_rows
+from lenience.policies.features.outcome_matching import Awaited
+from lenience.solvers.stopping import threshold_table as tables
+from research.feature_study import run_cell
 
 FEATURES = 20
 ROWS = 1000

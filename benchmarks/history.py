@@ -112,7 +112,7 @@ def _compared(hand: float, ours: float) -> list[str]:
 def main(rows: int = ROWS) -> None:
     """Print the table."""
     from benchmarks.measure import report
-    from lenience.history import fit_history
+    from lenience.history.fit import fit_history
 
     with tempfile.TemporaryDirectory() as folder:
         clean, unclean = Path(folder) / "clean.parquet", Path(folder) / "unclean.parquet"

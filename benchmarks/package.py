@@ -36,14 +36,14 @@ USES: dict[str, list[list[str]]] = {
     "postgres": [FIT, python("import ibis, psycopg; ibis.postgres")],
     "fairness": [
         python(
-            "import lenience as ln; from lenience.study.fairness import disparity; "
+            "import lenience as ln; from lenience.analysis.fairness import disparity; "
             "cells = ln.Segments.of({'a': .5, 'b': .5}, ln.Discounted(.8, .9), ln.Belief(6, 5), {'a': 'A', 'b': 'B'}); "
             "print(disparity(ln.segment_fates(cells.solve(), {'a': .9, 'b': .7})).by_group)"
         )
     ],
     "binning": [
         python(
-            "import numpy as np; from lenience.model.binning import bin_optimally; "
+            "import numpy as np; from lenience.models.binning import bin_optimally; "
             "x = np.arange(400.); print(bin_optimally(x, x > 150))"
         )
     ],

@@ -28,13 +28,13 @@ from litestar.types import ASGIApp
 
 from benchmarks.load import Load, run
 from benchmarks.load import post as as_bytes
-from lenience.belief import Belief
-from lenience.service.answers import DecisionAnswer
-from lenience.service.deciding import DecisionRequest
+from lenience.core.belief import Belief
+from lenience.core.settings import DATABASE
+from lenience.service.commands.decide import DecisionRequest
+from lenience.service.domain.answers import DecisionAnswer
 from lenience.service.http.app import create_app
 from lenience.service.http.auth import needs_role
 from lenience.service.http.common import IdempotencyKey, PolicyName
-from lenience.settings import DATABASE
 
 CONNECTIONS = 32
 SECONDS = float(os.environ.get("LENIENCE_BENCH_SECONDS", "3"))

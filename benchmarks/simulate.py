@@ -17,7 +17,7 @@ import numpy as np
 
 import lenience as ln
 from benchmarks.measure import peak_memory, report, seconds
-from lenience.simulate import lattice
+from lenience.simulation import engine_lattice as lattice
 
 P, COST = 0.85, 0.8
 ARRIVALS, REPLICATIONS = 1000, 50_000

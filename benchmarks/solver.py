@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 import lenience as ln
 from benchmarks.measure import best, peak_memory, process_time, report, seconds
-from lenience.solver.compiled import compiled
-from lenience.solver.stopping import solve_discounted
+from lenience.core.compiled import compiled
+from lenience.solvers.stopping.solve import solve_discounted
 
 PRIOR = ln.Belief(2, 1)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.measure import best, report, seconds
-from lenience.service.demonstration import Portfolio, play_the_past
+from lenience.cli.demo_portfolio import Portfolio, play_the_past
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

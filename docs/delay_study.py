@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from lenience import Belief, Discounted
-from lenience.objective.delayed import Delayed
+from lenience.analysis.delay import LawValues, value_by_delay, values_by_law
+from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
-from lenience.simulate.delays import DelayLaw
-from lenience.study.delay import LawValues, value_by_delay, values_by_law
+from lenience.simulation.delay_events import DelayLaw
 
 PRIOR = Belief(2, 1)
 FIGURES = Path(__file__).parent / "figures"

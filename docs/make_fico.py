@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from lenience.core.formatting import even_percent
 from lenience.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, save
-from lenience.policy.words import even_percent
-from lenience.study.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, Result, fico_world, study
-from lenience.study.fico_groups import by_group, outset
+from research.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, Result, fico_world, study
+from research.fico_groups import by_group, outset
 
 HERE = Path(__file__).parent
 RUNS = {0.999: 200, 0.9998: 100, 0.99995: 60}  # long futures vary less from run to run

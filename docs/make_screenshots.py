@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from browsing import PHONE, chromium, visiting  # noqa: E402
-from lenience.service.demonstration import Portfolio, play_the_past  # noqa: E402
+from lenience.cli.demo_portfolio import Portfolio, play_the_past  # noqa: E402
 from serving import serving, sqlite_file  # noqa: E402
 
 PAGES = {

@@ -112,7 +112,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def portfolio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with a month of a lender's past; the tests that use it only add to it."""
-    from lenience.service.demonstration import Portfolio, play_the_past
+    from lenience.cli.demo_portfolio import Portfolio, play_the_past
     from serving import Served, sqlite_file
 
     database = sqlite_file(tmp_path_factory.mktemp("portfolio"))

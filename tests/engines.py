@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from lenience.service.audit import AuditReport, audit
-from lenience.service.command import Command, sender
-from lenience.service.deciding import Decide, DecisionRequest
-from lenience.service.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
-from lenience.service.outcomes import Change, OverrideRequest
-from lenience.service.queries import Queries
-from lenience.service.registry import Registry
-from lenience.service.specification import PolicySpecification
-from lenience.service.store import Store
-from lenience.service.writer import Writer
+from lenience.service.commands.command import Command, sender
+from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
+from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.domain.specification import PolicySpecification
+from lenience.service.queries.audit import AuditReport, audit
+from lenience.service.queries.reading import Queries
+from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.store import Store
+from lenience.service.storage.writer import Writer
 from serving import SPEC
 
 Json = dict[str, Any]

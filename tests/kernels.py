@@ -14,7 +14,7 @@ from pathlib import Path
 
 from feature_worlds import GOAL, world
 from lenience import Belief, Delayed, Discounted, FeaturePolicy, characteristics, load_fico, replay
-from lenience.model.curve import Curve
+from lenience.models.curve import Curve
 
 PATIENCE = 120.0  # seconds; a worker that has ended leaves the others to compile for themselves
 

@@ -21,9 +21,9 @@ import msgspec
 import psutil
 import psycopg
 
-from lenience.client import Client
-from lenience.service.audit import audit
-from lenience.service.store import Store
+from lenience.client.client import Client
+from lenience.service.queries.audit import audit
+from lenience.service.storage.store import Store
 
 SPEC: dict[str, Any] = {
     "name": "cards",

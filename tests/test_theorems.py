@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lenience import AverageReward, Belief, Constant, Discounted, FiniteHorizon, Greedy, Persistent, evaluate
-from lenience.solver.stopping import solve_discounted
+from lenience.solvers.stopping.solve import solve_discounted
 
 costs = st.floats(0.05, 0.95)
 discounts = st.one_of(st.floats(0.0, 0.99), st.sampled_from([0.995, 0.999, 0.9999]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generate.markdown import table
-from lenience.settings import OF_OTHERS, OWN
+from lenience.core.settings import OF_OTHERS, OWN
 
 PATH = "reference/settings.md"
 

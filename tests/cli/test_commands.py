@@ -164,7 +164,7 @@ def test_paper_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Claim("3.1", "Proposition 3: E[V] [/a]", "holds", "seen", "more"),
         Claim("4", "another", "made precise", "measured"),
     ]
-    monkeypatch.setattr("lenience.study.paper.check_paper", lambda seed: claims)
+    monkeypatch.setattr("lenience.paper.check_paper", lambda seed: claims)
     report = tmp_path / "paper.html"
     code, out, _ = run("paper", "--output", str(report), "--json")
     assert code == 0
@@ -319,7 +319,7 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     _, out, err = run(*given)
     assert "leniency c − cₙ" in out
     assert err == ""
-    monkeypatch.setattr("lenience.policy.optimal.LONG", 0.0)
+    monkeypatch.setattr("lenience.policies.beliefs.optimal.LONG", 0.0)
     monkeypatch.setattr("lenience.cli.solve.TOLD", 0.0)
     done = threading.Event()
     monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.01)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Delayed
-from lenience.segments import late
+from lenience.segments import exposure_limits as late
 
 Run = Any
 

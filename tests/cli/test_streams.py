@@ -64,8 +64,8 @@ def test_help_for_a_reader_who_has_gone(
 
 
 def test_a_reader_who_has_gone_does_not_make_an_audit_hold(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    from lenience.service.audit import AuditReport, Head
-    from lenience.service.store import Store
+    from lenience.service.queries.audit import AuditReport, Head
+    from lenience.service.storage.store import Store
 
     database, earlier = str(tmp_path / "a.db"), tmp_path / "audit.json"
     store = Store(database)

@@ -197,7 +197,7 @@ def test_retries_are_safe_because_of_the_keys() -> None:
 
 def test_a_service_that_is_not_there_is_said_to_be_missing_and_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("lenience.client.time.sleep", waits.append)
+    monkeypatch.setattr("lenience.client.client.time.sleep", waits.append)
     with Client("http://127.0.0.1:1") as nowhere:
         with pytest.raises(ServiceError) as told:
             nowhere.policies()
@@ -213,7 +213,7 @@ def test_a_service_that_is_not_there_is_said_to_be_missing_and_soon(monkeypatch:
 
 def test_a_service_that_has_answered_is_tried_again_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("lenience.client.time.sleep", waits.append)
+    monkeypatch.setattr("lenience.client.client.time.sleep", waits.append)
 
     def answer(request: httpx.Request) -> httpx.Response:
         if answers:

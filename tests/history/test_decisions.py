@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from lenience import Belief, Discounted, FiniteHorizon, InputError
-from lenience.history_decisions import decision_expression
-from lenience.policy.optimal import OptimalPolicy
+from lenience.policies.beliefs.expression import decision_expression
+from lenience.policies.beliefs.optimal import OptimalPolicy
 
 pa = pytest.importorskip("pyarrow")
 ibis = pytest.importorskip("ibis")

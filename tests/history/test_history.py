@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lenience import AlikeSegmentsWarning, Belief, Discounted, InputError
-from lenience.columns import columns_of
-from lenience.history import fit_history
+from lenience.files.columns import columns_of
+from lenience.history.fit import fit_history
 from past_decisions import agree, by_hand, past
 
 pa = pytest.importorskip("pyarrow")

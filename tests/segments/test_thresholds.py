@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lenience import Discounted, Thresholds
-from lenience.belief import Belief
+from lenience.core.belief import Belief
 
 
 def test_between_the_nodes() -> None:

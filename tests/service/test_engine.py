@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from engines import Engine
-from lenience.belief import Belief
-from lenience.objective.delayed import Delayed
-from lenience.objective.discounted import Discounted
-from lenience.service import export, schema
-from lenience.service.command import sender
-from lenience.service.deciding import Decide, DecisionRequest
-from lenience.service.outcomes import Expire, OutcomeItem, RecordOutcomes
-from lenience.service.problems import BadRequest, Conflict, NotFound
-from lenience.service.queries import Filters
+from lenience.core.belief import Belief
+from lenience.objectives.delayed import Delayed
+from lenience.objectives.discounted import Discounted
+from lenience.service.commands.command import sender
+from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.outcomes import Expire, OutcomeItem, RecordOutcomes
+from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.queries import export
+from lenience.service.queries.reading import Filters
+from lenience.service.storage import schema
 from serving import LATE
 
 
@@ -322,7 +323,7 @@ def test_decisions_are_listed_by_reference(engine: Engine, monkeypatch: pytest.M
         (Filters(reference="Nobody"), []),
     ]
     for few in (3, 4):  # more have it than are looked up one by one, and as many
-        monkeypatch.setattr("lenience.service.references.FEW", few)
+        monkeypatch.setattr("lenience.service.storage.references.FEW", few)
         for filters, ids in wanted:
             for size, newest in ((1, False), (2, True), (4, False)):
                 paged, after = [], None

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from engines import Engine
-from lenience.service.command import sender
-from lenience.service.erasing import Erase, holding
-from lenience.service.ledger import Ledger
-from lenience.service.outcomes import Change, OverrideRequest
-from lenience.service.queries import Filters
+from lenience.service.commands.command import sender
+from lenience.service.commands.erase import Erase, holding
+from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.queries.reading import Filters
+from lenience.service.storage.ledger import Ledger
 
 
 def test_personal_data_can_be_erased_and_the_log_stays_whole(engine: Engine) -> None:
@@ -61,9 +61,9 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
 
 def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.create()
-    monkeypatch.setattr("lenience.service.erasing.LOOKED_AT", 3)
-    monkeypatch.setattr("lenience.service.erasing.DAY", 0)
-    monkeypatch.setattr("lenience.service.limits.BATCH", 2)
+    monkeypatch.setattr("lenience.service.commands.erase.LOOKED_AT", 3)
+    monkeypatch.setattr("lenience.service.commands.erase.DAY", 0)
+    monkeypatch.setattr("lenience.service.domain.limits.BATCH", 2)
     given = ["Ada", None, "Ada", "Bob", "Ada", None, "Eve"]
     made = [engine.decide("young", reference=reference)["id"] for reference in given]
     engine.override(made[1], "reject", "a note about Joe")  # personal data without a reference

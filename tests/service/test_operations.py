@@ -23,17 +23,17 @@ from sqlalchemy import text
 from apart import awaited
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts, tell_the_dead
-from lenience.service.command import sender
+from lenience.service.commands.command import sender
+from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
+from lenience.service.domain.problems import Conflict, Unavailable
 from lenience.service.http import decisions, erasures, policies
 from lenience.service.http.app import create_app
 from lenience.service.http.metrics import Metrics, forget_the_dead
-from lenience.service.ledger import Ledger
-from lenience.service.migrate import revision_of
-from lenience.service.outcomes import OutcomeItem, RecordOutcomes
-from lenience.service.problems import Conflict, Unavailable
-from lenience.service.rights import RIGHTS
-from lenience.service.store import Store
-from lenience.service.writer import Writer
+from lenience.service.storage.ledger import Ledger
+from lenience.service.storage.migrate import revision_of
+from lenience.service.storage.privileges import RIGHTS
+from lenience.service.storage.store import Store
+from lenience.service.storage.writer import Writer
 from serving import Postgres, sqlite_file
 
 Run = Any
@@ -237,8 +237,8 @@ def test_what_nobody_foresaw_is_logged_once(
         raise ZeroDivisionError("in the middle")
 
     app: Any = create_app(sqlite_file(tmp_path))
-    monkeypatch.setattr("lenience.service.outcomes.Change.resolve", broken)
-    monkeypatch.setattr("lenience.service.queries.Queries.policies", broken)
+    monkeypatch.setattr("lenience.service.commands.outcomes.Change.resolve", broken)
+    monkeypatch.setattr("lenience.service.queries.reading.Queries.policies", broken)
 
     async def ask() -> list[int]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:

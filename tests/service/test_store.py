@@ -14,14 +14,14 @@ from sqlalchemy.exc import IntegrityError
 
 from engines import Engine
 from lenience.cli import cli
-from lenience.errors import InputError
-from lenience.service import schema
-from lenience.service.address import database_url
-from lenience.service.chain import genesis, link
-from lenience.service.events import PolicyCreated, write
-from lenience.service.migrate import newest, revision_of
-from lenience.service.problems import Damaged, Unavailable
-from lenience.service.store import Store
+from lenience.core.errors import InputError
+from lenience.service.domain.chain import genesis, link
+from lenience.service.domain.events import PolicyCreated, write
+from lenience.service.domain.problems import Damaged, Unavailable
+from lenience.service.storage import schema
+from lenience.service.storage.address import database_url
+from lenience.service.storage.migrate import newest, revision_of
+from lenience.service.storage.store import Store
 from serving import Postgres, sqlite_file
 
 
@@ -279,7 +279,7 @@ def test_backup_and_restore_of_sqlite(tmp_path: Path) -> None:
     assert restored.counts()[2] == 10
     assert restored.decide()["pending"] == 10
     assert restored.audit().whole
-    from lenience.service.audit import audit
+    from lenience.service.queries.audit import audit
 
     assert not audit(restored.store, heads).whole, "what the backup has not got is found by the earlier audit"
     restored.close()

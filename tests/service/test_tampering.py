@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import Connection, text
 
 from engines import Engine
-from lenience.service import schema
-from lenience.service.audit import Head, audit
-from lenience.service.chain import genesis, link
-from lenience.service.events import Decided, read, write
-from lenience.service.keys import create_key, revoke_key
+from lenience.service.commands.keys import create_key, revoke_key
+from lenience.service.domain.chain import genesis, link
+from lenience.service.domain.events import Decided, read, write
+from lenience.service.queries.audit import Head, audit
+from lenience.service.storage import schema
 from serving import Postgres, sqlite_file
 
 
@@ -54,7 +54,7 @@ def changed(engine: Engine, change: Callable[[Connection], None]) -> list[str]:
         change(connection)
         if not engine.store.sqlite:
             connection.execute(text("SET session_replication_role = DEFAULT"))
-        from lenience.service.audit import _Audit
+        from lenience.service.queries.audit import _Audit
 
         report = _Audit(connection, "test").run([])
         connection.rollback()

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from engines import Engine
-from lenience.model.curve import Curve
-from lenience.model.protocol import beliefs
-from lenience.model.shared import Shared
-from lenience.service.command import sender
-from lenience.service.lifecycle import ChangeState, solve_version
-from lenience.service.problems import BadRequest, Conflict, NotFound
-from lenience.service.specification import PolicySpecification
+from lenience.models.curve import Curve
+from lenience.models.protocol import beliefs
+from lenience.models.shared import Shared
+from lenience.service.commands.command import sender
+from lenience.service.commands.lifecycle import ChangeState, solve_version
+from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.specification import PolicySpecification
 from serving import LATE, SPEC
 
 
@@ -133,8 +133,9 @@ def test_another_process_sees_a_new_version_at_once(engine: Engine) -> None:
 def test_a_restart_needs_no_solver(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.create(**LATE, segments=[])
     engine.create()
-    from lenience.service.registry import Registry
-    from lenience.solver import delayed_plan, stopping
+    from lenience.service.storage.policy_cache import Registry
+    from lenience.solvers.delayed import plan as delayed_plan
+    from lenience.solvers.stopping import solve as stopping
 
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("solved again")
@@ -178,6 +179,6 @@ def test_what_would_take_long_to_solve_is_refused_at_once(monkeypatch: pytest.Mo
     several = [{"name": str(i), "prior": {"n": 2 + i, "s": 1}} for i in range(900)]
     with pytest.raises(BadRequest, match=r"or fewer segments would fit"):
         made(objective=patient(0.99999999), segments=several)
-    monkeypatch.setattr("lenience.service.limits.VERSION_SECONDS", 0.0)
+    monkeypatch.setattr("lenience.service.domain.limits.VERSION_SECONDS", 0.0)
     with pytest.raises(BadRequest, match="0 of 1 segments were solved"):
         made(objective=LATE["objective"], segments=[])

@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import text
 
 from engines import Engine
-from lenience.service import schema
-from lenience.service.clock import now, when
-from lenience.service.command import Answer, Sender, sender
-from lenience.service.deciding import Decide, DecisionRequest
-from lenience.service.ledger import Ledger
-from lenience.service.problems import NotFound, Unavailable
-from lenience.service.writer import Result, Waiting, Writer
+from lenience.service.commands.command import Answer, Sender, sender
+from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.domain.clock import now, when
+from lenience.service.domain.problems import NotFound, Unavailable
+from lenience.service.storage import schema
+from lenience.service.storage.ledger import Ledger
+from lenience.service.storage.writer import Result, Waiting, Writer
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Broken:
         return [1]
 
     def run(self, ledger: Ledger) -> Answer:
-        from lenience.service.events import PolicyCreated
+        from lenience.service.domain.events import PolicyCreated
 
         ledger.append(ledger.chains[1], PolicyCreated(at=1, actor="x", name="half"))
         raise ZeroDivisionError("in the middle")
@@ -152,7 +152,7 @@ def test_a_clock_that_is_set_back_takes_no_decision_out_of_its_order(
     engine.create()
     made = [engine.decide()["id"] for _ in range(2)]
     engine.writer.close()
-    monkeypatch.setattr("lenience.service.identity._last", 0)  # another process
+    monkeypatch.setattr("lenience.service.domain.identity._last", 0)  # another process
     ago = now() - 3_600_000_000
     engine.writer = Writer(engine.store, engine.registry, clock=lambda: ago)  # started since
     late = [engine.decide() for _ in range(3)]

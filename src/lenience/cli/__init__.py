@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from lenience.__about__ import __version__
-from lenience.cli.said import in_options, of_usage
+from lenience.cli.error_messages import in_options, of_usage
 from lenience.cli.streams import prepare, to_a_reader
-from lenience.errors import InputError, in_words
+from lenience.core.errors import InputError, in_words
 
 COMMANDS = {
     "audit": "Replay a service's log: is everything as it was decided?",

@@ -13,11 +13,11 @@ from lenience.cli.keys import opened
 from lenience.cli.options import FILE, console, json_option, print_json
 from lenience.cli.serve import database_option, needed
 from lenience.cli.streams import to_a_reader
-from lenience.errors import InputError, in_words
-from lenience.policy.words import counted
+from lenience.core.errors import InputError, in_words
+from lenience.core.formatting import counted
 
 if TYPE_CHECKING:
-    from lenience.service.audit import AuditReport
+    from lenience.service.queries.audit import AuditReport
 
 
 @click.command(short_help="Replay a service's log: is everything as it was decided?")
@@ -38,8 +38,8 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
       lenience audit --database decisions.db --expect audit.json
     """
     needed()
-    from lenience.service.audit import AuditReport
-    from lenience.service.audit import audit as run
+    from lenience.service.queries.audit import AuditReport
+    from lenience.service.queries.audit import audit as run
 
     earlier = None
     if expect is not None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lenience.belief import Belief
 from lenience.cli.options import (
     as_dict,
     console,
@@ -19,9 +18,10 @@ from lenience.cli.options import (
     table,
 )
 from lenience.cli.progress import each
+from lenience.core.belief import Belief
 
 if TYPE_CHECKING:
-    from lenience.study.characteristics import Characteristics
+    from lenience.analysis.characteristics import Characteristics
 
 
 @click.command(short_help="What a policy does to a population: whom it shuts out, what learning costs.")
@@ -49,9 +49,9 @@ def characteristics(
     Example:
       lenience characteristics --cost 0.8 --discount 0.99 --p 0.7 --p 0.9
     """
-    from lenience.policy.greedy import Greedy
-    from lenience.policy.protocol import Policy
-    from lenience.study.characteristics import characteristics as compute
+    from lenience.analysis.characteristics import characteristics as compute
+    from lenience.core.protocols import Policy
+    from lenience.policies.beliefs.greedy import Greedy
 
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
     policy: Policy = Greedy(cost) if greedy else problem.solve(prior)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from lenience.belief import Belief
 from lenience.cli.options import (
     FILE,
     as_dict,
@@ -24,15 +23,17 @@ from lenience.cli.options import (
     told_units,
 )
 from lenience.cli.progress import each, saying
-from lenience.errors import InputError, TooLargeError, whole
-from lenience.objective.delayed import Delayed
-from lenience.policy.words import counted, duration
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, TooLargeError
+from lenience.core.formatting import counted, duration
+from lenience.core.validation import whole
+from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
-    from lenience.bounds import Bounds
-    from lenience.policy.exposure import ExposurePolicy
-    from lenience.simulate.delays import SimulatedValue
-    from lenience.study.delay import DelayValue
+    from lenience.analysis.delay import DelayValue
+    from lenience.core.bounds import Bounds
+    from lenience.policies.beliefs.exposure import ExposurePolicy
+    from lenience.simulation.delay_events import SimulatedValue
 
 DELAYS = (1 / 12, 0.25, 0.5, 1.0)
 MOST_SECONDS = 15.0  # of a solve, as estimated
@@ -84,7 +85,7 @@ def delay(
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 0.25 --label-delay 1
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --applicants 12
     """
-    from lenience.study.delay import OPTIMAL, rivals
+    from lenience.analysis.delay import OPTIMAL, rivals
 
     for option, path in (("--figure", figure), ("--limits-figure", limits_figure)):
         if path is not None:
@@ -149,7 +150,7 @@ def delay(
 
 def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tolerance: float) -> list[DelayValue]:
     """What each policy earns at this delay, without those that would take too long."""
-    from lenience.study.delay import OPTIMAL, DelayValue, evaluate_pending, rivals
+    from lenience.analysis.delay import OPTIMAL, DelayValue, evaluate_pending, rivals
 
     prior, years = policy.prior, problem.label_delay
     work: dict[str, Callable[[], Bounds]] = {
@@ -172,8 +173,8 @@ def _simulated(
     problems: list[Delayed], prior: Belief, caps: tuple[int, ...], exact: set[tuple[str, float]]
 ) -> dict[tuple[str, float], SimulatedValue]:
     """By simulation, what those policies earn whose exact evaluation would take too long, if that takes less."""
-    from lenience.simulate.delays import DelayLaw, arrivals_that_count, simulate_delays
-    from lenience.study.delay import rivals
+    from lenience.analysis.delay import rivals
+    from lenience.simulation.delay_events import DelayLaw, arrivals_that_count, simulate_delays
 
     wanted = {}
     for problem in problems:
@@ -243,7 +244,7 @@ def _print(
 
 def _limits(policy: ExposurePolicy, k: int) -> str:
     """The limits of one row that are neither 0 nor without end."""
-    from lenience.study.delay import limit_points
+    from lenience.analysis.delay import limit_points
 
     points = limit_points(policy, [k])
     some = [f"{point.s:g} → {point.limit:,}" for point in points if point.limit]
@@ -265,7 +266,7 @@ def _draw(
     if figure is None and limits_figure is None:
         return []
     from lenience import plot
-    from lenience.objective.discounted import Discounted
+    from lenience.objectives.discounted import Discounted
 
     files = []
     if figure is not None:

@@ -12,7 +12,8 @@ import click
 
 from lenience.cli.options import FOLDER, console, json_option, print_json
 from lenience.cli.serve import listen, needed
-from lenience.errors import InputError, real
+from lenience.core.errors import InputError
+from lenience.core.validation import real
 
 if TYPE_CHECKING:
     import uvicorn
@@ -42,8 +43,8 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     needed("lenience[serve,client,simulate]", "httpx")
     import uvicorn
 
-    from lenience.client import Client
-    from lenience.service.demonstration import Portfolio, Stream, play_the_past
+    from lenience.cli.demo_portfolio import Portfolio, Stream, play_the_past
+    from lenience.client.client import Client
     from lenience.service.http.app import create_app
     from lenience.service.http.logs import configure_logs
 
@@ -81,7 +82,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
 
 def _empty(folder: Path) -> str:
     """The path of a database that is not there yet: one of an earlier demonstration is removed."""
-    from lenience.service.store import Store
+    from lenience.service.storage.store import Store
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from lenience.cli.options import json_option, print_json, service_options
-from lenience.errors import InputError, real
-from lenience.policy.words import counted
+from lenience.core.errors import InputError
+from lenience.core.formatting import counted
+from lenience.core.validation import real
 
 
 @click.command(short_help="Erase the personal data of a person, or of long ago, from a running service.")
@@ -36,7 +37,7 @@ def erase(
       lenience erase --reference R-123 --yes
       lenience erase --older-than 1095 --policy cards --yes --key lk_…
     """
-    from lenience.client import Client, ServiceError
+    from lenience.client.client import Client, ServiceError
 
     if reference is None and older_than is None:
         raise InputError("give --reference or --older-than")

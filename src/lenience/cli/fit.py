@@ -9,8 +9,8 @@ import msgspec
 
 from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import Past, history_options, read_past
-from lenience.policy.words import even_percent
-from lenience.study.late_words import describe_late, told
+from lenience.core.formatting import even_percent
+from lenience.reports.exposure_text import describe_late, told
 
 MOST_SHOWN = 40
 NARROW = 78  # columns of a window, below which figures that may not wrap would leave names no room

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from lenience.belief import Belief
 from lenience.cli.options import (
     as_dict,
     bold,
@@ -18,7 +17,9 @@ from lenience.cli.options import (
 )
 from lenience.cli.options import table as new_table
 from lenience.cli.progress import each
-from lenience.errors import InputError, whole
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError
+from lenience.core.validation import whole
 
 
 @click.command(short_help="For which costs is a population worth accepting? (Gittins index)")
@@ -42,7 +43,7 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
             raise InputError("--table has the indices of many beliefs: --prior goes without it")
         _print_table(discount, whole("table", table, least=2, most=1000), tolerance, as_json)
         return
-    from lenience.gittins import gittins_index
+    from lenience.solvers.stopping.gittins_index import gittins_index
 
     index = gittins_index(prior, discount, tolerance)
     told_width(index.width, tolerance)
@@ -57,8 +58,8 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
 def _print_table(discount: float, largest: int, tolerance: float, as_json: bool) -> None:
     import numpy as np
 
-    from lenience.gittins import check_work, gittins_table
-    from lenience.objective.base import check_discount
+    from lenience.core.validation import check_discount
+    from lenience.solvers.stopping.gittins_index import check_work, gittins_table
 
     check_work(largest * (largest - 1) // 2, check_discount(discount))
     pairs = [(a, n - a) for n in range(2, largest + 1) for a in range(1, n)]

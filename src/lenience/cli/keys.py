@@ -12,11 +12,12 @@ import click
 
 from lenience.cli.options import console, json_option, known, print_json, table
 from lenience.cli.serve import database_option, needed
-from lenience.errors import InputError, real
-from lenience.history_damage import begins
+from lenience.core.errors import InputError
+from lenience.core.validation import real
+from lenience.files.unreadable import begins
 
 if TYPE_CHECKING:
-    from lenience.service.store import Store
+    from lenience.service.storage.store import Store
 
 
 @click.group(short_help="Make, list and revoke the API keys of a service.")
@@ -42,7 +43,7 @@ def keys() -> None:
     "roles",
     multiple=True,
     required=True,
-    shell_complete=known("lenience.service.keys", "ROLES"),
+    shell_complete=known("lenience.service.commands.keys", "ROLES"),
     help="decide, outcome, read or admin; may be repeated.",
 )
 @click.option("--days", type=float, help="How long it is valid; without, until it is revoked.")
@@ -55,8 +56,8 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
       lenience keys create --label scoring --role decide
     """
     needed()
-    from lenience.service.clock import now, when
-    from lenience.service.keys import check_label, check_roles, create_key
+    from lenience.service.commands.keys import check_label, check_roles, create_key
+    from lenience.service.domain.clock import now, when
 
     expires = None if days is None else now() + int(real("days", days, above=0, most=36_500) * 86_400 * 1_000_000)
     check_roles(roles)
@@ -80,8 +81,8 @@ def list_(database: str, as_json: bool) -> None:
       lenience keys list --database decisions.db
     """
     needed()
-    from lenience.service.clock import now, when
-    from lenience.service.keys import list_keys
+    from lenience.service.commands.keys import list_keys
+    from lenience.service.domain.clock import now, when
 
     with opened(database, "read") as store:
         found = list_keys(store)
@@ -123,8 +124,8 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
       lenience keys revoke 3f9a1c0b2d4e
     """
     needed()
-    from lenience.service.clock import now
-    from lenience.service.keys import key_id, list_keys, revoke_key
+    from lenience.service.commands.keys import key_id, list_keys, revoke_key
+    from lenience.service.domain.clock import now
 
     with opened(database, "change") as store:
         identity = key_id(identity)
@@ -140,8 +141,8 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
 @contextmanager
 def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterator[Store]:
     """The database, for a short visit beside a running service; the first key may be made before there is one."""
-    from lenience.service.problems import Problem
-    from lenience.service.store import Store
+    from lenience.service.domain.problems import Problem
+    from lenience.service.storage.store import Store
 
     store = Store(database, reading=purpose == "read")
     try:

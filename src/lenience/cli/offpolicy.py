@@ -47,10 +47,11 @@ def offpolicy(
     """
     import numpy as np
 
-    from lenience.columns import columns_of
-    from lenience.errors import InputError, real
-    from lenience.study.off_policy import off_policy
-    from lenience.study.table import coded, numbers_of
+    from lenience.analysis.off_policy import off_policy
+    from lenience.core.errors import InputError
+    from lenience.core.validation import real
+    from lenience.files.columns import columns_of
+    from lenience.files.table import coded, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
         raise InputError("give either --proposed, or --score with --at-least")
@@ -111,8 +112,8 @@ def offpolicy(
 
 def _told_unscored(score: str, missing: int, rows: int, meaning: str | None) -> str:
     """What is done with rows that have no score: a proposal by scores says nothing of them, so the user must."""
-    from lenience.errors import InputError
-    from lenience.policy.words import percent
+    from lenience.core.errors import InputError
+    from lenience.core.formatting import percent
 
     if not missing:
         return ""

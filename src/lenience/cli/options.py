@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lenience.belief import Belief
-from lenience.bounds import Bounds
-from lenience.errors import InputError
-from lenience.objective.discounted import Discounted
-from lenience.objective.horizon import FiniteHorizon
-from lenience.settings import KEY, URL
+from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
+from lenience.core.errors import InputError
+from lenience.core.settings import KEY, URL
+from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
     from rich.console import Console

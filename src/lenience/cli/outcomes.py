@@ -11,10 +11,10 @@ import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json, service_options
 from lenience.cli.streams import to_a_reader
-from lenience.errors import InputError
+from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
-    from lenience.outcomes_import import OutcomesImport
+    from lenience.client.outcomes_import import OutcomesImport
 
 EVERY = 2.0  # seconds between two words on how far it is
 
@@ -52,7 +52,7 @@ def outcomes(
       lenience outcomes loans.csv.gz --id decision --outcome status --json
       lenience outcomes loans.csv --reference number --outcome status --success repaid --pending running
     """
-    from lenience.client import Client, ServiceError
+    from lenience.client.client import Client, ServiceError
 
     if identity is not None and reference is not None:
         raise InputError("give either --id or --reference, not both")

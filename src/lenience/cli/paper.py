@@ -9,7 +9,7 @@ import msgspec
 
 from lenience.cli.options import FILE, console, json_option, print_json, table
 from lenience.cli.progress import saying
-from lenience.errors import InputError
+from lenience.core.errors import InputError
 
 
 @click.command(short_help="Every claim of the paper, checked, in one HTML report.")
@@ -25,8 +25,8 @@ def paper(output: str, seed: int, as_json: bool) -> None:
     Example:
       lenience paper --output paper.html
     """
-    from lenience.study.paper import check_paper
-    from lenience.study.paper_report import write_paper_report
+    from lenience.paper import check_paper
+    from lenience.reports.paper_report import write_paper_report
 
     target = Path(output)
     if target.suffix not in (".html", ".md"):

@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from lenience.belief import Belief
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
-from lenience.errors import InputError, in_words, real, refusal, unknown
-from lenience.model.of_history import MODELS, beliefs_of_history
-from lenience.objective.delayed import GIVEN_UP, Delayed
-from lenience.policy.words import plural
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, in_words, refusal, unknown
+from lenience.core.formatting import plural
+from lenience.core.validation import real
+from lenience.history.beliefs import MODELS, beliefs_of_history
+from lenience.objectives.delayed import GIVEN_UP, Delayed
 
 if TYPE_CHECKING:
-    from lenience.history import History
-    from lenience.model.of_history import Fitted
-    from lenience.segments.late import Exposure
-    from lenience.segments.segment import Segments
+    from lenience.history.beliefs import Fitted
+    from lenience.history.fit import History
+    from lenience.segments.exposure_limits import Exposure
+    from lenience.segments.segments import Segments
     from lenience.segments.starting import Shutout
 
 DAYS = 365.25  # of a year
@@ -78,8 +79,8 @@ class Past(NamedTuple):
         """Of each segment how many may be out at once, where labels are said to come late; else nothing."""
         if self.late is None or self.segments is None:
             return []
-        from lenience.segments.late import exposure_limits
-        from lenience.segments.segment import Segments
+        from lenience.segments.exposure_limits import exposure_limits
+        from lenience.segments.segments import Segments
 
         shares = {cell.name: cell.share for cell in self.segments}
         beliefs = {cell.name: cell.prior for cell in self.segments}
@@ -93,7 +94,7 @@ class Past(NamedTuple):
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """What is to be known of the beliefs, and of the decisions that follow from them."""
-        from lenience.study.uneven import told_uneven
+        from lenience.analysis.monotonicity import told_uneven
 
         uneven = None if self.fitted.model == "curve" else told_uneven(self.history, accepts)
         return "; ".join(said for said in (self.fitted.warning, uneven, self._told_late()) if said) or None
@@ -146,8 +147,8 @@ def read_past(
     floor_group: tuple[str, ...] = (),
 ) -> Past:
     """Read past decisions as the options say; groups that a floor is for must be among theirs."""
-    from lenience.history import fit_history
-    from lenience.segments.segment import Segments
+    from lenience.history.fit import fit_history
+    from lenience.segments.segments import Segments
     from lenience.segments.starting import shut_out_at_outset
 
     if label_delay is not None and (cost is None or arrivals is None or discount_rate is None):
@@ -230,7 +231,7 @@ def _truths(path: Path, history: History) -> dict[str, float]:
     """True success rates by segment from a CSV file with the segment columns and p."""
     import csv
 
-    from lenience.history import SEPARATOR
+    from lenience.history.fit import SEPARATOR
 
     try:
         with path.open(encoding="utf-8", newline="") as text:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from lenience.belief import Belief
 from lenience.cli.options import FILE, given, prior_option
-from lenience.objective.discounted import Discounted
+from lenience.core.belief import Belief
+from lenience.objectives.discounted import Discounted
 
 FIGURES = ("values", "thresholds", "characteristics", "regret")
 
@@ -38,7 +38,8 @@ def plot(
     from lenience import plot as draw
     from lenience.cli.options import print_json
     from lenience.cli.progress import solving
-    from lenience.errors import InputError, real
+    from lenience.core.errors import InputError
+    from lenience.core.validation import real
 
     if most is not None and figure not in ("thresholds", "regret"):
         raise InputError(f"--most goes with thresholds and regret, not with {figure}")
@@ -58,7 +59,7 @@ def plot(
     elif figure == "characteristics":
         drawn = solving("Solving what is drawn", lambda: draw.operating_characteristics(problems[0], prior))
     else:
-        from lenience.study.average import regret_table
+        from lenience.analysis.regret import regret_table
 
         real("most", limit, least=30, most=30_000)
         horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000, 30_000) if h <= limit]

@@ -73,7 +73,7 @@ def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] 
     What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal; where
     nothing is, and there is no bar, the label does.
     """
-    from lenience.solver.stopping import progress
+    from lenience.solvers.stopping.solve import progress
 
     future = _apart(work)
     try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.belief import Belief
 from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
 from lenience.cli.progress import each
+from lenience.core.belief import Belief
 
 HORIZONS = (10, 100, 1000, 10_000)
 
@@ -24,7 +24,7 @@ def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool)
     Example:
       lenience regret --cost 0.5 --horizon 100 --horizon 1000
     """
-    from lenience.study.average import regret_table
+    from lenience.analysis.regret import regret_table
 
     wanted = horizons or HORIZONS
     rows = [

@@ -64,12 +64,13 @@ def replay(
     from pathlib import Path
 
     from lenience.cli.progress import saying, solving
-    from lenience.errors import InputError, real
-    from lenience.policy.words import counted
-    from lenience.study.replay import late
-    from lenience.study.replay import replay as run
-    from lenience.study.replay_report import CAPTION, FEW, describe, price, tables_of, verdict, write_report
-    from lenience.study.table import from_openml, read_table
+    from lenience.core.errors import InputError
+    from lenience.core.formatting import counted
+    from lenience.core.validation import real
+    from lenience.files.table import from_openml, read_table
+    from lenience.reports.replay_report import CAPTION, FEW, describe, price, tables_of, verdict, write_report
+    from lenience.simulation.replay import late
+    from lenience.simulation.replay import replay as run
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
     delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)

@@ -13,14 +13,15 @@ import msgspec
 from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past
 from lenience.cli.progress import saying
-from lenience.errors import InputError, TooLargeError, real, whole
-from lenience.policy.words import duration, percent
+from lenience.core.errors import InputError, TooLargeError
+from lenience.core.formatting import duration, percent
+from lenience.core.validation import real, whole
 
 if TYPE_CHECKING:
-    from lenience.history import History
-    from lenience.segments.late import Exposure
-    from lenience.study.fairness import ConstraintCost
-    from lenience.study.ignored_delay import Ignored
+    from lenience.analysis.fairness import ConstraintCost
+    from lenience.analysis.ignored_delay import Ignored
+    from lenience.history.fit import History
+    from lenience.segments.exposure_limits import Exposure
 
 MOST_MONEY = 1e12
 
@@ -59,12 +60,12 @@ def report(
       lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
         --arrivals 500 --discount-rate 0.1 --label-delay 0.75
     """
-    from lenience.study.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
-    from lenience.study.ignored_delay import cost_of_ignoring
-    from lenience.study.late_words import describe_late, told
-    from lenience.study.segment_report import write_report
-    from lenience.study.segment_report_late import describe_ignored
-    from lenience.study.than_now import CAVEAT, Money, compare_with_now, describe_than_now
+    from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
+    from lenience.analysis.ignored_delay import cost_of_ignoring
+    from lenience.analysis.status_quo import CAVEAT, Money, compare_with_now, describe_than_now
+    from lenience.reports.exposure_text import describe_late, told
+    from lenience.reports.segment_report import write_report
+    from lenience.reports.segment_report_late import describe_ignored
 
     target = Path(output)
     if target.suffix != ".html":

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lenience.cli.options import FILE, json_option
-from lenience.errors import InputError
-from lenience.policy.words import counted
-from lenience.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
+from lenience.core.errors import InputError
+from lenience.core.formatting import counted
+from lenience.core.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
 
 if TYPE_CHECKING:
     import uvicorn
@@ -143,10 +143,10 @@ def tell_when_ready(address: tuple[str, int], said: str) -> None:
 
 def prepare(host: str, database: str, workers: int) -> None:
     """Refuse what cannot be served, before anything is: a second writer, an open door, a database out of reach."""
+    from lenience.service.commands.keys import list_keys
+    from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
-    from lenience.service.keys import list_keys
-    from lenience.service.problems import Problem
-    from lenience.service.store import Store
+    from lenience.service.storage.store import Store
 
     store = None
     try:

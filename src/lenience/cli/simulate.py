@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from lenience.belief import Belief
+from lenience.cli.name_and_parameters import parse_spec
 from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
 from lenience.cli.progress import saying
-from lenience.cli.spec import parse_spec
+from lenience.core.belief import Belief
 
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
 
@@ -25,14 +25,14 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
     "--policy",
     "policies",
     multiple=True,
-    shell_complete=known("lenience.policy.registry", "policy_names"),
+    shell_complete=known("lenience.policies.registry", "policy_names"),
     help="name or name:parameter=value,…; may be repeated.",
 )
 @click.option(
     "--world",
     default="prior",
     show_default=True,
-    shell_complete=known("lenience.simulate.named", "world_names"),
+    shell_complete=known("lenience.simulation.world_names", "world_names"),
     help="name or name:parameter=value,…",
 )
 @click.option("--replications", type=int, default=2000, show_default=True, help="How many replications.")
@@ -65,10 +65,10 @@ def simulate(
       lenience simulate --cost 0.8 --discount 0.99 --policy greedy --policy bayes-ucb:quantile=0.95
       lenience simulate --cost 0.8 --discount 0.99 --world bernoulli:p=0.85 --figure compare.png
     """
-    from lenience.policy.registry import policy_named, takes
-    from lenience.simulate.named import world_named
-    from lenience.simulate.reference import columns_in_words
-    from lenience.simulate.runner import compare_policies
+    from lenience.policies.registry import policy_named, takes
+    from lenience.simulation.compare import compare_policies
+    from lenience.simulation.reference_policies import columns_in_words
+    from lenience.simulation.world_names import world_named
 
     if figure is not None:
         from lenience.plot.style import check_path

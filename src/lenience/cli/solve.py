@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from lenience.belief import Belief
 from lenience.cli.options import (
     as_dict,
     bold,
@@ -23,13 +22,14 @@ from lenience.cli.options import (
     tolerance_option,
 )
 from lenience.cli.progress import each, solving
-from lenience.errors import InputError, refusal
-from lenience.objective.discounted import Discounted
-from lenience.objective.horizon import FiniteHorizon
-from lenience.policy.words import count, counted, describe_rule, describe_unit
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, refusal
+from lenience.core.formatting import count, counted, describe_rule, describe_unit
+from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
-    from lenience.policy.optimal import OptimalPolicy
+    from lenience.policies.beliefs.optimal import OptimalPolicy
 
 TOLD = 3.0  # seconds of waiting that are foretold
 
@@ -97,7 +97,7 @@ def solve_segments(
     given: tuple[str, ...], whole: Discounted, prior: Belief, rows: int, tolerance: float, as_json: bool
 ) -> None:
     """Several segments, each at its own discount: how many are to come, how many would make a start worthwhile."""
-    from lenience.segments.segment import Segments
+    from lenience.segments.segments import Segments
     from lenience.segments.starting import starts
 
     shares = {}
@@ -190,7 +190,7 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
 
 def print_policy(policy: OptimalPolicy) -> None:
     """What to do and what it earns, in words; then the thresholds, and the exact figures with what is proved."""
-    from lenience.policy.optimal import LONG
+    from lenience.policies.beliefs.optimal import LONG
 
     prior, cost = policy.prior, policy.objective.cost
     shown = _some(policy.rows)
@@ -245,8 +245,8 @@ def _foretold(problem: Discounted | FiniteHorizon, seconds: float) -> str:
 
 def _earnings(policy: OptimalPolicy) -> str:
     """What the policy earns and what learning costs it, in words."""
-    from lenience.simulate.block import geometric_sum
-    from lenience.solver.clairvoyant import gain_of_knowing
+    from lenience.simulation.block import geometric_sum
+    from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
     prior, objective = policy.prior, policy.objective
     if isinstance(objective, FiniteHorizon):

@@ -25,9 +25,9 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     Example:
       lenience sweep sweep.toml --output results.parquet
     """
-    from lenience.simulate.reference import OPTIMUM, columns_in_words
-    from lenience.simulate.result import Estimate, check_frame_path, save_frame
-    from lenience.study.sweep import run_sweep
+    from lenience.analysis.sweep import run_sweep
+    from lenience.simulation.reference_policies import OPTIMUM, columns_in_words
+    from lenience.simulation.result import Estimate, check_frame_path, save_frame
 
     if output is not None:
         check_frame_path(output)

@@ -16,8 +16,8 @@ from lenience.cli.options import (
     tolerance_option,
 )
 from lenience.cli.progress import each
-from lenience.errors import InputError
-from lenience.policy.words import describe_rule
+from lenience.core.errors import InputError
+from lenience.core.formatting import describe_rule
 
 
 @click.command(short_help="The success rate above which one accepts after n observations.")
@@ -41,10 +41,10 @@ def threshold(
     Example:
       lenience threshold --cost 0.8 --discount 0.99 -n 1 -n 10 -n 100
     """
-    from lenience.leniency import leniency_rate
-    from lenience.objective.base import check_tolerance
-    from lenience.solver.stopping import check_size
-    from lenience.solver.threshold import enclose_threshold
+    from lenience.core.validation import check_tolerance
+    from lenience.solvers.stopping.leniency_rate import leniency_rate
+    from lenience.solvers.stopping.solve import check_size
+    from lenience.solvers.stopping.threshold import enclose_threshold
 
     if horizon is not None:
         raise InputError("--horizon has thresholds that depend on the individuals left: use 'lenience solve --horizon'")

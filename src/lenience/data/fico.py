@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.errors import whole
+from lenience.core.validation import whole
 
 
 class Cell(msgspec.Struct, frozen=True):

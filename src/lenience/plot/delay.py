@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lenience.belief import Belief
-from lenience.errors import whole
+from lenience.analysis.delay import BLIND, OPTIMAL, DelayValue
+from lenience.core.belief import Belief
+from lenience.core.formatting import duration
+from lenience.core.validation import whole
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas
-from lenience.policy.exposure import ExposurePolicy
-from lenience.policy.pending import UNLIMITED
-from lenience.policy.words import duration
-from lenience.study.delay import BLIND, OPTIMAL, DelayValue
+from lenience.policies.beliefs.exposure import ExposurePolicy
+from lenience.policies.beliefs.pending import UNLIMITED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

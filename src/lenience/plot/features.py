@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
-from lenience.study.replay import Replayed
+from lenience.simulation.replay import Replayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

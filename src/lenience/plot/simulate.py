@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.errors import having, listed, mapped, refusal
+from lenience.core.errors import refusal
+from lenience.core.validation import having, listed, mapped
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lenience.simulate.result import Simulation
-    from lenience.study.drift import Drift
-    from lenience.study.sequence import ByArrival
+    from lenience.analysis.acceptance_by_arrival import ByArrival
+    from lenience.analysis.drift import Drift
+    from lenience.simulation.result import Simulation
 
 COLOURS = (BLUE, RED, GREEN, PURPLE, SKY, ORANGE, INK, GREY)
 STYLES = ("-", "--", "-.", ":")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lenience.belief import Belief
-from lenience.objective.discounted import Discounted
+from lenience.analysis.characteristics import characteristics
+from lenience.analysis.regret import Regret
+from lenience.core.belief import Belief
+from lenience.objectives.discounted import Discounted
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
-from lenience.policy.greedy import Greedy
-from lenience.solver.threshold import threshold_curve
-from lenience.study.average import Regret
-from lenience.study.characteristics import characteristics
+from lenience.policies.beliefs.greedy import Greedy
+from lenience.solvers.stopping.threshold import threshold_curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def value_functions(
     N: int = 1000,
 ) -> Figure:
     """The paper's Figure 1: V^N(n, p̂) against p̂ for several n, a panel for each discount."""
-    from lenience.solver.paper import paper_values
+    from lenience.solvers.stopping.paper_values import paper_values
 
     figure, panels = canvas(len(discounts), 4.6, 4.2)
     for axes, discount in zip(panels, discounts, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lenience.errors import InputError, refusal
+from lenience.core.errors import InputError, refusal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

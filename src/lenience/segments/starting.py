@@ -3,8 +3,8 @@
 At the prior one accepts exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises, so there is one discounted volume
 γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts and below which it is shut out before its first member,
 deserving or not. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by size. The remedies
-are a prior that borrows strength from other segments (:mod:`lenience.model`), coarser segments, or a floor on
-exploration (:mod:`lenience.study.fairness`).
+are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or a floor on
+exploration (:mod:`lenience.analysis.fairness`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from functools import lru_cache
 
 import msgspec
 
-from lenience.belief import Belief
-from lenience.bounds import Bounds
-from lenience.errors import having, listed, real
-from lenience.objective.base import check_cost, check_prior
-from lenience.objective.delayed import Delayed
-from lenience.objective.discounted import Discounted
-from lenience.policy.words import count, percents
-from lenience.segments.segment import Segment, Segments
+from lenience.core.belief import Belief, check_prior
+from lenience.core.bounds import Bounds
+from lenience.core.formatting import count, percents
+from lenience.core.validation import check_cost, having, listed, real
+from lenience.objectives.delayed import Delayed
+from lenience.objectives.discounted import Discounted
+from lenience.segments.segments import Segment, Segments
 
 MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
 MOST_SHOWN = (
@@ -59,7 +58,7 @@ def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, m
 
 @lru_cache(maxsize=65_536)
 def _starting_volume(belief: Belief, cost: float, precision: float, most: float) -> Bounds:
-    from lenience.solver.stopping import solve_discounted
+    from lenience.solvers.stopping.solve import solve_discounted
 
     if belief.mean > cost:
         return Bounds(0.0, 0.0)
@@ -71,7 +70,7 @@ def _starting_volume(belief: Belief, cost: float, precision: float, most: float)
         return found.continuation
 
     # One acceptance loses at least c − p̂, and all that may follow gains at most volume · E(p − c)⁺.
-    from lenience.solver.clairvoyant import gain_of_knowing
+    from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
     gain = gain_of_knowing(belief.n, belief.s, cost)
     low = (cost - belief.mean) / gain if gain > 0.0 else math.inf

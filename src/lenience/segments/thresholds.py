@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.belief import Belief
-from lenience.bounds import Bounds
-from lenience.leniency import leniency_rate
-from lenience.objective.base import check_cost
-from lenience.objective.discounted import Discounted
-from lenience.solver.root import enclose_root
+from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
+from lenience.core.validation import check_cost
+from lenience.objectives.discounted import Discounted
+from lenience.solvers.stopping.leniency_rate import leniency_rate
+from lenience.solvers.stopping.root import enclose_root
 
 PRECISION = 1e-6
 SIZES = np.geomspace(0.05, 3e4, 29)

@@ -23,9 +23,11 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, ControllerRouterHandler
 
 from lenience.__about__ import __version__
-from lenience.errors import InputError
-from lenience.service import limits
-from lenience.service.answers import Health
+from lenience.core.errors import InputError
+from lenience.core.settings import DATABASE, LOG_REQUESTS
+from lenience.service.domain import limits
+from lenience.service.domain.answers import Health
+from lenience.service.domain.problems import Problem
 from lenience.service.http import decisions, erasures, policies
 from lenience.service.http.auth import needs_role
 from lenience.service.http.bodies import StrictRequest, known_body
@@ -42,8 +44,6 @@ from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import Surroundings
 from lenience.service.http.parameters import known_parameters
 from lenience.service.http.service import Service
-from lenience.service.problems import Problem
-from lenience.settings import DATABASE, LOG_REQUESTS
 
 
 @get("/health", responses={}, tags=["operations"], opt={"open": True})
@@ -99,7 +99,7 @@ def create_app(
             await service.stop()
 
     # The dashboard is a layer above; it hangs in the same application.
-    from lenience.web.site import dashboard, on_nowhere
+    from lenience.dashboard.router import dashboard, on_nowhere
 
     pages, kept = dashboard(database)
     api = Router(

@@ -13,9 +13,9 @@ from typing import Any
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
+from lenience.service.commands.keys import Keyring
+from lenience.service.domain.problems import Forbidden, Unauthenticated
 from lenience.service.http.service import Service
-from lenience.service.keys import Keyring
-from lenience.service.problems import Forbidden, Unauthenticated
 
 NAMES = ("localhost", "testserver")  # the latter is what the framework's test client calls itself
 

@@ -20,8 +20,8 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 
-from lenience.service.http.words import ABSENT, in_words
-from lenience.service.problems import BadRequest, Unsupported
+from lenience.service.domain.problems import BadRequest, Unsupported
+from lenience.service.http.validation_text import ABSENT, in_words
 
 PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # of what is wrong, in a validator's message
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -69,11 +69,11 @@ async def nothing_said(request: Request[Any, Any, State]) -> None:
 def decoded(body: bytes, kind: Any) -> Any:
     """A body as a type, or a refusal with all that is wrong in a list of its entries.
 
-    >>> from lenience.service.outcomes import OutcomesRequest
+    >>> from lenience.service.commands.outcomes import OutcomesRequest
     >>> decoded(b'{"outcomes": [{"id": "a", "outcome": "good"}, {"id": 1, "outcome": "failure"}]}', OutcomesRequest)
     Traceback (most recent call last):
         ...
-    lenience.service.problems.BadRequest: 2 entries of outcomes cannot be read: outcomes[0].outcome must be success ...
+    lenience.service.domain.problems.BadRequest: 2 entries of outcomes cannot be read: outcomes[0].outcome ...
     """
     try:
         found = _decoder(kind).decode(body)
@@ -102,7 +102,7 @@ def _plain(body: bytes) -> Any:
     >>> _plain(b'{"cost": 0.8, "cost": 0.2}')
     Traceback (most recent call last):
         ...
-    lenience.service.problems.BadRequest: cost is there twice
+    lenience.service.domain.problems.BadRequest: cost is there twice
     """
     return _reader.decode(body.decode())
 

@@ -14,21 +14,9 @@ from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
-from lenience.service import export, limits
-from lenience.service.answers import (
-    DecisionAnswer,
-    DecisionsAnswer,
-    DecisionsPage,
-    DecisionView,
-    OutcomeAnswer,
-    OutcomesAnswer,
-)
-from lenience.service.command import sender
-from lenience.service.deciding import BatchRequest, Decide, DecisionRequest
-from lenience.service.http.bodies import nothing_said, sentence, several
-from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
-from lenience.service.http.errors import documented
-from lenience.service.outcomes import (
+from lenience.service.commands.command import sender
+from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
+from lenience.service.commands.outcomes import (
     Change,
     Kind,
     OutcomeItem,
@@ -37,8 +25,21 @@ from lenience.service.outcomes import (
     OverrideRequest,
     RecordOutcomes,
 )
-from lenience.service.problems import BadRequest
-from lenience.service.queries import PAGE, Filters
+from lenience.service.domain import limits
+from lenience.service.domain.answers import (
+    DecisionAnswer,
+    DecisionsAnswer,
+    DecisionsPage,
+    DecisionView,
+    OutcomeAnswer,
+    OutcomesAnswer,
+)
+from lenience.service.domain.problems import BadRequest
+from lenience.service.http.bodies import nothing_said, sentence, several
+from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
+from lenience.service.http.errors import documented
+from lenience.service.queries import export
+from lenience.service.queries.reading import PAGE, Filters
 
 PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
@@ -246,7 +247,7 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     >>> read_csv(b"id,outcome\\na,success\\n\\nb,good\\nc\\n")
     Traceback (most recent call last):
         ...
-    lenience.service.problems.BadRequest: nothing was recorded, for of 3 rows 2 cannot be read: line 4: outcome ...
+    lenience.service.domain.problems.BadRequest: nothing was recorded, for of 3 rows 2 cannot be read: line ...
     """
     try:
         reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)

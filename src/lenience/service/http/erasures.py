@@ -5,12 +5,12 @@ from __future__ import annotations
 from litestar import Response
 from litestar.params import JSONBody
 
-from lenience.service.answers import ErasureAnswer
-from lenience.service.clock import now
-from lenience.service.command import sender
-from lenience.service.erasing import DAY, Erase, ErasureRequest, holding
+from lenience.service.commands.command import sender
+from lenience.service.commands.erase import DAY, Erase, ErasureRequest, holding
+from lenience.service.domain.answers import ErasureAnswer
+from lenience.service.domain.clock import now
 from lenience.service.http.common import IdempotencyKey, Req, answered, changing
-from lenience.service.queries import Filters
+from lenience.service.queries.reading import Filters
 
 
 @changing("/erasures", "admin", "erasures")

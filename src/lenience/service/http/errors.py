@@ -10,11 +10,11 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 
-from lenience.errors import InputError
-from lenience.service import limits
-from lenience.service.answers import ProblemAnswer
-from lenience.service.http.words import ABSENT, in_words
-from lenience.service.problems import BadRequest, Problem, log_cause, log_unforeseen, unknown_decision
+from lenience.core.errors import InputError
+from lenience.service.domain import limits
+from lenience.service.domain.answers import ProblemAnswer
+from lenience.service.domain.problems import BadRequest, Problem, log_cause, log_unforeseen, unknown_decision
+from lenience.service.http.validation_text import ABSENT, in_words
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {

@@ -8,7 +8,7 @@ import traceback
 
 import msgspec
 
-from lenience.service.clock import when
+from lenience.service.domain.clock import when
 
 
 class JsonFormatter(logging.Formatter):

@@ -9,7 +9,7 @@ from litestar.enums import ParamType
 from litestar.handlers import BaseRouteHandler
 from litestar.params import ParameterKwarg
 
-from lenience.service.problems import BadRequest
+from lenience.service.domain.problems import BadRequest
 
 
 async def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:

@@ -7,15 +7,15 @@ from typing import Annotated
 from litestar import Response, get, post
 from litestar.params import JSONBody, Parameter
 
-from lenience.service.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
-from lenience.service.clock import now
-from lenience.service.command import sender
-from lenience.service.events import State
+from lenience.service.commands.command import sender
+from lenience.service.commands.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
+from lenience.service.commands.outcomes import Expire, ExpiryRequest
+from lenience.service.domain.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
+from lenience.service.domain.clock import now
+from lenience.service.domain.events import State
+from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
-from lenience.service.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
-from lenience.service.outcomes import Expire, ExpiryRequest
-from lenience.service.specification import PolicySpecification
 
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 

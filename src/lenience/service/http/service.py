@@ -10,19 +10,19 @@ from typing import TypeVar
 
 from sqlalchemy import delete
 
-from lenience.service import schema
-from lenience.service.clock import now
-from lenience.service.command import Answer, Command, Sender, encoder
-from lenience.service.keys import Keyring
-from lenience.service.lifecycle import SolvedVersion, solve_version
-from lenience.service.outcomes import Expire
-from lenience.service.problems import Problem, Unavailable
-from lenience.service.queries import Queries
-from lenience.service.registry import Registry
-from lenience.service.sessions import forget_ended
-from lenience.service.specification import PolicySpecification
-from lenience.service.store import Store
-from lenience.service.writer import Result, Writer
+from lenience.service.commands.command import Answer, Command, Sender, encoder
+from lenience.service.commands.keys import Keyring
+from lenience.service.commands.lifecycle import SolvedVersion, solve_version
+from lenience.service.commands.outcomes import Expire
+from lenience.service.domain.clock import now
+from lenience.service.domain.problems import Problem, Unavailable
+from lenience.service.domain.specification import PolicySpecification
+from lenience.service.queries.reading import Queries
+from lenience.service.storage import schema
+from lenience.service.storage.ended_sessions import forget_ended
+from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.store import Store
+from lenience.service.storage.writer import Result, Writer
 
 KEYS_EVERY = 1.0  # seconds between readings of the list of keys
 CHORES_EVERY = 60.0  # seconds between rounds of expiry and of forgetting old idempotency keys

@@ -1,0 +1,1 @@
+"""What policies do: value, operating characteristics, regret, fairness, off-policy estimates."""

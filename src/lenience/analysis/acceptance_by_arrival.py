@@ -1,0 +1,128 @@
+"""acceptance_by_arrival: with what probability the i-th arrival is accepted (the paper's Discussion: sequence
+unfairness).
+
+A policy that grows more stringent treats equal individuals unequally by when they come. With i the arrival and k the
+number accepted so far, the probability of being at (n₀ + k, s₀ + j) before arrival i is carried forward in time:
+
+    a_i = Σ_{k, j} P_i(k, j) π(k, j),   P_{i+1}(k+1, j+1) += P_i π p̂,  P_{i+1}(k+1, j) += P_i π (1 − p̂),
+    P_{i+1}(k, j) += P_i (1 − π),
+
+with the true p for p̂ where one is given. Where every decision is certain a walk that is still going has k = i: a
+triangle of states; otherwise a pyramid.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.belief import Belief, check_prior
+from lenience.core.compiled import compiled
+from lenience.core.errors import TooLargeError
+from lenience.core.protocols import Policy
+from lenience.core.validation import having, real, whole
+
+MOST_ARRIVALS = 20_000  # a triangle: 2·10⁸ states
+MOST_MIXED = 1_500  # a pyramid: 6·10⁸ states
+
+
+class ByArrival(msgspec.Struct, frozen=True, eq=False):
+    """The exact probability of acceptance of each arrival, from the first (``acceptance[0]``) on."""
+
+    p: float | None
+    acceptance: np.ndarray[Any, np.dtype[np.float64]]
+
+    @property
+    def first(self) -> float:
+        """The chance of whoever comes first."""
+        return float(self.acceptance[0])
+
+    @property
+    def last(self) -> float:
+        """The chance of whoever comes last."""
+        return float(self.acceptance[-1])
+
+    @property
+    def gap(self) -> float:
+        """By how much the chance of the first exceeds that of the last: the price of coming late."""
+        return self.first - self.last
+
+    def __repr__(self) -> str:
+        whom = "averaged over the belief" if self.p is None else f"p={self.p}"
+        return f"ByArrival({whom}, arrivals={self.acceptance.size}, first={self.first:.4g}, last={self.last:.4g})"
+
+
+def acceptance_by_arrival(
+    policy: Policy, arrivals: int, p: float | None = None, belief: Belief | None = None
+) -> ByArrival:
+    """The exact acceptance probability of each of the first ``arrivals``, at a true ``p`` or averaged over the belief.
+
+    >>> from lenience.objectives.discounted import Discounted
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> acceptance_by_arrival(policy, arrivals=200, p=0.9)
+    ByArrival(p=0.9, arrivals=200, first=1, last=0.7344)
+    """
+    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    start = check_prior(belief if belief is not None else getattr(policy, "prior", None), "belief")
+    count = whole("arrivals", arrivals, least=1)
+    truth = None if p is None else real("p", p, least=0, most=1)
+    if count > MOST_ARRIVALS:
+        raise TooLargeError(f"{count:,} arrivals are {count**2 / 2:.2g} states; at most {MOST_ARRIVALS:,} are allowed")
+    found = _triangle(policy, start, count, truth)
+    return ByArrival(truth, _pyramid(policy, start, count, truth) if found is None else found)
+
+
+def _triangle(policy: Policy, start: Belief, count: int, p: float | None) -> NDArray[np.float64] | None:
+    """The chance that the walk is still going; nothing if some decision is left to chance."""
+    result = np.zeros(count)
+    mass = np.ones(1)
+    for k in range(count):
+        good = start.s + np.arange(k + 1.0)
+        chance = policy.acceptance(start.n + k, good)
+        if np.any((chance > 0.0) & (chance < 1.0)):
+            return None
+        mass = mass * chance
+        result[k] = min(float(mass.sum()), 1.0)
+        success = np.full(k + 1, p) if p is not None else good / (start.n + k)
+        mass = np.append(mass * (1.0 - success), 0.0) + np.insert(mass * success, 0, 0.0)
+    return result
+
+
+def _pyramid(policy: Policy, start: Belief, count: int, p: float | None) -> NDArray[np.float64]:
+    if count > MOST_MIXED:
+        raise TooLargeError(
+            f"{count:,} arrivals of a policy that leaves decisions to chance are {count**3 / 6:.2g} states; at most "
+            f"{MOST_MIXED:,} arrivals are allowed"
+        )
+    table = np.zeros((count, count))
+    for k in range(count):
+        table[k, : k + 1] = policy.acceptance(start.n + k, start.s + np.arange(k + 1.0))
+    return _forward(table, start.n, start.s, -1.0 if p is None else p)
+
+
+@compiled
+def _forward(table: NDArray[np.float64], n0: float, s0: float, p: float) -> NDArray[np.float64]:
+    """Carry the probabilities of all states forward in time, in place: rows from the last reached to the first."""
+    count = table.shape[0]
+    mass = np.zeros((count + 1, count + 2))
+    mass[0, 0] = 1.0
+    result = np.zeros(count)
+    for i in range(count):
+        total = 0.0
+        for back in range(i + 1):
+            k = i - back
+            for j in range(k + 1):
+                here = mass[k, j]
+                if here == 0.0:
+                    continue
+                moved = here * table[k, j]
+                success = p if p >= 0.0 else (s0 + j) / (n0 + k)
+                total += moved
+                mass[k, j] = here - moved
+                mass[k + 1, j + 1] += moved * success
+                mass[k + 1, j] += moved * (1.0 - success)
+        result[i] = min(total, 1.0)
+    return result

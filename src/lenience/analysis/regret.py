@@ -1,0 +1,90 @@
+"""regret_table: which policies are right when rewards are not discounted (the paper's Section 3.2, Theorem 4).
+
+Theorem 4 asks only that a policy never stop for good, and prefers none among those that do not. Over a finite number
+H of individuals they differ. The regret of a policy is what it earns less than one who knows p, H·E[max(p − c, 0)], and
+part of that nobody can avoid: the finite-horizon optimum has it too. All of it is computed exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from lenience.analysis.evaluate import evaluate
+from lenience.core.belief import Belief, check_prior
+from lenience.core.errors import refusal
+from lenience.core.validation import listed, real, whole
+from lenience.objectives.average_reward import AverageReward
+from lenience.objectives.finite_horizon import FiniteHorizon
+from lenience.policies.beliefs.explore_then_exploit import ExploreThenExploit
+
+MOST_INDIVIDUALS = 80_000  # the exact evaluation of a schedule visits H²/2 states
+SCHEDULES: Mapping[str, Callable[[int], float]] = {
+    "log H": lambda horizon: math.log(horizon),
+    "log²H": lambda horizon: math.log(horizon) ** 2,
+    "√H": lambda horizon: horizon**0.5,
+    "H^(2/3)": lambda horizon: horizon ** (2 / 3),
+    "H/10": lambda horizon: horizon / 10,
+}
+
+
+class Regret(msgspec.Struct, frozen=True):
+    """What a policy earns over a horizon, and what it misses.
+
+    ``regret`` is against one who knows p, ``avoidable`` against the finite-horizon optimum.
+    """
+
+    policy: str
+    horizon: int
+    explore: int | None
+    value: float
+    regret: float
+    avoidable: float
+
+
+def regret_table(
+    cost: float,
+    prior: Belief,
+    horizons: Iterable[int] = (10, 30, 100, 300, 1000, 3000, 10_000),
+    schedules: Iterable[str] = tuple(SCHEDULES),
+    constant: float = 0.5,
+) -> list[Regret]:
+    """The exact regret of each policy at each horizon: the optimum, always accept, a constant probability, and
+    exploring for N₁ of H individuals before exploiting, by each schedule.
+
+    >>> rows = regret_table(0.5, Belief(2, 1), horizons=[100], schedules=["√H"])
+    >>> [(row.policy, round(row.regret, 2)) for row in rows]
+    [('optimal', 1.17), ('always accept', 12.5), ('accept with probability 0.5', 12.5), ('explore √H', 2.27)]
+    """
+    check_prior(prior)
+    known = AverageReward(cost).value(prior).midpoint
+    names = listed("schedules", schedules, f"names among {', '.join(SCHEDULES)}")
+    for name in names:
+        if name not in SCHEDULES:
+            raise refusal("schedules", name, f"names among {', '.join(SCHEDULES)}")
+    rows: list[Regret] = []
+    share = real("constant", constant, least=0, most=1)
+    lengths = [
+        whole("horizons", horizon, least=1, most=MOST_INDIVIDUALS) for horizon in listed("horizons", horizons, "a list")
+    ]
+    for horizon in lengths:
+        problem = FiniteHorizon(cost, horizon)
+        best = problem.enclose(prior, 1e-9)[0].midpoint
+        # The belief's mean is a martingale, so accepting without regard to it earns p̂ − c each time.
+        mean = horizon * (prior.mean - cost)
+        earned: list[tuple[str, int | None, float]] = [
+            ("optimal", None, best),
+            ("always accept", None, mean),
+            (f"accept with probability {share:g}", None, share * mean),
+        ]
+        for name in names:
+            explore = min(horizon, math.ceil(SCHEDULES[name](horizon)))
+            policy = ExploreThenExploit(cost, explore, prior)
+            earned.append((f"explore {name}", explore, evaluate(policy, problem, prior).midpoint))
+        rows += [
+            Regret(name, horizon, explore, value, horizon * known - value, best - value)
+            for name, explore, value in earned
+        ]
+    return rows

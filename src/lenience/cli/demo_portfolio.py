@@ -1,0 +1,203 @@
+"""A demonstration: a lender's portfolio on real figures, a past of three months, and applicants who keep coming.
+
+The truths are those of the Federal Reserve's score tables (:func:`lenience.load_fico`): four groups by five score
+bands. The past is played through the service's own engine with a clock of its own, so that the log is a real one and
+``lenience audit`` holds; then applicants come over HTTP, and their labels some time after them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from lenience.client.client import Client, ServiceError
+from lenience.data.fico import Cell, load_fico
+from lenience.models.curve import Curve
+from lenience.service.commands.command import Sender
+from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.lifecycle import ChangeState, CreateVersion, solve_version
+from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
+from lenience.service.domain.clock import now
+from lenience.service.domain.events import Outcome
+from lenience.service.domain.problems import Problem
+from lenience.service.domain.specification import PolicySpecification
+from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.store import Store
+from lenience.service.storage.writer import Writer
+
+CARDS, LOANS = "cards", "starter-loans"
+DAYS, STEPS_A_DAY = 90, 4
+DAY = 86_400 * 1_000_000  # microseconds
+CARDS_A_DAY, LOANS_A_DAY = 34.0, 1.2
+LABEL_DAYS = {CARDS: 9.0, LOANS: 20.0}
+PAST = 600  # decisions of the time before, from which the beliefs start: only scores above 60 were accepted
+LIVE_A_SECOND, LIVE_LABEL_SECONDS = 2.0, 25.0
+BANDS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
+
+
+class Portfolio:
+    """The policies of the demonstration, and the truths behind their segments."""
+
+    def __init__(self, seed: int = 7) -> None:
+        self.chance = np.random.default_rng(seed)
+        self.cells = load_fico().cells(bands=5)
+        self.truths = {CARDS: {cell.name: cell.p for cell in self.cells}, LOANS: self._loan_truths()}
+        self.shares = {
+            CARDS: {cell.name: cell.share for cell in self.cells},
+            LOANS: {name: share for name, (_, _, share) in BANDS.items()},
+        }
+
+    def specifications(self) -> list[tuple[dict[str, Any], str]]:
+        """What is posted, each with the state it goes to."""
+        labels, good = self._past()
+        n, s = Curve([cell.score for cell in self.cells], [cell.group for cell in self.cells]).priors(labels, good)
+        flat = [{"name": cell.name, "group": cell.group, "share": cell.share} for cell in self.cells]
+        believed = [
+            {**cell, "prior": {"n": float(n[i]) + labels[i], "s": float(s[i]) + good[i]}} for i, cell in enumerate(flat)
+        ]
+        future = {"cost": 0.7, "discount": 0.9995}  # as if the next two thousand applicants counted
+        cards = {"name": CARDS, "objective": {"type": "discounted", **future}, "expire_after_days": 120}
+        rates = {"cost": 0.7, "arrivals": LOANS_A_DAY * 365, "discount_rate": 0.4}
+        loans = {
+            "name": LOANS,
+            "objective": {"type": "delayed", **rates, "label_delay": LABEL_DAYS[LOANS] / 365},
+            "segments": [{"name": name, "share": share} for name, share in self.shares[LOANS].items()],
+            "description": "Labels come weeks later, so at most so many may be out at once",
+        }
+        fitted = {**cards, "segments": believed, "description": "Beliefs from a curve in the score, fitted to the past"}
+        from_nothing = {**cards, "segments": flat, "description": "The same, every segment starting from nothing"}
+        return [(fitted, "active"), (from_nothing, "shadow"), (loans, "active")]
+
+    def applicants(self, policy: str, count: int) -> list[str]:
+        """Segments of so many applicants."""
+        shares = self.shares[policy]
+        weights = np.array(list(shares.values()))
+        return [str(name) for name in self.chance.choice(list(shares), size=count, p=weights / weights.sum())]
+
+    def outcome(self, policy: str, segment: str) -> Outcome:
+        """What becomes of one who is accepted."""
+        return "success" if self.chance.random() < self.truths[policy][segment] else "failure"
+
+    def _past(self) -> tuple[list[float], list[float]]:
+        """Labels and successes by cell of the time before, when only high scores were accepted."""
+        shares = np.array([cell.share for cell in self.cells])
+        came = self.chance.multinomial(PAST, shares / shares.sum())
+        labels = [int(count) if cell.score >= 60 else 0 for cell, count in zip(self.cells, came, strict=True)]
+        good = [int(self.chance.binomial(count, cell.p)) for cell, count in zip(self.cells, labels, strict=True)]
+        return [float(one) for one in labels], [float(one) for one in good]
+
+    def _loan_truths(self) -> dict[str, float]:
+        def within(cell: Cell, low: float, high: float) -> bool:
+            return low <= cell.score < high
+
+        return {
+            name: float(
+                np.average(
+                    [cell.p for cell in self.cells if within(cell, low, high)],
+                    weights=[cell.share for cell in self.cells if within(cell, low, high)],
+                )
+            )
+            for name, (low, high, _) in BANDS.items()
+        }
+
+
+class Awaited:
+    """Labels on their way: who is due first comes first."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[float, int, str, Outcome]] = []
+        self._order = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, due: float, decision: str, outcome: Outcome) -> None:
+        """Await a label."""
+        heapq.heappush(self._due, (due, next(self._order), decision, outcome))
+
+    def until(self, time: float) -> list[tuple[str, Outcome]]:
+        """The labels that have come."""
+        found = []
+        while self._due and self._due[0][0] <= time:
+            _, _, decision, outcome = heapq.heappop(self._due)
+            found.append((decision, outcome))
+        return found
+
+
+def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS, times: float = 1.0) -> Awaited:
+    """Make the policies and play so many days of applicants into an empty database; the labels still awaited.
+
+    ``times`` is how many times as many come as usual.
+    """
+    end = now()
+    time = end - days * DAY
+    store = Store(database, serving=True)
+    store.upgrade()
+    writer = Writer(store, Registry(), clock=lambda: time)
+    awaited = Awaited()
+    who = Sender("demonstration")
+    try:
+        for posted, state in portfolio.specifications():
+            solved = solve_version(msgspec.convert(posted, PolicySpecification))
+            writer.call(CreateVersion(who, solved))
+            writer.call(ChangeState(who, posted["name"], state, None))  # type: ignore[arg-type]
+        step = DAY // STEPS_A_DAY
+        while time + step <= end:
+            time += step
+            for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY)):
+                segments = portfolio.applicants(policy, int(portfolio.chance.poisson(times * rate / STEPS_A_DAY)))
+                if segments:
+                    asked = [DecisionRequest(segment) for segment in segments]
+                    answer = msgspec.json.decode(writer.call(Decide(who, policy, asked, False)).body)
+                    for one in answer["decisions"]:
+                        if one["decision"] == "accept":
+                            due = time + portfolio.chance.exponential(LABEL_DAYS[policy]) * DAY
+                            awaited.add(due, one["id"], portfolio.outcome(policy, one["segment"]))
+            come = awaited.until(time)
+            if come:
+                items = [OutcomeItem(id=decision, outcome=outcome) for decision, outcome in come]
+                writer.call(RecordOutcomes(who, items))
+    finally:
+        writer.close()
+        store.close()
+    return awaited
+
+
+class Stream(threading.Thread):
+    """Applicants who keep coming to a running service, and their labels after them."""
+
+    def __init__(self, client: Client, portfolio: Portfolio, awaited: Awaited, clock: Callable[[], float]) -> None:
+        super().__init__(name="applicants", daemon=True)
+        self.client, self.portfolio, self.clock = client, portfolio, clock
+        self.stopping = threading.Event()
+        self._awaited = Awaited()
+        # Those still out when the present begins come within the next minutes.
+        for decision, outcome in awaited.until(math.inf):
+            self._awaited.add(clock() + portfolio.chance.exponential(4 * LIVE_LABEL_SECONDS), decision, outcome)
+
+    def run(self) -> None:
+        """Send applicants and labels until stopped; a service that does not answer is asked again later."""
+        while not self.stopping.wait(1 / LIVE_A_SECOND):
+            try:
+                self.step()
+            except (OSError, Problem, ServiceError, ValueError):
+                self.stopping.wait(1.0)
+
+    def step(self) -> None:
+        """One applicant, and the labels that have come."""
+        chance = self.portfolio.chance
+        policy = LOANS if chance.random() < LOANS_A_DAY / (LOANS_A_DAY + CARDS_A_DAY) else CARDS
+        segment = self.portfolio.applicants(policy, 1)[0]
+        answer = self.client.decide(policy, segment)
+        if answer["decision"] == "accept":
+            due = self.clock() + chance.exponential(LIVE_LABEL_SECONDS)
+            self._awaited.add(due, answer["id"], self.portfolio.outcome(policy, segment))
+        for decision, outcome in self._awaited.until(self.clock()):
+            self.client.outcome(decision, outcome)

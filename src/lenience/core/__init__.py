@@ -1,0 +1,1 @@
+"""Values and helpers that every other package uses: beliefs, bounds, errors, validation, formatting."""

@@ -1,0 +1,160 @@
+"""Decisions in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lenience.core.belief import Belief
+
+
+def percent(rate: float, decimals: int = 1) -> str:
+    """A rate as a percentage with at most so many decimals.
+
+    >>> percent(0.8), percent(0.6544)
+    ('80 %', '65.4 %')
+    """
+    text = f"{100 * rate:.{decimals}f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+
+
+def even_percent(rate: float, decimals: int = 1) -> str:
+    """A rate as a percentage with just so many decimals, for a column of them.
+
+    >>> even_percent(0.8), even_percent(0.6544, 0)
+    ('80.0 %', '65 %')
+    """
+    return f"{100 * rate:.{decimals}f} %"
+
+
+def percents(*rates: float) -> list[str]:
+    """Rates as percentages, with as many decimals as it takes to tell different ones apart.
+
+    >>> percents(0.7998, 0.8, 0.79974)
+    ['79.98 %', '80 %', '79.97 %']
+    """
+    for decimals in range(1, 8):
+        texts = [percent(rate, decimals) for rate in rates]
+        if len(set(texts)) == len(set(rates)):
+            break
+    return texts
+
+
+def amount(number: float) -> str:
+    """A count, which need not be whole.
+
+    >>> amount(10000.0), amount(0.5)
+    ('10,000', '0.5')
+    """
+    return f"{round(number, 6):,.10g}"
+
+
+def edge_name(edge: float) -> str:
+    """An edge as bands are named by it: from a million on in full, and not as 1e+06.
+
+    >>> edge_name(0.25), edge_name(600.0), edge_name(1e6), edge_name(2_500_000.5)
+    ('0.25', '600', '1000000', '2500000.5')
+    """
+    return f"{edge:.12g}" if abs(edge) >= 1e6 else f"{edge:g}"
+
+
+def plural(number: float, one: str, several: str | None = None) -> str:
+    """The word that goes with a number.
+
+    >>> plural(1, "outcome"), plural(0, "outcome"), plural(2, "success", "successes")
+    ('outcome', 'outcomes', 'successes')
+    """
+    return one if number == 1 else several or f"{one}s"
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number with its word.
+
+    >>> counted(1, "outcome"), counted(1200, "outcome")
+    ('1 outcome', '1,200 outcomes')
+    """
+    return f"{number:,} {plural(number, one, several)}"
+
+
+def duration(years: float) -> str:
+    """A time in the largest unit that it fills.
+
+    >>> duration(365 / 365.25), duration(0.25), duration(1 / 52)
+    ('1 year', '3 months', '1 week')
+    """
+    for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week")):
+        count = years / size
+        if count > 0.995:
+            one = abs(count - 1) < 0.005  # 365 days are a year too
+            return f"1 {unit}" if one else f"{count:.3g} {unit}s"
+    return f"{years * 365:.2g} days"
+
+
+def observed(belief: Belief, rate: str | None = None) -> str:
+    """What was observed: '7 of 10 succeeded (70 %)'."""
+    return f"{amount(belief.s)} of {amount(belief.n)} succeeded ({rate or percent(belief.mean)})"
+
+
+def describe_rule(cost: float, asked: Sequence[tuple[float, float]]) -> str:
+    """What is asked for acceptance, from a few belief sizes n with their thresholds.
+
+    >>> print(describe_rule(0.8, [(2, 0.349), (10, 0.654)]))
+    Accept while the share of successes is above the rate asked: 34.9 % after 2 observations, 65.4 % after 10. It rises
+    to the break-even of 80 %, for the more is known the less is left to learn; once the share has fallen to it, stop
+    for good.
+    """
+    even, *rates = percents(cost, *(rate for _, rate in asked))
+    steps = [f"{rate} after {amount(n)}" for rate, (n, _) in zip(rates, asked, strict=True)]
+    steps[0] += f" {plural(asked[0][0], 'observation')}"
+    return (
+        f"Accept while the share of successes is above the rate asked: {', '.join(steps)}. It rises to the break-even "
+        f"of {even}, for the more is known the less is left to learn; once the share has fallen to it, stop for good."
+    )
+
+
+def describe_unit(cost: float) -> str:
+    """What values are counted in.
+
+    >>> print(describe_unit(0.8))
+    a success earns 0.2 and a failure loses 0.8: the unit is a success's gain and a failure's loss added up
+    """
+    return (
+        f"a success earns {amount(1 - cost)} and a failure loses {amount(cost)}: the unit is a success's gain and a "
+        "failure's loss added up"
+    )
+
+
+def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float | None) -> str:
+    """Why a belief is accepted, or stopped at for good; the threshold may be one that is not known."""
+    mean, even, *known = percents(belief.mean, cost, *([] if threshold is None else [threshold]))
+    seen = observed(belief, mean)
+    size = f"{amount(belief.n)} observation{'' if belief.n == 1 else 's'}"
+    if accepted and belief.mean > cost:
+        return f"Accept: {seen}, above the {even} break-even. Accepting is worth {count(continuation)} in all."
+    if accepted:
+        short = "not above" if mean == even else "short of"
+        enough = f"above the {known[0]} that is enough" if known else "enough"
+        loss = cost - belief.mean
+        teaches = (
+            f"what an acceptance teaches is worth more than its expected loss of {loss:.2g}"
+            if loss > 1e-12
+            else "an acceptance teaches something, and nothing is expected to be lost by it"
+        )
+        return (
+            f"Accept: {seen}, {short} the {even} break-even, but {enough} after {size}: {teaches}. Accepting is worth "
+            f"{count(continuation)} in all."
+        )
+    asked = f"not above the {known[0]} that is asked" if known else "less than is asked"
+    return (
+        f"Reject: {seen}, {asked} after {size} (break-even {even}): even counting what could be learnt, accepting is "
+        f"expected to lose {count(-continuation)}. The rejection is final, "
+        "for nothing more is learnt without acceptances."
+    )
+
+
+def count(number: float) -> str:
+    """How many, of what need not be whole: three digits, or all before the point with separators.
+
+    >>> count(2.5), count(84.31), count(1083.2)
+    ('2.5', '84.3', '1,083')
+    """
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"

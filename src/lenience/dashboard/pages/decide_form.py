@@ -1,0 +1,81 @@
+"""Deciding one by hand: the form on a policy's page, shown again with what was typed where that cannot be decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, post
+
+from lenience.dashboard.pages.policy import FEATURE, Typed, filled_in
+from lenience.dashboard.rendering import moved, page
+from lenience.dashboard.session import checked_form, visitor_of
+from lenience.dashboard.wizard.answers import Refused, number, sentence
+from lenience.service.commands.command import sender
+from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.domain.answers import DecisionEntry
+from lenience.service.domain.problems import BadRequest
+from lenience.service.http.common import PolicyName
+from lenience.service.http.service import Service
+from lenience.service.queries.reading import Filters
+
+Req = Request[Any, Any, Any]
+
+
+@post("/policies/{name:str}/decide", include_in_schema=False, opt={"role": "decide"}, status_code=303)
+async def decide(name: PolicyName, request: Req) -> Response[bytes]:
+    """Decide about one individual; a reference that was decided before is told, and decided when it is sent again."""
+    form = await checked_form(request)
+    visitor = visitor_of(request)
+    assert visitor is not None
+    visitor.must_have("decide")
+    service: Service = request.app.state.service
+    typed = {key: str(form[key]).strip() for key in form if key in ("segment", "reference") or key.startswith(FEATURE)}
+
+    async def again(error: str, field: str, before: DecisionEntry | None = None) -> Response[bytes]:
+        if not visitor.may("read"):
+            raise BadRequest(error)
+        hand = Typed(typed, sentence(error), field, before)
+        values = await service.ask(lambda: filled_in(service, name, None, typed.get("segment"), hand))
+        return page(request, "policy.html", 400 if before is None else 409, **values)
+
+    try:
+        asked = await service.ask(lambda: _asked(service, name, typed))
+        before = await service.ask(lambda: _before(service, name, asked.reference))
+        if before is not None and form.get("again") != before.id:
+            return await again("", "reference", before)
+        answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
+    except Refused as error:
+        return await again(str(error), error.field)
+    except BadRequest as error:
+        return await again(error.detail, "")
+    made = msgspec.json.decode(answer.body)
+    return moved(f"/decisions/{made['id']}", f"Decided: {made['decision']}.", *map(sentence, made["warnings"]))
+
+
+def _asked(service: Service, policy: str, typed: dict[str, str]) -> DecisionRequest:
+    """The request that the form means: numbers where the policy cuts them into bands."""
+    with service.store.read() as connection:
+        features = service.registry.load(connection, policy).ruling().specification.features
+    numbers = {one.name for one in features if one.edges}
+    told: dict[str, float | str] = {}
+    for key, text in typed.items():
+        name = key.removeprefix(FEATURE)
+        if name != key:
+            told[name] = number("decide", key, name, text) if name in numbers else text
+    given = {key: typed.get(key) or None for key in ("segment", "reference")}
+    try:
+        return msgspec.convert({**given, "features": told or None}, DecisionRequest)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"this cannot be decided: {error}") from None
+
+
+def _before(service: Service, policy: str, reference: str | None) -> DecisionEntry | None:
+    """The last decision of the policy's under this reference."""
+    if reference is None:
+        return None
+    found = service.queries.page(Filters(policy=policy, reference=reference), None, 1, newest=True).decisions
+    return found[0] if found else None
+
+
+HANDLERS = [decide]

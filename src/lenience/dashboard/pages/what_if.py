@@ -1,0 +1,152 @@
+"""What if: sliders for what a policy rests on, and what would follow, as one drags; beside the policy as it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import msgspec
+from litestar import Request, Response, get, post
+from litestar.params import FromQuery, Parameter
+
+from lenience.dashboard.figures.what_if import pictures
+from lenience.dashboard.pages.what_if_form import SLIDERS, Asked, Preset, draft, preset_of, read_asked
+from lenience.dashboard.read_models.outlook import PATIENT, QUICK, Outlook, Pains, answer, foresee, summary
+from lenience.dashboard.read_models.policy_status import (
+    PolicyStanding,
+    SegmentStanding,
+    policy_names,
+    ranked_policies,
+    read_standing,
+)
+from lenience.dashboard.rendering import moved, page, part
+from lenience.dashboard.session import checked_form, visitor_of
+from lenience.service.commands.command import sender
+from lenience.service.commands.lifecycle import CreateVersion
+from lenience.service.domain.problems import BadRequest, Conflict
+from lenience.service.domain.specification import PolicySpecification
+from lenience.service.http.service import Service
+
+Req = Request[Any, Any, Any]
+Chosen = Annotated[str, Parameter(max_length=64)]
+Segment = Annotated[str, Parameter(max_length=200)]
+
+
+class Against(msgspec.Struct, frozen=True):
+    """The policy that is compared with: one segment of the version that rules, or of the newest."""
+
+    policy: PolicyStanding
+    segment: SegmentStanding
+    preset: Preset
+    outlook: Outlook
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """How it is named in an address."""
+        return {"policy": self.policy.name, "segment": self.segment.name}
+
+
+@get("/what-if", include_in_schema=False)
+async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Response[bytes]:
+    """The page."""
+    service: Service = request.app.state.service
+    given = dict(request.query_params)
+
+    def ask() -> dict[str, Any]:
+        # An empty choice is one too: from nothing. Without any, the policy that decides most is looked at.
+        ruling = [] if "policy" in given else [one.name for one in ranked_policies(service) if one.active]
+        against = compared(service, ruling[0] if ruling else policy, segment)
+        asked = read_asked(given, against.preset.asked if against else None)
+        return {**answered(asked, against, QUICK), "policies": policy_names(service), "sliders": SLIDERS}
+
+    return page(request, "what_if.html", **await service.ask(ask))
+
+
+@get("/what-if/answer", include_in_schema=False)
+async def again(
+    request: Req, policy: Chosen = "", segment: Segment = "", patient: FromQuery[bool] = False
+) -> Response[bytes]:
+    """What follows from the numbers as they are now; with patience after it was told at once."""
+    service: Service = request.app.state.service
+    given = dict(request.query_params)
+
+    def ask() -> dict[str, Any]:
+        against = compared(service, policy, segment)
+        asked = read_asked(given)
+        return answered(asked, against, PATIENT if patient else QUICK)
+
+    # What takes long waits its turn, so that a hand that goes on dragging keeps nobody else waiting.
+    found = await (service.solve(ask) if patient else service.ask(ask))
+    return part(request, "what_if.html", **found)
+
+
+@post("/what-if/draft", include_in_schema=False, opt={"role": "admin"}, status_code=303)
+async def save(request: Req) -> Response[bytes]:
+    """Save what is asked as a draft: a new version of the policy compared with, or a new policy."""
+    form = await checked_form(request)
+    given = {name: str(value) for name, value in form.items()}
+    service: Service = request.app.state.service
+    visitor = visitor_of(request)
+    assert visitor is not None
+    specification = await service.ask(lambda: specified(service, given))
+    solved = await service.solve_version(specification)
+    made = await service.perform(CreateVersion(sender(visitor.actor, None, "", None), solved))
+    number = msgspec.json.decode(made.body)["version"]
+    words = f"Saved as version {number} of {specification.name}, a draft: it decides nothing until it is activated."
+    return moved(f"/policies/{specification.name}?version={number}", words, *solved.warnings)
+
+
+def compared(service: Service, policy: str, segment: str) -> Against | None:
+    """The policy and segment chosen, with their outlook."""
+    if not policy:
+        return None
+    with service.store.read() as connection:
+        standing = read_standing(service, connection, policy)
+    one = standing.segment(segment or None)
+    specification = standing.version.specification
+    mine = next(each for each in specification.problems() if each.name == one.name)
+    outlook = _kept.get(one.rule.digest)
+    if outlook is None:
+        outlook = foresee(mine.problem, mine.prior, one.rule.table)
+        if len(_kept) > 500:
+            _kept.clear()
+        _kept[one.rule.digest] = outlook
+    if one.rule.exploration_floor > 0:
+        outlook = msgspec.structs.replace(outlook, shut_out=0.0)
+    return Against(standing, one, preset_of(specification, mine), outlook)
+
+
+_kept: dict[str, Outlook] = {}  # by the digest of the solved table
+
+
+def answered(asked: Asked, against: Against | None, pains: Pains) -> dict[str, Any]:
+    """What the answer shows."""
+    found = answer(against.preset.exactly(asked) if against else asked, pains)
+    words = summary(found.outlook)
+    chosen = against.chosen if against else {"policy": ""}
+    return {
+        "asked": asked,
+        "against": against,
+        "answer": found,
+        "summary": words,
+        "pictures": pictures(found.outlook.table, words, against.segment if against else None),
+        "query": urlencode({**chosen, **asked.fields}),
+    }
+
+
+def specified(service: Service, given: dict[str, str]) -> PolicySpecification:
+    """The specification a form asks to save."""
+    asked = read_asked(given)
+    name, chosen, segment = (given.get(field, "").strip() for field in ("name", "policy", "segment"))
+    against = compared(service, chosen, segment)
+    if name != chosen and name in policy_names(service):
+        raise Conflict(f"there is a policy {name!r} already: choose it to compare with, or take another name")
+    base = against.policy.version.specification if against else None
+    made = draft(asked, name, base, against.segment.name if against else None)
+    try:
+        return msgspec.convert(msgspec.to_builtins(made), PolicySpecification)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"this cannot be saved: {error}") from None
+
+
+HANDLERS = [show, again, save]

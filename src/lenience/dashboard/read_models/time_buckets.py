@@ -1,0 +1,188 @@
+"""Counts over time: how many came and were accepted in each stretch of time, and how things stood at a moment.
+
+A decision's id begins with its time, so a window is a range of the primary key. The log carries running counts, so how
+a segment stood at a moment is its last decision before it, and the few events in between.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+from sqlalchemy import Connection, func, literal_column, select
+
+from lenience.service.domain.clock import now
+from lenience.service.domain.events import Corrected, Decided, Event, Observed, Overridden, read
+from lenience.service.domain.rule import Counts
+from lenience.service.storage import schema
+
+STRETCHES = 24
+WIDTHS = [60, 300, 900, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400, 28 * 86_400]  # seconds
+LATE = 5_000_000  # microseconds for which a transaction with an earlier time may still be on its way
+MOST_KEPT = 100  # policies whose tallies are kept
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """A stretch of time of one chain: how many came, and how many of them were accepted."""
+
+    chain: int
+    start: int  # microseconds
+    arrivals: int
+    accepted: int
+
+
+def midnight() -> int:
+    """The beginning of today in UTC, in microseconds."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return int(today.timestamp()) * 1_000_000
+
+
+def first_id(at: int) -> str:
+    """The least id a decision made at a time (in microseconds) or later can have.
+
+    >>> first_id(1_700_000_000_000_000)
+    '018bcfe5-6800'
+    """
+    stamp = f"{at // 1000:012x}"
+    return f"{stamp[:8]}-{stamp[8:]}"
+
+
+def span(connection: Connection, chains: list[int]) -> tuple[int, int] | None:
+    """The times of the first and the last decision of some chains, to the millisecond."""
+    table = schema.decision
+    rows = []
+    for chain in chains:
+        # Each a look-up in an index, however long the chain: the two in one question would read all of it.
+        ends = [select(end(table.c.id)).where(table.c.chain_id == chain) for end in (func.min, func.max)]
+        first, last = connection.execute(select(*(one.scalar_subquery() for one in ends))).one()
+        if first is not None:
+            rows.append((time_of(first), time_of(last)))
+    return (min(first for first, _ in rows), max(last for _, last in rows)) if rows else None
+
+
+def time_of(identity: str) -> int:
+    """The time (in microseconds, to the millisecond) that a decision's id begins with.
+
+    >>> time_of("018bcfe5-6800-7000-8000-000000000000")
+    1700000000000000
+    """
+    return int(identity[:8] + identity[9:13], 16) * 1000
+
+
+def width_for(first: int, last: int, most: int = STRETCHES) -> int:
+    """The least round width (in microseconds) at which a span has at most so many stretches."""
+    for seconds in WIDTHS:
+        if (last - first) / 1e6 / seconds < most:
+            return seconds * 1_000_000
+    return WIDTHS[-1] * 1_000_000
+
+
+def stretches(connection: Connection, chains: list[int], since: int, width: int) -> list[Stretch]:
+    """Arrivals and acceptances of chains from a time on, by stretches of a width (both in microseconds)."""
+    table = schema.decision
+    # No bound parameter for the width: PostgreSQL must see that what is grouped by is what is selected.
+    start = (table.c.at - table.c.at % literal_column(str(width))).label("start")
+    query = (
+        select(table.c.chain_id, start, func.count().label("arrivals"), func.sum(table.c.accepted).label("accepted"))
+        .where(table.c.id >= first_id(since), table.c.chain_id.in_(chains))
+        .group_by(table.c.chain_id, start)
+        .order_by(start)
+    )
+    return [Stretch(row.chain_id, row.start, row.arrivals, int(row.accepted)) for row in connection.execute(query)]
+
+
+def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int, int]]:
+    """Of each chain that has any: how many were accepted, and how many rejected, only because a person decided so."""
+    table = schema.event
+    query = select(table.c.chain_id, table.c.about, table.c.body).where(table.c.chain_id.in_(chains), schema.OVERRIDE)
+    last: dict[tuple[int, str], str | None] = {}
+    for chain, about, body in connection.execute(query.order_by(table.c.chain_id, table.c.seq)):
+        event = read(body)
+        assert isinstance(event, Overridden)
+        # Each turns the one before round, so the second leaves what the policy decided.
+        last[chain, about] = None if last.get((chain, about)) else event.choice
+    found: dict[int, tuple[int, int]] = {}
+    for (chain, _), choice in last.items():
+        up, down = found.get(chain, (0, 0))
+        found[chain] = (up + (choice == "accept"), down + (choice == "reject"))
+    return found
+
+
+class Tallies:
+    """Arrivals and acceptances by stretches of time, of which those that are over are counted once.
+
+    A decision that is made changes only by a person's override, so what was kept holds until there is another.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, ...], tuple[object, int, list[Stretch]]] = {}
+
+    def stretches(self, connection: Connection, chains: list[int], since: int, width: int) -> list[Stretch]:
+        """As :func:`stretches`."""
+        events = schema.event
+        last = select(events.c.chain_id, func.max(events.c.seq)).where(events.c.chain_id.in_(chains), schema.OVERRIDE)
+        key = tuple(chains)
+        same = (since, width, sorted(map(tuple, connection.execute(last.group_by(events.c.chain_id)))))
+        before, until, found = self._kept.get(key, (None, since, []))
+        if before != same:
+            until, found = since, []
+        found = found + stretches(connection, chains, until, width)
+        over = now() - LATE
+        over -= over % width
+        if len(self._kept) > MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = (same, max(over, since), [one for one in found if one.start < over])
+        return found
+
+
+class Then:
+    """How chains stood at moments that are past: looked up once each, for the past does not change."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int], Counts] = {}
+
+    def counts(self, connection: Connection, chain: int, at: int) -> Counts:
+        """The counts of a chain at a time."""
+        found = self._kept.get((chain, at))
+        if found is None:
+            found = counts_at(connection, chain, at)
+            if at < now() - LATE:
+                if len(self._kept) > 50_000:
+                    self._kept.clear()
+                self._kept[chain, at] = found
+        return found
+
+
+def counts_at(connection: Connection, chain: int, at: int) -> Counts:
+    """How a chain stood at a time: the counts its last decision before it carries, and the events since."""
+    table, events = schema.decision, schema.event
+    before = (table.c.chain_id == chain) & (table.c.id < first_id(at))
+    seq = connection.execute(select(table.c.seq).where(before).order_by(table.c.id.desc()).limit(1)).scalar()
+    counts = Counts()
+    place = (seq or 0) - 1
+    while True:
+        query = select(events.c.seq, events.c.body).where(events.c.chain_id == chain, events.c.seq > place)
+        rows = connection.execute(query.order_by(events.c.seq).limit(100)).all()
+        for row in rows:
+            event = read(row.body)
+            if event.at >= at:
+                return counts
+            _go_on(counts, event)
+            place = row.seq
+        if len(rows) < 100:
+            return counts
+
+
+def _go_on(counts: Counts, event: Event) -> None:
+    """What an event makes of the counts (of all but ``pending``, which nobody asks of the past)."""
+    if isinstance(event, Decided):
+        counts.arrivals, counts.successes, counts.failures = event.arrivals + 1, event.successes, event.failures
+        counts.accepted = event.accepted + (event.decision == "accept")
+    elif isinstance(event, Observed):
+        counts.successes += event.outcome == "success"
+        counts.failures += event.outcome == "failure"
+    elif isinstance(event, Corrected):
+        counts.successes += 1 if event.outcome == "success" else -1
+        counts.failures += 1 if event.outcome == "failure" else -1
+    elif isinstance(event, Overridden):
+        counts.accepted += 1 if event.choice == "accept" else -1

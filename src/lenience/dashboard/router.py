@@ -1,0 +1,163 @@
+"""The dashboard's pages together: who may see them, what an error looks like, and the files they use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias, cast
+
+from litestar import Request, Response, Router, get, post
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.params import FromPath, QueryParameter
+
+from lenience.core.errors import InputError
+from lenience.dashboard.pages import decide_form as by_hand
+from lenience.dashboard.pages import decisions, fairness, overview, policy, what_if
+from lenience.dashboard.read_models.audits import Audits
+from lenience.dashboard.read_models.prospects import Prospects
+from lenience.dashboard.read_models.time_buckets import Tallies, Then
+from lenience.dashboard.rendering import asset, moved, page
+from lenience.dashboard.session import (
+    ANYONE,
+    COOKIE,
+    SignInNeeded,
+    checked_form,
+    cookie_of,
+    read_session,
+    sign_in,
+    visited,
+    visitor_of,
+)
+from lenience.dashboard.session import sign_out as end
+from lenience.dashboard.wizard import pages as new_policy
+from lenience.service.domain.problems import NotFound, Problem, Unauthenticated, log_cause, log_unforeseen
+from lenience.service.http.errors import TITLES, refused_by_validation
+from lenience.service.http.service import Service
+
+Req = Request[Any, Any, Any]
+Back = Annotated[str, QueryParameter(name="next", max_length=500)]
+Answering: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
+
+
+@get("/static/{name:str}", include_in_schema=False)
+async def static(name: FromPath[str]) -> Response[bytes]:
+    """A file of the dashboard; its address changes with it, so a browser may keep it."""
+    if name not in FILES:
+        raise NotFound(f"there is no file {name!r}")
+    kind = KINDS[name.rsplit(".", 1)[1]]
+    return Response(asset(name), media_type=kind, headers={"Cache-Control": "public, max-age=31536000, immutable"})
+
+
+@get("/sign-in", include_in_schema=False)
+async def sign_in_form(request: Req, back: Back = "/") -> Response[bytes]:
+    """The form that asks for a key."""
+    return page(request, "sign_in.html", back=_inside(back), error="")
+
+
+@post("/sign-in", include_in_schema=False, status_code=303)
+async def sign_in_now(request: Req) -> Response[bytes]:
+    """Begin a session for whoever holds a key."""
+    form = await request.form()
+    back = _inside(str(form.get("next", "/")))
+    service: Service = request.app.state.service
+    await service.ask(service.keyring.refresh)
+    try:
+        visitor = sign_in(service.keyring, str(form.get("key", "")))
+    except Unauthenticated:
+        error = "This key is not valid: it is unknown, revoked or expired, or not copied whole (lk_…)."
+        return page(request, "sign_in.html", status=401, back=back, error=error)
+    if not visitor.may("read"):
+        roles = " and ".join(visitor.roles)
+        error = f"This key may not see the dashboard: it has the role {roles}, and needs read."
+        return page(request, "sign_in.html", status=403, back=back, error=error)
+    response = moved(back)
+    response.cookies.append(cookie_of(visitor, request.url.scheme == "https"))
+    return response
+
+
+@post("/sign-out", include_in_schema=False, opt={"role": ANYONE}, status_code=303)
+async def sign_out(request: Req) -> Response[bytes]:
+    """End the session."""
+    await checked_form(request)
+    service: Service = request.app.state.service
+    cookie = request.cookies.get(COOKIE)
+    if cookie is not None:
+        await service.ask(lambda: end(service, cookie))
+    response = moved("/sign-in")
+    response.delete_cookie(COOKIE)
+    return response
+
+
+def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
+    """The pages, and what they keep in the application's state."""
+    guarded = [
+        *overview.HANDLERS,
+        *policy.HANDLERS,
+        *decisions.HANDLERS,
+        *by_hand.HANDLERS,
+        *what_if.HANDLERS,
+        *fairness.HANDLERS,
+        *new_policy.HANDLERS,
+        sign_out,
+    ]
+    open_ = [static, sign_in_form, sign_in_now]
+    pages = Router(
+        "/",
+        route_handlers=[Router("/", route_handlers=guarded, guards=[visited]), *open_],
+        exception_handlers=cast(
+            Any,
+            {
+                SignInNeeded: _on_sign_in,
+                Problem: on_error,
+                InputError: on_error,
+                HTTPException: on_error,
+                Exception: on_error,
+            },
+        ),
+    )
+    return pages, {"prospects": Prospects(), "past": Then(), "tallies": Tallies(), "audits": Audits(database)}
+
+
+def on_error(request: Req, error: Exception) -> Response[bytes]:
+    """What went wrong, as a page; as a part of one where htmx asks."""
+    if isinstance(error, ValidationException):
+        error = refused_by_validation(request, error)
+    if isinstance(error, Problem):
+        log_cause(error)
+        status, detail = error.status, error.detail
+    elif isinstance(error, InputError):
+        status, detail = 400, str(error)
+    elif isinstance(error, HTTPException) and error.status_code < 500:
+        status = error.status_code
+        detail = "there is nothing at this address" if status == 404 else error.detail
+    else:
+        status, detail = 500, "an error that was not foreseen; it has been logged"
+        log_unforeseen(error, route=request.scope.get("path_template"))
+    if (
+        visitor_of(request) is None
+    ):  # an address of no page, which nobody guards: who is signed in can sign out there too
+        request.scope["user"] = read_session(request.app.state.service.keyring, request.cookies.get(COOKIE))
+    template = "parts/error.html" if request.headers.get("hx-request") == "true" else "error.html"
+    return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
+
+
+def on_nowhere(otherwise: Answering) -> Answering:
+    """What a browser sees at an address where there is nothing; programs get the problem that ``otherwise`` makes."""
+
+    def answer(request: Req, error: HTTPException) -> Response[bytes]:
+        browser = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+        return on_error(request, error) if browser else otherwise(request, error)
+
+    return answer
+
+
+def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
+    if request.headers.get("hx-request") == "true":
+        return Response(b"", status_code=200, headers={"HX-Redirect": needed.address})
+    return moved(needed.address)
+
+
+def _inside(address: str) -> str:
+    """An address on this service, never on another: it comes from outside."""
+    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"

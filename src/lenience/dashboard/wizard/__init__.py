@@ -1,0 +1,1 @@
+"""The guided form that turns a file of past decisions into a policy."""

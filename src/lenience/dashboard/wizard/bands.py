@@ -1,0 +1,216 @@
+"""Columns of numbers cut into bands, in the form for a new policy: each band a segment, found again by the number.
+
+A policy with bands has features instead of named segments (:mod:`lenience.service.domain.feature_cells`): whoever
+asks for a
+decision sends the number, and the service finds its band. So all its columns become features, those that are not cut
+by their values, and a segment is a cell of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from lenience.core.errors import InputError
+from lenience.dashboard.wizard.kept_table import among, connect, identifier, kept, literal, names
+from lenience.history.fit import SegmentHistory
+from lenience.models.binning import Binning, bin_by_quantiles
+from lenience.service.domain import limits
+from lenience.service.domain.feature_cells import OTHER, Feature, names_of
+
+MOST_BANDS = 20
+MOST_COLUMNS = 8  # that a policy takes as features
+MANY = 20  # different numbers from which a column is cut unless someone says otherwise
+USUAL = "5"  # bands, then
+Cut = int | tuple[float, ...]  # so many bands of about the same size, or their edges
+
+
+def read_cut(column: str, text: str) -> Cut:
+    """How a column is to be cut, as someone types it: a number of bands, or edges with commas.
+
+    >>> read_cut("score", "5"), read_cut("score", "580, 640"), read_cut("age", "40,")
+    (5, (580.0, 640.0), (40.0,))
+    >>> read_cut("age", "40")
+    Traceback (most recent call last):
+        ...
+    lenience.core.errors.InputError: 'age' can be cut into 2 to 20 bands, not 40: for one edge at 40 type “40,”
+    """
+    parts = [part for part in re.split(r"[,;\s]+", text) if part]
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if not numbers or not all(math.isfinite(number) for number in numbers):
+        raise InputError(
+            f"the bands of {column!r} must be how many there are to be, such as 5, or their edges, such as "
+            f"580, 640, not {text!r}"
+        )
+    if len(numbers) == 1 and not re.search(r"[,;]", text):
+        if numbers[0] not in range(2, MOST_BANDS + 1):
+            raise InputError(
+                f"{column!r} can be cut into 2 to {MOST_BANDS} bands, not {parts[0]}: for one edge at {parts[0]} type "
+                f"“{parts[0]},”"
+            )
+        return int(numbers[0])
+    if len(numbers) >= MOST_BANDS:
+        raise InputError(f"{column!r} can have at most {MOST_BANDS - 1} edges, not {len(numbers)}")
+    return tuple(numbers)
+
+
+@lru_cache(maxsize=64)
+def features_of(path: Path, segments: tuple[str, ...], cuts: tuple[tuple[str, Cut], ...]) -> tuple[Feature, ...]:
+    """The segment columns as features; none of them where no column is cut."""
+    given = dict(cuts)
+    if given and len(segments) > MOST_COLUMNS:
+        raise InputError(f"at most {MOST_COLUMNS} columns can divide applicants where one is cut into bands")
+    return tuple(_feature(path, column, given.get(column)) for column in segments) if given else ()
+
+
+def _feature(path: Path, column: str, cut: Cut | None) -> Feature:
+    if column not in names(path):
+        raise InputError(f"the file has no column {column!r}")
+    shape: dict[str, Any] = (
+        {"edges": _edges(path, column, cut)} if cut is not None else {"values": _values(path, column)}
+    )
+    try:
+        return msgspec.convert({"name": column, **shape}, Feature)
+    except (msgspec.ValidationError, InputError) as error:
+        raise InputError(f"the column {column!r} cannot divide applicants beside bands: {error}") from None
+
+
+def _edges(path: Path, column: str, cut: Cut) -> list[float]:
+    with connect() as engine:
+        number = number_of(column)
+        there = engine.execute(f"SELECT {number} AS v FROM {kept(path)} WHERE isfinite(v)").fetchnumpy()["v"]
+    if len(there) == 0:
+        raise InputError(f"the column {column!r} holds no numbers that could be cut into bands")
+    if isinstance(cut, tuple):
+        return list(Binning(tuple(sorted(set(cut)))).edges)
+    edges = rounded(bin_by_quantiles(there, cut).edges, there)
+    edges = [edge for edge in edges if there.min() < edge <= there.max()]
+    if not edges:
+        raise InputError(f"nearly all values of {column!r} are the same, so it cannot be cut into bands of one size")
+    return edges
+
+
+def rounded(edges: tuple[float, ...], values: Any) -> list[float]:
+    """Edges that a person can say: to a hundredth of the range of most values, whole if all of these are, each once.
+
+    >>> rounded((612.4, 655.75, 655.8), [540, 600, 780]), rounded((0.12345, 0.2), [0.05, 0.45])
+    ([612.0, 656.0], [0.123, 0.2])
+    """
+    low, high = np.quantile(values, [0.05, 0.95])
+    digits = -math.floor(math.log10((high - low) / 100)) if high > low else 0
+    if np.all(np.mod(values, 1) == 0):
+        digits = min(digits, 0)
+    return sorted({round(edge, digits) for edge in edges})
+
+
+def _values(path: Path, column: str) -> list[str]:
+    text = identifier(column)
+    with connect() as engine:
+        asked = (
+            f"SELECT DISTINCT {text} AS v FROM {kept(path)} WHERE v IS NOT NULL AND v <> {literal(OTHER)} ORDER BY v"
+        )
+        found = [row[0] for row in engine.execute(f"{asked} LIMIT {limits.FEATURES + 1}").fetchall()]
+    if len(found) > limits.FEATURES:
+        raise InputError(
+            f"the column {column!r} has more than {limits.FEATURES} different values, the most beside a column in "
+            "bands: cut it into bands too, or leave it out"
+        )
+    return found
+
+
+def number_of(column: str) -> str:
+    """A column's number in a query; nothing where it is none."""
+    return f"TRY_CAST({identifier(column)} AS DOUBLE)"
+
+
+def part_of(feature: Feature) -> str:
+    """The part of a feature that a row lies in, in a query; nothing where its value is missing."""
+    if feature.values:
+        text = identifier(feature.name)
+        known = f"WHEN {among(text, feature.values)} THEN {literal(feature.name + '=')} || {text}"
+        return f"CASE WHEN {text} IS NULL THEN NULL {known} ELSE {literal(feature.labels[-1])} END"
+    number = number_of(feature.name)
+    below = " ".join(
+        f"WHEN {number} < '{edge!r}'::DOUBLE THEN {literal(label)}"
+        for edge, label in zip(feature.edges, feature.labels, strict=False)
+    )
+    lost = f"{number} IS NULL OR NOT isfinite({number})"
+    return f"CASE WHEN {lost} THEN NULL {below} ELSE {literal(feature.labels[-1])} END"
+
+
+def cell_of(features: tuple[Feature, ...]) -> str:
+    """The name of a row's cell, in a query, as the service names it."""
+    return " || ', ' || ".join(part_of(feature) for feature in features)
+
+
+class Cells(msgspec.Struct, frozen=True):
+    """All cells of features, those of which the file has no row too."""
+
+    features: tuple[Feature, ...]
+    names: list[str]
+    parts: list[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, features: tuple[Feature, ...]) -> Cells:
+        """The cells, in the order of the service."""
+        return cls(features, names_of(list(features)), list(product(*(feature.labels for feature in features))))
+
+    def place(self, column: str) -> int | None:
+        """Which feature a column is."""
+        return next((i for i, feature in enumerate(self.features) if feature.name == column), None)
+
+    def history(self, seen: tuple[SegmentHistory, ...]) -> tuple[SegmentHistory, ...]:
+        """The past of all cells: nothing, of those that are not in the file."""
+        found = {row.segment: row for row in seen}
+        return tuple(found.get(name, SegmentHistory(name, 0, 0, 0, 0, 0, 0.0, 0.0)) for name in self.names)
+
+    def groups(self, group: str) -> dict[str, str]:
+        """The group of every cell, where the group is one of the columns; else only the file can tell."""
+        i = self.place(group)
+        if i is None:
+            return {}
+        feature = self.features[i]
+        start = len(f"{feature.name}=") if feature.values else 0
+        return {name: part[i][start:] for name, part in zip(self.names, self.parts, strict=True)}
+
+    def scores(self, score: str, seen: dict[str, float]) -> dict[str, float]:
+        """The score of every cell: its own, that of cells alike in the score, or the middle of its band."""
+        i = self.place(score)
+        keys = ["" if i is None else part[i] for part in self.parts]
+        alike: dict[str, list[float]] = {}
+        for name, key in zip(self.names, keys, strict=True):
+            if name in seen:
+                alike.setdefault(key, []).append(seen[name])
+        found = {}
+        for name, key in zip(self.names, keys, strict=True):
+            if name in seen:
+                found[name] = seen[name]
+            elif key in alike:
+                found[name] = sum(alike[key]) / len(alike[key])
+            elif i is not None and self.features[i].edges:
+                edges, band = self.features[i].edges, self.features[i].labels.index(key)
+                found[name] = (edges[max(band - 1, 0)] + edges[min(band, len(edges) - 1)]) / 2
+        return found
+
+
+def example(features: list[Feature]) -> dict[str, float | str]:
+    """Features such as someone who asks for a decision sends.
+
+    >>> example([Feature("score", edges=[600.0]), Feature("region", values=["north"])])
+    {'score': 600, 'region': 'north'}
+    """
+    found: dict[str, float | str] = {}
+    for one in features:
+        edge = one.edges[len(one.edges) // 2] if one.edges else 0.0
+        found[one.name] = one.values[0] if one.values else int(edge) if edge.is_integer() else edge
+    return found

@@ -1,0 +1,38 @@
+"""How an uploaded table that was kept is asked: a small engine of its own, and values and names quoted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lenience.files.csv_text import identifier, literal
+
+__all__ = ["among", "connect", "identifier", "kept", "literal", "names"]
+
+
+def connect() -> Any:
+    """An engine: small, with nothing left on the disk and nothing fetched."""
+    import duckdb
+
+    within = {"memory_limit": "1GB", "max_temp_directory_size": "0GB", "autoinstall_known_extensions": "false"}
+    return duckdb.connect(config={"threads": "1", **within})
+
+
+@lru_cache(maxsize=64)
+def names(path: Path) -> tuple[str, ...]:
+    """The names of the columns."""
+    with connect() as engine:
+        return tuple(row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {kept(path)}").fetchall())
+
+
+def kept(path: Path) -> str:
+    """The table in that file, as a query names it."""
+    return f"read_parquet({literal(str(path))})"
+
+
+def among(column: str, values: Iterable[str]) -> str:
+    """Whether a column's value is one of these."""
+    listed = ", ".join(literal(value) for value in values)
+    return f"{column} IN ({listed})" if listed else "false"

@@ -1,0 +1,144 @@
+"""Where past decisions are: files, frames, databases and warehouses, each as an Ibis table and the engine that holds
+it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lenience.core.errors import InputError, in_words, refusal
+from lenience.files.connection import connect, table_of
+from lenience.files.csv_text import heading, in_utf8, numbers_read, scan
+from lenience.files.unreadable import unreadable
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+MOST_COMPARED = 500_000  # rows of a file that are compared with each other
+MOST_WIDE = 500  # columns of such a file
+MOSTLY = 0.9  # of them that must differ: else nothing in them tells one individual from another
+
+
+def open_source(source: object, connection: object = None, notes: list[str] | None = None) -> tuple[ir.Table, Any]:
+    """The source as an Ibis table, and the engine that holds it; what is to be said of it is added to ``notes``."""
+    ibis = _ibis()
+    import duckdb
+    import ibis.expr.types as ir
+    from ibis.common.exceptions import IbisError
+
+    if isinstance(source, ir.Table):
+        return source, source.get_backend()
+    if connection is not None:
+        if not isinstance(source, str):
+            raise refusal("source", source, "the name of a table where a connection is given")
+        backend: Any = connect(connection) if isinstance(connection, str) else connection
+        try:
+            return table_of(backend, source), backend
+        except InputError:
+            if isinstance(connection, str):
+                backend.disconnect()
+            raise
+    backend = ibis.duckdb.connect()
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        if "://" not in path and not os.path.exists(path) and not glob(path, recursive=True):
+            raise InputError(f"source {path!r} is not a file that exists")
+        if os.path.isdir(path):
+            path = os.path.join(path, "**/*.parquet")
+            if not glob(path, recursive=True):
+                raise InputError(f"source must be a file or a folder with Parquet files, and {source!r} has none")
+        try:
+            if ".parquet" in path:
+                return backend.read_parquet(path), backend
+            if "://" not in path:
+                files = [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob(path, recursive=True)))
+                if not files:  # it would have to be read twice
+                    raise InputError("it is no file: save what a pipe or a device gives to one")
+                return _text(backend, [Path(file) for file in files], [] if notes is None else notes), backend
+            # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
+            return backend.read_csv(path, all_varchar=True), backend
+        except OSError as error:
+            raise InputError(f"source {path!r} cannot be read: {in_words(error)}") from error
+        except (duckdb.Error, IbisError, InputError) as error:
+            raise unreadable(path, error) from None
+    return ibis.memtable(_arrow(source)), backend
+
+
+def _text(backend: Any, paths: Sequence[Path], notes: list[str]) -> ir.Table:
+    """Files of text with the same heading, every value as it is written, but for decimal commas."""
+    with ExitStack() as copies:
+        texts: list[Path] = []
+        headings: list[tuple[str, list[str]]] = []
+        said: list[str] = []
+        for path in paths:
+            try:
+                text, letters = copies.enter_context(in_utf8(path))
+                texts.append(text)
+                headings.append(heading(text))
+            except InputError as error:
+                raise InputError(f"{path.name!r}: {error}" if len(paths) > 1 else str(error)) from None
+            said += letters
+            if headings[-1] != headings[0]:
+                raise InputError(f"its files must have the same heading, and {path.name!r} has another than the first")
+        mark, names = headings[0]
+        names = [name or f"column{i}" for i, name in enumerate(names)]
+        query, numbers = numbers_read(backend.con, scan(texts, mark, names), mark, names)
+        # A copy in UTF-8 is gone in a moment, and is taken in at once; the files themselves are read when counted.
+        backend.con.execute(f"CREATE {'VIEW' if texts == [*paths] else 'TABLE'} past_decisions AS {query}")
+    notes += [*dict.fromkeys(said), *numbers]
+    return backend.table("past_decisions")
+
+
+def repetitions(source: object, table: ir.Table, rows: int) -> int:
+    """How many rows of a file are exact repetitions of others; none are told where most rows are alike anyway."""
+    if not isinstance(source, str | os.PathLike) or rows > MOST_COMPARED or len(table.columns) > MOST_WIDE:
+        return 0
+    different = int(table.get_backend().to_pyarrow(table.distinct().count()).as_py())
+    return rows - different if different >= MOSTLY * rows else 0
+
+
+@contextmanager
+def reading(source: object) -> Iterator[None]:
+    """While a file is read: what the engine says of one that is damaged further down, in a sentence."""
+    _ibis()  # or what to install
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if not isinstance(source, str | os.PathLike) or isinstance(error, duckdb.OutOfMemoryException):
+            raise
+        raise unreadable(os.fspath(source), error) from error
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the notices that newer engines give Ibis for calls of its own: the reader cannot act on them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)
+        yield
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+        import ibis.backends.duckdb
+    except ImportError as error:
+        raise InputError("history must be read with Ibis: pip install 'lenience[history]'") from error
+    return ibis
+
+
+def _arrow(frame: object) -> Any:
+    import pyarrow as pa
+
+    try:
+        if isinstance(frame, Mapping):
+            return pa.table(dict(frame))
+        return pa.table(frame)
+    except (TypeError, ValueError, pa.ArrowInvalid) as error:
+        raise refusal("source", type(frame).__name__, "a path, a frame, an Ibis table, or a table's name") from error

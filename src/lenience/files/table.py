@@ -1,0 +1,362 @@
+"""Tables of individuals: from a file, a frame or OpenML to features as numbers and outcomes as 0 and 1.
+
+Columns of numbers stay numbers, with missing values as they are (NaN, which the default model takes for the mean);
+other columns become one column of 0 and 1 for each category, the missing one included, and one of two categories
+becomes one column. Nothing looks at the outcome.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.errors import InputError, refusal
+from lenience.core.formatting import counted
+from lenience.files.columns import columns_of
+from lenience.files.vocabulary import NOTHING, looks_like_date, yes_or_no
+
+MISSING = ("", "na", "nan", "null", "?", "<na>")
+MOST_CATEGORIES = 50
+MOST_GROUPS = 20
+LEAST_IDENTIFIERS = 10  # values that must all be different to be taken for identifiers
+MANY = 1_000  # whole numbers that are all different in any order: measures of so many people coincide somewhere
+ID = re.compile(r"(?i:(.*[_\s.-])?(id|uuid)|row(_?names?|_?num(ber)?)?|index)|.*[a-z]I[dD]")  # names of identifiers
+NAMED = 12  # columns that are named
+
+
+class Table(msgspec.Struct, frozen=True, eq=False):
+    """Individuals: features as numbers with their names, outcomes, and each one's group where one was named.
+
+    ``rows`` is how many were read, those without an outcome included; ``columns`` are those that the features were made
+    of, ``identifiers`` those left out because they seem to tell rows apart, and no more, ``dates`` those left out
+    because they hold dates, and ``group`` the column of the groups where it is no feature.
+    """
+
+    name: str
+    X: np.ndarray[Any, np.dtype[np.float64]]
+    y: np.ndarray[Any, np.dtype[np.float64]]
+    features: tuple[str, ...]
+    groups: tuple[str, ...] | None = None
+    rows: int | None = None
+    columns: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    group: str | None = None
+    notes: tuple[str, ...] = ()  # what is to be said of how the file was read
+    coding: tuple[int, ...] = ()  # into how many features each column was made
+    dates: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> str:
+        """How many features there are, and of how many columns they were made."""
+        if len(self.columns or self.features) == len(self.features):
+            return counted(len(self.features), "feature")
+        return f"{counted(len(self.columns), 'column')}, {len(self.features):,} after coding"
+
+    def describe(self) -> str:
+        """Which rows and columns are used, how, and which are not."""
+        columns = self.columns or self.features
+        said = [f"Features: {_shortened(columns)}.", *self._coded()]
+        if self.identifiers:
+            left = _shortened(self.identifiers)
+            said.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
+        if self.dates:
+            said.append(f"Left out, for these are dates: {_shortened(self.dates)}.")
+        if self.group is not None:
+            said.append(f"The group {_shortened([self.group])} is no feature (name it among the features to use it).")
+        if self.rows is not None and self.rows > len(self.y):
+            said.insert(
+                0,
+                f"Only the {len(self.y):,} of {self.rows:,} rows whose outcome is known are used: where it is known "
+                "only of those who were accepted in the past, only they are.",
+            )
+        return " ".join([*self.notes, *said])
+
+    def _coded(self) -> Iterable[str]:
+        """What became of columns of categories, of missing values, and of columns that say nothing."""
+        ends = np.cumsum(self.coding)
+        of = {
+            column: slice(end - count, end) for column, count, end in zip(self.columns, self.coding, ends, strict=False)
+        }
+        labels = {column: self.features[at] for column, at in of.items()}
+        texts = [column for column in of if labels[column] != (column,)]
+        if texts:
+            each = [
+                f"{column} {len(labels[column])}{', missing included' * (f'{column}=missing' in labels[column])}"
+                for column in texts
+            ]
+            yield f"Coded as 0 and 1, one for each category (of two, one): {'; '.join(each)}."
+        empty = [column for column in of if column not in texts and np.isnan(self.X[:, of[column]]).any()]
+        if empty:
+            yield f"A missing value counts as the mean: {_shortened(empty)}."
+        same = [column for column, at in of.items() if _constant(self.X[:, at])]
+        if same:
+            yield f"The same in every row, and so without effect: {_shortened(same)}."
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        return f"Table({self.name!r}, {rows:,} rows, {columns} features, success rate {self.y.mean():.3f})"
+
+
+def read_table(
+    path: str | Path,
+    outcome: str,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    success: str | None = None,
+) -> Table:
+    """A table from a file: CSV with a header, Parquet (see :mod:`lenience.files.columns`), or ARFF, OpenML's format.
+
+    ``features`` are the columns to use, by default all but the outcome, the group and those of identifiers, texts or
+    whole numbers that are all different. The group is a feature only if it is named among them: in many places a
+    decision may not rest on it. ``success`` is the outcome's value that means success, needed unless outcomes are
+    words that :func:`lenience.fit_history` knows.
+    """
+    notes: list[str] = []
+    table = from_columns(columns_of(path, notes), outcome, features, group, success, Path(path).stem)
+    return msgspec.structs.replace(table, notes=tuple(notes))
+
+
+def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
+    """A column as numbers, NaN where a value is missing; true and false are 1 and 0."""
+    found = []
+    for value in _column(columns, column):
+        text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
+        number = math.nan if _missing(text) else _number(text)
+        if number is None:
+            raise InputError(f"column {column!r} must be numbers, and {value!r} is none")
+        found.append(number)
+    return np.array(found)
+
+
+def from_openml(
+    name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
+    success: str | None = None,
+) -> Table:  # fmt: skip
+    """A table from OpenML (over the network), by name or number; the outcome is OpenML's target unless one is named."""
+    from sklearn.datasets import fetch_openml
+
+    which: dict[str, Any] = {"data_id": name} if isinstance(name, int) else {"name": name}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it tries again
+            found = fetch_openml(**which, as_frame=True)
+    except OSError as error:
+        raise InputError(f"OpenML's data set {name!r} could not be fetched: {error}") from None
+    target = outcome or found.target.name
+    return from_frame(found.frame, target, features, group, success, str(name))
+
+
+def from_frame(
+    frame: Any,
+    outcome: str,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    success: str | None = None,
+    name: str = "frame",
+) -> Table:
+    """A table from a data frame (pandas, or whatever has columns by name and ``to_numpy``)."""
+    columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
+    return from_columns(columns, outcome, features, group, success, name)
+
+
+def _cells(values: Any) -> list[Any]:
+    """A frame's column as Python's own values: moments as dates, which NumPy makes plain numbers of nanoseconds, and
+    spans of time as days."""
+    found = np.asarray(values)
+    if found.dtype.kind == "M":
+        found = found.astype("datetime64[us]")
+    elif found.dtype.kind == "m":
+        found = found / np.timedelta64(1, "D")
+    return list(found.astype(object).tolist())
+
+
+def from_columns(
+    columns: Mapping[str, Sequence[Any]],
+    outcome: str,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    success: str | None = None,
+    name: str = "data",
+) -> Table:
+    """A table from columns by name.
+
+    >>> table = from_columns({"age": [30, None], "job": ["none", "clerk"], "paid": ["yes", "no"]}, "paid")
+    >>> table.features, table.y.tolist(), table.X.tolist()
+    (('age', 'job=none'), [1.0, 0.0], [[30.0, 1.0], [nan, 0.0]])
+    >>> table = from_columns({"age": [30, 40], "sex": ["m", "f"], "paid": ["yes", "no"]}, "paid", group="sex")
+    >>> table.features, table.groups
+    (('age',), ('m', 'f'))
+    """
+    for column in (outcome, *(features or ()), *([group] if group else [])):
+        _column(columns, column)
+    for column, times in Counter(features).items():
+        if times > 1:
+            raise InputError(f"features must name each column once, and {column!r} is there {times} times")
+    chosen = list(features) if features else [column for column in columns if column != group]
+    chosen = [column for column in chosen if column != outcome]
+    identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
+    chosen = [column for column in chosen if column not in identifiers]
+    dates = () if features else tuple(column for column in chosen if _dated(columns[column]))
+    chosen = [column for column in chosen if column not in dates]
+    if not chosen:
+        others = "the outcome and the group" if group and not features else "the outcome"
+        raise InputError(f"features must name at least one column other than {others}")
+    y = _outcomes(outcome, columns[outcome], success)
+    known = ~np.isnan(y)
+    parts = [list(_encoded(column, columns[column])) for column in chosen]
+    names, X = _stacked(parts)
+    groups = None if group is None else _groups(group, columns[group], known)
+    apart = None if group in chosen else group
+    coding = tuple(len(part) for part in parts)
+    return Table(
+        name, X[known], y[known], names, groups, len(y), tuple(chosen), identifiers, apart, coding=coding, dates=dates
+    )
+
+
+def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> NDArray[np.float64]:
+    """The columns chosen as features, a column of numbers for each after coding."""
+    return _stacked([list(_encoded(column, _column(columns, column))) for column in chosen])[1]
+
+
+def _stacked(
+    parts: Sequence[Sequence[tuple[str, NDArray[np.float64]]]],
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    flat = [one for part in parts for one in part]
+    return tuple(label for label, _ in flat), np.column_stack([values for _, values in flat])
+
+
+def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tuple[str, ...]:
+    found = tuple(
+        "missing" if _missing(value) else str(value).strip() for value, keep in zip(values, known, strict=True) if keep
+    )
+    several = len(set(found))
+    if several > MOST_GROUPS:
+        raise InputError(
+            f"group {column!r} must have at most {MOST_GROUPS} different values, and has {several:,}: give a column of "
+            "bands, such as low, middle and high"
+        )
+    return found
+
+
+def _constant(X: NDArray[np.float64]) -> bool:
+    """Whether no value differs from another, missing ones aside: they count as the mean."""
+    gone = np.isnan(X)
+    return bool(np.all(gone | (np.where(gone, -np.inf, X).max(axis=0) == X)))
+
+
+def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
+    if name not in columns:
+        raise InputError(f"column {name!r} must be one of {', '.join(columns)}")
+    return columns[name]
+
+
+def _missing(value: Any) -> bool:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return str(value).strip().lower() in MISSING
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[np.float64]]]:
+    gone = [_missing(value) for value in values]
+    numbers = [math.nan if lost else _number(value) for value, lost in zip(values, gone, strict=True)]
+    if all(value is not None for value in numbers):
+        found = np.array(numbers, dtype=np.float64)
+        if np.isinf(found).any():
+            endless = next(value for value, number in zip(values, found, strict=True) if math.isinf(number))
+            raise InputError(f"column {column!r} must be finite numbers, and {endless!r} is not: correct or empty it")
+        yield column, found
+        return
+    labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
+    categories = sorted(set(labels))
+    if len(categories) > MOST_CATEGORIES:
+        strange = [str(value) for value, number in zip(values, numbers, strict=True) if number is None]
+        present = len(values) - sum(gone)
+        if 2 * len(strange) < present:  # a column of numbers, not all of them clean
+            some = ", ".join(repr(text) for text in list(dict.fromkeys(strange))[:3])
+            raise InputError(
+                f"column {column!r} must be numbers, and {len(strange):,} of its {present:,} cells "
+                f"{'is' if len(strange) == 1 else 'are'} none (such as {some}): correct or empty them, or leave the "
+                "column out of the features"
+            )
+        raise InputError(
+            f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the "
+            "features"
+        )
+    for category in categories[1:] if len(categories) == 2 else categories:
+        yield f"{column}={category}", np.array([float(label == category) for label in labels])
+
+
+def _identifies(column: str, values: Sequence[Any]) -> bool:
+    """Whether a column tells rows apart, and no more: by texts (not mostly numbers) that are all different, as names
+    are, or by whole numbers that are all different and either rise or fall from row to row, or are many; a column named
+    id need not differ in every row.
+
+    >>> _identifies("loan", range(1001, 1020)), _identifies("age", [30, 20, 40] * 9), _identifies("pay", [3, 1, 2] * 9)
+    (True, False, False)
+    """
+    texts = [str(value).strip() for value in values if not _missing(value)]
+    different = len(set(texts))
+    named = ID.fullmatch(column) is not None
+    if len(texts) < LEAST_IDENTIFIERS or (2 * different < len(texts) if named else different < len(texts)):
+        return False
+    numbers = [number for text in texts if (number := _number(text)) is not None]
+    if 2 * len(numbers) <= len(texts):
+        return different == len(texts)
+    if len(numbers) < len(texts) or not all(number.is_integer() for number in numbers):
+        return False
+    steps = np.diff(numbers)
+    return named or len(numbers) >= MANY or bool(np.all(steps > 0) or np.all(steps < 0))
+
+
+def _dated(values: Sequence[Any]) -> bool:
+    """Whether most values are dates: the days to come are not among those of the file."""
+    texts = [str(value) for value in values if not _missing(value)]
+    return 2 * sum(map(looks_like_date, texts)) > len(texts)
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Names, not too many and none too long."""
+    shown = [name if len(name) <= 30 else name[:29] + "…" for name in names[:NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+
+
+def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArray[np.float64]:
+    """1 for success, 0 for failure, NaN where the outcome is missing."""
+    found = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        text = str(value).strip()
+        if _missing(value) or text.lower() in NOTHING:
+            continue
+        number = _number(text)
+        if success is not None:
+            same = text.lower() == success.strip().lower()
+            found[i] = float(same or (number is not None and number == _number(success)))
+            continue
+        said = number if number in (0.0, 1.0) else yes_or_no(text)
+        if said is None:
+            raise InputError(
+                f"outcome {column!r} must be 1 or 0, true or false, yes or no, or a word such as repaid or default, "
+                f"unless success says which value is success, not {text!r}"
+            )
+        found[i] = float(said)
+    if not np.any(~np.isnan(found)):
+        raise refusal(f"outcome {column!r}", "nothing", "known for at least one row")
+    if success is not None and not np.any(found == 1.0):
+        raise InputError(f"success must be a value of {column!r}, and {success!r} does not occur")
+    return found

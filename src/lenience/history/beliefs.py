@@ -1,0 +1,121 @@
+"""beliefs_of_history: what each model makes of past decisions, with the segments' columns as groups and scores.
+
+Independent, Jeffreys, shared and curve take the past outcomes for the segments' own labels. *history* is the paper's
+suggestion, n₀ the outcomes observed and s₀ the successes of each segment, as a prior; *pooled history* pools them, the
+selective-labels trap, and says so. Whatever the model, a history that left segments without outcomes was selected, and
+that is said too.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, refusal
+from lenience.history.fit import History
+from lenience.models.curve import Curve
+from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
+from lenience.models.own_counts import JEFFREYS, UNIFORM, Independent
+from lenience.models.protocol import Model, Shrinkage, shrinkage
+from lenience.models.shared import Shared
+
+MODELS = ("independent", "jeffreys", "shared", "curve", "history", "pooled-history")
+NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+BAND = re.compile(rf"(?P<below>below )?(?P<edge>{NUMBER})(?: to {NUMBER}| and above|\s?[–-]\s?{NUMBER}|\+)?")
+
+
+class Fitted(NamedTuple):
+    """What a model makes of a history: prior, own labels and belief of each segment, and what is to be warned of."""
+
+    model: str
+    shrinkage: list[Shrinkage]
+    warning: str | None
+
+    @property
+    def beliefs(self) -> dict[str, Belief]:
+        """The belief of each segment."""
+        return {row.cell: row.belief for row in self.shrinkage}
+
+
+def beliefs_of_history(
+    history: History,
+    model: str = "independent",
+    prior: Belief = UNIFORM,
+    group: Sequence[str] = (),
+    score: Sequence[str] = (),
+) -> Fitted:
+    """The beliefs that a model makes of a history.
+
+    ``group`` and ``score`` name segment columns: the curve rises in the scores and has an effect for each group.
+
+    >>> from lenience.history.fit import fit_history
+    >>> past = {"band": [10, 10, 50, 50, 90], "in": [0, 0, 1, 1, 1], "good": [None, None, 0, 1, 1]}
+    >>> fitted = beliefs_of_history(fit_history(past, "band", "in", "good"), "curve", score=["band"])
+    >>> [round(belief.mean, 2) for belief in fitted.beliefs.values()]
+    [0.28, 0.53, 0.8]
+    >>> fitted.warning
+    'the past accepted nobody in 1 of 3 segments: what is believed of them comes from the prior or from other segments'
+    """
+    if model not in MODELS:
+        raise refusal("model", model, f"one of {', '.join(MODELS)}")
+    rows = history.segments
+    if model == "curve" and not score:
+        raise InputError("score must name a segment column that is ordered where the model is the curve")
+    n, s = [row.n for row in rows], [row.s for row in rows]
+    arrivals = [max(float(row.arrivals), row.n) for row in rows]
+    caught: str | None = None
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", SelectiveLabelsWarning)
+        cells = _model(history, model, prior, group, score, arrivals)
+    for one in found:
+        caught = str(one.message)
+    own = ([0.0] * len(rows), [0.0] * len(rows)) if isinstance(cells, FromHistory) else (n, s)
+    shrunk = shrinkage(cells, *own, [row.segment for row in rows])
+    unseen = [row for row in rows if not row.labels]
+    if caught is None and unseen:
+        past = "shows no outcome" if any(row.accepted for row in unseen) else "accepted nobody"
+        source = "the prior or from other segments" if model in ("shared", "curve") else "the prior alone"
+        where = f"{len(unseen):,} of {len(rows):,} segments"
+        caught = f"the past {past} in {where}: what is believed of them comes from {source}"
+    return Fitted(model, shrunk, caught)
+
+
+def _model(
+    history: History, name: str, prior: Belief, group: Sequence[str], score: Sequence[str], arrivals: list[float]
+) -> Model:
+    rows = history.segments
+    if name == "shared":
+        return Shared(len(rows))
+    if name == "curve":
+        features = [ordered(column, [row.values[i] for row in rows])
+                    for column, i in zip(score, history.positions("score", score), strict=True)]  # fmt: skip
+        groups = list(history.groups(group).values()) if group else None
+        return Curve(list(zip(*features, strict=True)), groups)
+    if name in ("history", "pooled-history"):
+        n, s = [row.n for row in rows], [row.s for row in rows]
+        return FromHistory(n, s, prior, pooled=name == "pooled-history", arrivals=arrivals)
+    return Independent(len(rows), JEFFREYS if name == "jeffreys" else prior)
+
+
+def ordered(column: str, values: Sequence[str]) -> list[float]:
+    """Values as numbers in their order: numbers themselves, or bands such as 'below 20', '20 to 50', '50 and above',
+    '20–50' by their rank.
+
+    >>> ordered("band", ["20 to 50", "below 20", "50 and above", "20 to 50"])
+    [1.0, 0.0, 2.0, 1.0]
+    """
+    try:
+        return [float(value) for value in values]
+    except ValueError:
+        pass
+    edges: list[tuple[float, bool]] = []
+    for value in values:
+        match = BAND.fullmatch(value.strip())
+        if match is None:
+            raise refusal(f"score column {column}", value, "a number, or a band such as '20 to 50'")
+        edges.append((float(match["edge"]), not match["below"]))
+    rank = {edge: float(i) for i, edge in enumerate(sorted(set(edges)))}
+    return [rank[edge] for edge in edges]

@@ -1,0 +1,145 @@
+"""The dates of past decisions: how they are read, and what day the count is of."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from lenience.core.errors import InputError, refusal
+from lenience.core.validation import real
+from lenience.history.counts import DAY, Clock, after, strange_dates
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+EARLIEST = dt.datetime(1900, 1, 1)  # of dates given as text
+FORMATS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y-%m")  # that are read beside 2024-12-31 14:30:00
+ALL_DAYS = 365_000.0  # before which nobody decided anything that is in a file
+SUCH = "2024-12-31 or 31.12.2024"
+
+
+def clock_of(
+    backend: Any,
+    table: ir.Table,
+    time: str | None,
+    as_of: dt.datetime | dt.date | str | None,
+    maturity: float | None,
+    half_life: float | None,
+    give_up_after: float | None = None,
+) -> Clock | None:
+    """When rows were decided, by their time column, and what day the count is of."""
+    if time is None:
+        if any(asked is not None for asked in (maturity, half_life, give_up_after, as_of)):
+            raise InputError("time must be named where maturity, half_life, give_up_after or as_of is asked for")
+        return None
+    when = _moment(backend, table, time)
+    now = until = None if as_of is None else day_given(as_of)
+    if now is None:
+        now = _last(backend, table, when)
+        today = dt.datetime.combine(dt.datetime.now(dt.UTC).date(), dt.time.max)
+        if now is not None and now > today:
+            until, now = today, _last(backend, table, when, today)
+        if now is None and (maturity is not None or half_life is not None):
+            strange = strange_dates(backend, table, time, Clock(when))
+            if strange:
+                raise refusal(f"time {time!r}", strange[0], f"dates that can be read, such as {SUCH}")
+            raise InputError("time must hold at least one date that is not in the future")
+    cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
+    awaited = None
+    if now is not None and give_up_after is not None:
+        awaited = now - dt.timedelta(days=min(max(give_up_after, maturity or 0.0), ALL_DAYS))
+    return Clock(when, now, until, cutoff, half_life, as_of is None and until is not None, awaited)
+
+
+def days(field: str, value: float | dt.timedelta | None) -> float | None:
+    """A length of time in days."""
+    if value is None:
+        return None
+    long = value.total_seconds() / DAY if isinstance(value, dt.timedelta) else value
+    return real(field, long, least=0, most=ALL_DAYS) if field == "maturity" else real(field, long, above=0)
+
+
+def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
+    """The time column as dates or timestamps; what is none becomes missing."""
+    import ibis
+    import ibis.expr.operations as ops
+
+    column = table[time]
+    kind = column.type()
+    if kind.is_date() or (kind.is_timestamp() and kind.timezone is None):
+        return column
+    if kind.is_timestamp():
+        return column.cast("timestamp")
+    if kind.is_string() and backend.has_operation(ops.TryCast):
+        # Trimmed first: DuckDB would otherwise have its CSV reader cast, which fails where a cast may not.
+        text = column.strip()
+        moment = text.try_cast("timestamp")
+        if backend.name == "duckdb":
+            moment = moment.coalesce(_try_strptime()(text, list(FORMATS)))
+        # 31/01/24 is read as a day in the year 31: such a date is one that cannot be read.
+        return ibis.ifelse(moment >= ibis.literal(EARLIEST), moment, ibis.null("timestamp"))
+    raise InputError(f"time must be a column of dates or timestamps on this engine, and {time!r} is {kind}")
+
+
+def day_given(as_of: dt.datetime | dt.date | str) -> dt.datetime:
+    """The moment of a count, a day's end where a day is given.
+
+    >>> day_given("31.12.2024") == day_given("2024-12-31")
+    True
+    """
+    if isinstance(as_of, dt.datetime):
+        return as_of
+    if isinstance(as_of, dt.date):
+        return dt.datetime.combine(as_of, dt.time.max)
+    text = as_of.strip()
+    moment = _read(text)
+    if moment is None or moment.year < EARLIEST.year:
+        raise refusal("as_of", as_of, f"a date such as {SUCH}")
+    return moment if len(text) > 10 else dt.datetime.combine(moment.date(), dt.time.max)
+
+
+def _read(text: str) -> dt.datetime | None:
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError:
+        pass
+    for pattern in FORMATS[:-1]:  # a month is no day
+        try:
+            return dt.datetime.strptime(text, pattern)
+        except ValueError:
+            continue
+    return None
+
+
+def _try_strptime() -> Any:
+    """DuckDB's own function: a text read by the first of several patterns that fits."""
+    import ibis
+    import ibis.expr.datatypes as types
+
+    def try_strptime(text, patterns): ...  # type: ignore[no-untyped-def]
+
+    return ibis.udf.scalar.builtin(try_strptime, signature=((types.string, types.Array(types.string)), types.timestamp))
+
+
+def _last(backend: Any, table: ir.Table, when: Any, most: dt.datetime | None = None) -> dt.datetime | None:
+    """The last date there is, of those not after ``most``."""
+    dates = table.select(at=when)
+    sound = dates if most is None else dates.filter(~after(dates["at"], most))
+    last = backend.to_pyarrow(sound.agg(last=sound["at"].max()))["last"][0].as_py()
+    if last is None:
+        return None
+    return last.replace(tzinfo=None) if isinstance(last, dt.datetime) else dt.datetime.combine(last, dt.time())
+
+
+def check_span(backend: Any, table: ir.Table, clock: Clock, maturity: float) -> None:
+    """Refuse a maturity that no date of the file reaches."""
+    dates = table.select(at=clock.when)
+    first = backend.to_pyarrow(dates.agg(first=dates["at"].min()))["first"][0].as_py()
+    if first is None or clock.now is None or clock.cutoff is None:
+        return
+    start = first if isinstance(first, dt.datetime) else dt.datetime.combine(first, dt.time())
+    if start.replace(tzinfo=None) > clock.cutoff:
+        span = f"the dates span {(clock.now - start.replace(tzinfo=None)).days:,} days ({start:%Y-%m-%d} to "
+        raise InputError(
+            f"maturity must let some outcomes count, and of {maturity:g} days it lets none: {span}{clock.now:%Y-%m-%d})"
+        )

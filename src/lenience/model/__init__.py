@@ -1,1 +1,0 @@
-"""Where beliefs come from: one protocol (labels in, a belief for each cell out), one file a model."""

@@ -1,0 +1,1 @@
+"""Where beliefs come from: one protocol (labels in, a belief for each cell out), one file per model."""

@@ -1,0 +1,181 @@
+"""Binning: a continuous score cut into bands, so that each band is a segment.
+
+How fine? A band learns only from its own members, unless a model borrows strength (:mod:`lenience.models.curve`). Cut
+finer, each band has a smaller share, discounts harder and, with a flat prior, may never start: coarse wins without
+pooling. :func:`advise_bands` says how many bands of a score would start, before anything is decided. With a curve the
+bands can be finer, for a band's own labels matter only where the curve is wrong.
+
+Bands by given edges, by quantiles (equal shares), or optimal ones that tell successes from failures best (optbinning,
+an extra). Optimal bands are fitted to *labels*, which a past policy selected: they show where the accepted differ, and
+are silent on those who were not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, refusal
+from lenience.core.formatting import edge_name, percent
+from lenience.core.validation import floats, listed, whole
+from lenience.objectives.discounted import Discounted
+from lenience.segments.starting import starting_volume
+
+TRENDS = {"rising": "ascending", "falling": "descending", None: "auto"}
+
+
+class Binning(msgspec.Struct, frozen=True):
+    """Bands of a score: band i holds edges[i − 1] ≤ score < edges[i], the first and last without end.
+
+    >>> bands = Binning((20.0, 50.0))
+    >>> bands.assign([5, 20, 49.9, 50, 99])
+    array([0, 1, 1, 2, 2])
+    >>> bands.names
+    ['below 20', '20 to 50', '50 and above']
+    >>> Binning((500_000, 1_000_000)).names
+    ['below 500000', '500000 to 1000000', '1000000 and above']
+    """
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        edges = tuple(floats("edges", listed("edges", self.edges, "a list of numbers")).tolist())
+        if not np.all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
+            raise refusal("edges", self.edges, "finite numbers in rising order")
+        msgspec.structs.force_setattr(self, "edges", edges)
+
+    @property
+    def bands(self) -> int:
+        """How many bands there are."""
+        return len(self.edges) + 1
+
+    @property
+    def names(self) -> list[str]:
+        """What each band is called."""
+        if not self.edges:
+            return ["all"]
+        edges = [edge_name(edge) for edge in self.edges]
+        inner = [f"{a} to {b}" for a, b in pairwise(edges)]
+        return [f"below {edges[0]}", *inner, f"{edges[-1]} and above"]
+
+    def assign(self, scores: ArrayLike) -> NDArray[np.int64]:
+        """The band of each score."""
+        values = np.asarray(scores, dtype=np.float64)
+        if np.any(np.isnan(values)):
+            raise InputError("scores must be numbers, and some are missing: give them a segment of their own")
+        return np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int64)
+
+    def shares(self, scores: ArrayLike) -> NDArray[np.float64]:
+        """The share of the scores in each band."""
+        counts = np.bincount(self.assign(scores), minlength=self.bands)
+        result: NDArray[np.float64] = counts / counts.sum()
+        return result
+
+    def counts(self, scores: ArrayLike, outcomes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Labels and successes in each band."""
+        band, good = self.assign(scores), np.asarray(outcomes, dtype=np.float64)
+        labels, successes = np.bincount(band, minlength=self.bands), np.bincount(band, good, minlength=self.bands)
+        return labels.astype(np.float64), successes.astype(np.float64)
+
+
+def bin_by_quantiles(scores: ArrayLike, bands: int) -> Binning:
+    """Bands of equal shares, as far as the scores' ties allow.
+
+    >>> bin_by_quantiles(range(100), 4).edges
+    (24.75, 49.5, 74.25)
+    """
+    count = whole("bands", bands, least=1)
+    values = np.asarray(scores, dtype=np.float64)
+    edges = np.unique(np.quantile(values, np.arange(1, count) / count))
+    return Binning(tuple(edge for edge in edges.tolist() if values.min() < edge <= values.max()))
+
+
+def bin_optimally(scores: ArrayLike, outcomes: ArrayLike, bands: int = 10, trend: str | None = None) -> Binning:
+    """Bands that tell successes from failures best, rising or falling in the success rate where asked (optbinning)."""
+    try:
+        from optbinning import OptimalBinning
+    except ImportError as error:
+        raise InputError("optimal binning must have optbinning: pip install 'lenience[binning]'") from error
+    if trend not in TRENDS:
+        raise refusal("trend", trend, "rising, falling or none")
+    count = whole("bands", bands, least=2)
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(outcomes).astype(np.int64)
+    if not set(np.unique(y)) == {0, 1}:
+        raise InputError("outcomes must hold successes (1) and failures (0), some of each")
+    # optbinning's event is y = 1; its trend is that of the event rate.
+    fitted = OptimalBinning(dtype="numerical", max_n_bins=count, monotonic_trend=TRENDS[trend], solver="cp")
+    fitted.fit(x, y)
+    return Binning(tuple(float(edge) for edge in fitted.splits))
+
+
+def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: bool = True) -> Binning:
+    """Fewer bands, so that success rates rise (or fall) with the score: neighbours that do not are pooled.
+
+    >>> monotone(Binning((10.0, 20.0, 30.0)), labels=[50, 50, 50, 50], successes=[10, 30, 25, 40]).edges
+    (10.0, 30.0)
+    """
+    n = np.asarray(labels, dtype=np.float64).tolist()
+    s = np.asarray(successes, dtype=np.float64).tolist()
+    if len(n) != binning.bands or len(s) != binning.bands:
+        raise InputError(f"labels and successes must have a number for each of the {binning.bands} bands")
+    sign = 1.0 if rising else -1.0
+    blocks: list[tuple[float, float, int]] = []  # labels, successes, last band
+    for band in range(binning.bands):
+        block = (n[band], s[band], band)
+        while (
+            blocks
+            and block[0] > 0
+            and blocks[-1][0] > 0
+            and sign * (block[1] / block[0]) < sign * (blocks[-1][1] / blocks[-1][0])
+        ):
+            before = blocks.pop()
+            block = (before[0] + block[0], before[1] + block[1], band)
+        blocks.append(block)
+    return Binning(tuple(binning.edges[last] for _, _, last in blocks[:-1]))
+
+
+class BandAdvice(msgspec.Struct, frozen=True):
+    """What so many equal bands would mean: how many would start, the share of arrivals they hold, the smallest
+    volume."""
+
+    bands: int
+    starting: int
+    share_starting: float
+    smallest_volume: float
+    needed: float
+
+    @property
+    def advice(self) -> str:
+        """In words."""
+        if self.starting == self.bands:
+            smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
+            return f"{self.bands} bands: all start ({smallest})"
+        unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are shut out unseen"
+        return f"{self.bands} bands: only {self.starting} start, {unseen}"
+
+
+def advise_bands(
+    scores: ArrayLike, objective: Discounted, prior: Belief, bands: Sequence[int] = (1, 2, 3, 5, 10, 20, 50)
+) -> list[BandAdvice]:
+    """For several numbers of quantile bands, how many would start without pooling.
+
+    >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
+    ...     print(row.advice)
+    5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
+    20 bands: only 0 start, 100 % of arrivals are shut out unseen
+    """
+    needed = starting_volume(prior, objective.cost).midpoint
+    result = []
+    for count in bands:
+        shares = bin_by_quantiles(scores, count).shares(scores)
+        volumes = shares * objective.volume
+        begin = volumes > needed
+        result.append(
+            BandAdvice(len(shares), int(begin.sum()), float(shares[begin].sum()), float(volumes.min()), needed)
+        )
+    return result

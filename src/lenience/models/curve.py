@@ -1,0 +1,216 @@
+"""Curve: the log-odds of success are linear in one or several ordered features, with an effect for each group.
+
+The model. logit p_x = b₀ + Σ_k b_k z_xk + g_group(x), the features z standardised over the cells, with a Gaussian
+prior on all coefficients. The posterior given the labels is taken Gaussian at its mode (Laplace): N(μ, Σ), Σ⁻¹ = Λ +
+Σ_x w_x a_x a_xᵀ, w_x = n_x p_x(1 − p_x).
+
+What a cell is given. Its *cavity*: the posterior without the cell's own labels, so that they are not counted twice.
+Taking a cell out is a rank-one change, Σ_−x = Σ + w Σaaᵀ Σ/(1 − w v) with v = aᵀΣa, and μ_−x = μ − Σ_−x a (s − n p).
+The cavity's moments of p, by Gauss–Hermite quadrature, are those of a Beta of size p̂(1 − p̂)/var − 1: that size, at
+most ``cap``, is what is transferred. The cap is what the curve is worth at most, in labels: no curve is exactly right,
+and a cell's own labels must be able to overrule it.
+
+The prior. b₀ ~ N(0, 1.65) and the slopes share a variance of 1.65, together π²/3, so that before any label p is about
+uniform in a middling cell. Where a feature is said to be *rising* (a higher score is better) its slope has mean
+``slope`` instead of 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.core.compiled import compiled
+from lenience.core.errors import InputError
+from lenience.core.validation import floats, real
+from lenience.models.protocol import checked_counts
+from lenience.models.quadrature import quadrature
+
+CAP = 20.0
+VARIANCE = 1.65
+GROUP_VARIANCE = 0.5
+SLOPE = 1.0  # of a rising feature, per standard deviation, a priori
+LEAST = 0.05  # the least size that is transferred
+STEPS = 50
+
+
+class Curve:
+    """A logistic curve in ordered features plus group effects, fitted to the labels of all cells.
+
+    >>> curve = Curve(scores=[10, 30, 50, 70, 90])
+    >>> n0, s0 = curve.priors([0, 0, 40, 40, 40], [0, 0, 20, 30, 38])
+    >>> (s0 / n0).round(2)  # the first two cells have no labels; the curve says what to expect
+    array([0.09, 0.23, 0.47, 0.79, 0.87])
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        groups: Sequence[str] | None = None,
+        cap: float = CAP,
+        rising: bool = True,
+        slope: float = SLOPE,
+        group_variance: float = GROUP_VARIANCE,
+    ) -> None:
+        features = floats("scores", scores)
+        features = features[:, None] if features.ndim == 1 else features
+        if features.ndim != 2 or not features.size or not np.all(np.isfinite(features)):
+            raise InputError("scores must be finite numbers, one a cell, or a table of cells by features")
+        if groups is not None and len(groups) != len(features):
+            raise InputError(f"groups must name a group for each of the {len(features)} cells, not {len(groups)}")
+        spread = features.std(axis=0)
+        z = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        names = list(dict.fromkeys(groups or []))
+        effects = np.array([[float(group == name) for name in names] for group in groups or []])
+        effects = effects if len(names) > 1 else np.zeros((len(features), 0))
+        self.cap = real("cap", cap, above=0)
+        count = features.shape[1]
+        self.design = np.ascontiguousarray(np.hstack([np.ones((len(features), 1)), z, effects]))
+        tilt = real("slope", slope, least=0) if rising else 0.0
+        self.mean = np.concatenate([[0.0], np.full(count, tilt), np.zeros(effects.shape[1])])
+        variances = [VARIANCE, *[VARIANCE / count] * count]
+        variances += [real("group_variance", group_variance, above=0)] * effects.shape[1]
+        self.precision = 1.0 / np.array(variances)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return len(self.design)
+
+    def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What the other cells' labels say of each cell, by way of the curve, worth at most ``cap`` labels."""
+        n, s = checked_counts(self.cells, labels, successes)
+        size, good = np.empty(self.cells), np.empty(self.cells)
+        nodes, weights = quadrature()
+        transfer(self.design, n, s, self.mean, self.precision, self.cap, nodes, weights, self.mean.copy(), size, good)
+        return size, good
+
+    def coefficients(self, labels: ArrayLike, successes: ArrayLike) -> NDArray[np.float64]:
+        """The fitted coefficients: intercept, slopes (per standard deviation), group effects."""
+        n, s = checked_counts(self.cells, labels, successes)
+        found = self.mean.copy()
+        climb(self.design, n, s, self.mean, self.precision, found)
+        return found
+
+    def __repr__(self) -> str:
+        return f"Curve({self.cells} cells, {self.design.shape[1]} coefficients, cap={self.cap:g})"
+
+
+@compiled
+def log_posterior(
+    design: NDArray[np.float64],
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    b: NDArray[np.float64],
+) -> float:
+    """The log posterior density of the coefficients, up to a constant."""
+    total = 0.0
+    for k in range(b.size):
+        total -= 0.5 * precision[k] * (b[k] - mean[k]) ** 2
+    for i in range(n.size):
+        if n[i] > 0.0:
+            eta = 0.0
+            for k in range(b.size):
+                eta += design[i, k] * b[k]
+            total += s[i] * eta - n[i] * (max(eta, 0.0) + math.log1p(math.exp(-abs(eta))))
+    return total
+
+
+@compiled
+def climb(
+    design: NDArray[np.float64],
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    b: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Newton steps from ``b`` to the posterior mode, in place; returns the covariance there.
+
+    The log posterior is strictly concave, so a Newton step that is halved until it climbs gets there from anywhere.
+    """
+    count = b.size
+    height = log_posterior(design, n, s, mean, precision, b)
+    hessian = np.empty((count, count))
+    slope = np.empty(count)
+    for _ in range(STEPS):
+        for k in range(count):
+            slope[k] = -precision[k] * (b[k] - mean[k])
+            for m in range(count):
+                hessian[k, m] = precision[k] if k == m else 0.0
+        for i in range(n.size):
+            if n[i] <= 0.0:
+                continue
+            eta = 0.0
+            for k in range(count):
+                eta += design[i, k] * b[k]
+            p = 1.0 / (1.0 + math.exp(-eta))
+            rest = s[i] - n[i] * p
+            w = n[i] * p * (1.0 - p)
+            for k in range(count):
+                slope[k] += design[i, k] * rest
+                for m in range(count):
+                    hessian[k, m] += w * design[i, k] * design[i, m]
+        step = np.linalg.solve(hessian, slope)
+        size = np.max(np.abs(step))
+        if size < 1e-7:
+            break
+        scale = 1.0
+        for _half in range(40):
+            trial = log_posterior(design, n, s, mean, precision, b + scale * step)
+            if trial >= height - 1e-12 * abs(height):
+                break
+            scale *= 0.5
+        for k in range(count):
+            b[k] += scale * step[k]
+        height = trial
+    covariance: NDArray[np.float64] = np.linalg.inv(hessian).astype(np.float64)
+    return covariance
+
+
+@compiled
+def transfer(
+    design: NDArray[np.float64],
+    n: NDArray[np.float64],
+    s: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    cap: float,
+    nodes: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    b: NDArray[np.float64],
+    size: NDArray[np.float64],
+    good: NDArray[np.float64],
+) -> None:
+    """Fit from ``b`` on (in place) and write the size and the successes that each cell is given."""
+    covariance = climb(design, n, s, mean, precision, b)
+    count = b.size
+    for i in range(n.size):
+        eta = 0.0
+        v = 0.0
+        for k in range(count):
+            eta += design[i, k] * b[k]
+            for m in range(count):
+                v += design[i, k] * covariance[k, m] * design[i, m]
+        if n[i] > 0.0:
+            # The cavity: v/(1 − wv) and η − v/(1 − wv) (s − np).
+            p = 1.0 / (1.0 + math.exp(-eta))
+            w = n[i] * p * (1.0 - p)
+            v = v / max(1.0 - w * v, 1e-9)
+            eta -= v * (s[i] - n[i] * p)
+        root = math.sqrt(v)
+        first = 0.0
+        second = 0.0
+        for q in range(nodes.size):
+            p = 1.0 / (1.0 + math.exp(-(eta + root * nodes[q])))
+            first += weights[q] * p
+            second += weights[q] * p * p
+        variance = max(second - first * first, 1e-12)
+        found = first * (1.0 - first) / variance - 1.0
+        size[i] = min(max(found, LEAST), cap)
+        good[i] = size[i] * first

@@ -1,0 +1,232 @@
+"""FeatureEstimator: what the models with features have in common, by scikit-learn's conventions.
+
+A model is prepared with rows that need no labels, then learns labels as they come; ``fit(X, y)`` does both at once, and
+``partial_fit`` goes on. So every model is also an ordinary binary classifier, which can be cloned, searched over and
+put behind a Pipeline or a ColumnTransformer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.core.belief import Belief, check_prior
+from lenience.core.errors import InputError
+from lenience.core.validation import check_cost
+from lenience.models.feature_model import checked_outcomes
+
+if TYPE_CHECKING:
+
+    class ClassifierMixin:
+        """scikit-learn's, which carries no types."""
+
+    class BaseEstimator:
+        """scikit-learn's, which carries no types."""
+
+        def __sklearn_tags__(self) -> Any: ...
+
+else:
+    try:
+        from sklearn.base import BaseEstimator, ClassifierMixin
+    except ModuleNotFoundError as error:
+        raise InputError("models with features need scikit-learn: install lenience[learn]") from error
+
+
+class FeatureEstimator(ClassifierMixin, BaseEstimator):
+    """The frame of a model; a subclass says how to prepare, learn, believe and liken."""
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    _break_even: float = 0.5  # a model on its own knows of no cost
+    _spare: int = 0
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Prepare with the rows and learn their labels, two classes of any kind (the second in order is success)."""
+        from sklearn.utils.multiclass import check_classification_targets
+
+        rows, labels = self._numbers(X, y)
+        check_classification_targets(labels)
+        self.classes_ = _classes(labels)
+        self._prepare(rows)
+        self._learn(rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows)))
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn more labels; the first call prepares with its own rows."""
+        if not hasattr(self, "classes_"):
+            rows, labels = self._numbers(X, y)
+            self.classes_ = _classes(labels if classes is None else np.asarray(classes))
+            self._prepare(rows)
+        else:
+            rows, labels = self._rows(X), np.asarray(y)
+        unknown = set(np.unique(labels)) - set(self.classes_)
+        if unknown:
+            raise InputError(f"classes must be {self.classes_.tolist()}, not {sorted(unknown)}")
+        self._learn(rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows)))
+        return self
+
+    def prepare(self, X: ArrayLike) -> Self:
+        """Forget all labels; take scales and columns from rows without labels."""
+        rows = self._numbers(X)
+        self.classes_ = np.array([0, 1])
+        self._prepare(rows)
+        return self
+
+    def centre_on(self, cost: float) -> Self:
+        """Let a prior that was left open be about this break-even: a policy says so before it prepares its model."""
+        self._break_even = check_cost(cost)
+        return self
+
+    def spare(self, columns: int) -> Self:
+        """Let the last so many columns be for what the prepared rows do not show: a policy says so before it prepares.
+
+        They are not counted among the features: beliefs about rows like the prepared ones are as without them.
+        """
+        self._spare = columns
+        return self
+
+    def learn(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Take outcomes (0 or 1), on top of those seen before."""
+        rows = self._rows(X)
+        self._learn(rows, checked_outcomes(y, len(rows)), np.ones(len(rows)))
+        return self
+
+    def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """n and p̂ at each row."""
+        return self._beliefs(self._rows(X))
+
+    def likeness(self, X: ArrayLike, R: ArrayLike) -> NDArray[np.float64]:
+        """ρ² between each row of X and each row of R."""
+        return self._likeness(self._rows(X), self._rows(R))
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The believed probabilities of failure and success, 1 − p̂ and p̂."""
+        mean = self.beliefs(X)[1]
+        return np.column_stack((1.0 - mean, mean))
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The likelier class."""
+        likelier = (self.beliefs(X)[1] > 0.5).astype(np.int64)
+        classes: NDArray[Any] = self.classes_[likelier]
+        return classes
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes, and rows with missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
+        if plain(X, getattr(self, "n_features_in_", None)) and not hasattr(self, "feature_names_in_"):
+            return X  # type: ignore[return-value]
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "classes_")
+        rows: NDArray[np.float64] = self._numbers(X, reset=False)
+        return rows
+
+    def _prior(self, given: Any) -> Belief:
+        """The prior that was given, or one worth two labels that is centred on the break-even."""
+        return Belief(2, 2.0 * self._break_even) if given is None else check_prior(given)
+
+    def _numbers(self, X: ArrayLike, *y: ArrayLike, **options: Any) -> Any:
+        return numbers(self, X, *y, **options)
+
+    def _prepare(self, X: NDArray[np.float64]) -> None:
+        raise NotImplementedError
+
+    def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        raise NotImplementedError
+
+    def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        raise NotImplementedError
+
+    def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+
+def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
+    """Rows as numbers by scikit-learn's checks (with labels, if given), which remember the columns on the estimator."""
+    from sklearn.utils.validation import validate_data
+
+    try:
+        return validate_data(estimator, X, *y, dtype=np.float64, ensure_all_finite="allow-nan", **options)
+    except ValueError:
+        found = _texts(X)
+        if not found:
+            raise
+    columns = [f"{name!r} ({text!r})" for name, text in found.items()]
+    raise InputError(
+        f"X must be numbers, and text is in column {', '.join(columns)}: put a Pipeline in front that encodes it, such "
+        "as make_pipeline(ColumnTransformer([('text', OneHotEncoder(handle_unknown='ignore'), "
+        f"{list(found)})], remainder='passthrough'), lenience.BayesianLogistic())"
+    )
+
+
+def _texts(X: Any) -> dict[str | int, str]:
+    """The columns that hold text, by name or number, each with the first."""
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2:
+        return {}
+    names = list(getattr(X, "columns", range(cells.shape[1])))
+    found: dict[str | int, str] = {}
+    for name, column in zip(names, cells.T, strict=True):
+        for cell in column:
+            if isinstance(cell, str) and number_in(cell) is None:
+                found[name] = cell
+                break
+    return found
+
+
+def number_in(text: str) -> float | None:
+    """The number that a text is, if it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def plain(X: object, columns: int | None) -> bool:
+    """Whether X needs no conversion: scikit-learn's own checks take longer than a decision."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.shape[1] == columns
+        and X.dtype == np.float64
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and not np.isinf(X).any()
+    )
+
+
+def _classes(labels: NDArray[Any]) -> NDArray[Any]:
+    found = np.unique(labels)
+    if len(found) > 2:
+        raise InputError("Only binary classification is supported. The type of the target is multiclass.")
+    if len(found) == 1:
+        # Selective labels often begin with one class only: outcomes 0 and 1 are known to be two.
+        if found[0] in (0, 1):
+            return np.array([0, 1], dtype=found.dtype) if found.dtype != np.bool_ else np.array([False, True])
+        raise InputError(f"y must have two classes, or be outcomes 0 and 1, not the one class {found[0]!r}")
+    return found
+
+
+def _weights(given: ArrayLike | None, rows: int) -> NDArray[np.float64]:
+    if given is None:
+        return np.ones(rows)
+    weights = np.asarray(given, dtype=np.float64)
+    weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
+    if weights.shape != (rows,) or not np.all(weights >= 0):
+        raise InputError(f"sample_weight must be a number of at least 0 for each of the {rows} rows")
+    if rows and not weights.any():
+        raise InputError("sample_weight must be above 0 for at least one row, not zero for all")
+    return weights

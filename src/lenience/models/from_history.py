@@ -1,0 +1,91 @@
+"""FromHistory: the paper's own suggestion, n₀ the outcomes observed and s₀ the successes, cell by cell.
+
+Within a cell, past acceptances are a fair sample of the cell as long as those who were accepted differ from those who
+were not only by what the cell records. Between cells they are not: the past accepted the best cells, so their pooled
+success rate says nothing of the cells it rejected. Pooling a selected history at full weight is the selective-labels
+trap: it makes every cell look like the best ones, with a certainty of thousands of labels that no later label can
+shake. Asked to do so, this model warns.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError
+from lenience.core.formatting import percent
+from lenience.core.validation import floats, real
+from lenience.models.own_counts import UNIFORM
+from lenience.models.protocol import checked_counts
+
+MODEST = 20.0  # pooled history worth no more labels than this can still be overruled
+
+
+class SelectiveLabelsWarning(UserWarning):
+    """A history that was selected is about to be taken for the whole population."""
+
+
+class FromHistory:
+    """Past outcomes as the prior: each cell's own, or (with a warning) pooled over all cells.
+
+    ``weight`` counts each past outcome as so much of a new one. ``arrivals`` are all who came in the past, accepted or
+    not; with them the software can see how selected a pooled history is.
+
+    >>> FromHistory(labels=[100, 0], successes=[90, 0]).priors([0, 0], [0, 0])
+    (array([102.,   2.]), array([91.,  1.]))
+    >>> FromHistory([100, 0], [90, 0], weight=0.1).priors([0, 0], [0, 0])[0]
+    array([12.,  2.])
+    """
+
+    def __init__(
+        self,
+        labels: ArrayLike,
+        successes: ArrayLike,
+        base: Belief = UNIFORM,
+        weight: float = 1.0,
+        pooled: bool = False,
+        arrivals: ArrayLike | None = None,
+    ) -> None:
+        cells = int(np.size(np.asarray(labels)))
+        self.labels, self.successes = checked_counts(cells, labels, successes)
+        self.base = base
+        self.weight = real("weight", weight, least=0, most=1)
+        self.pooled = pooled
+        seen = None if arrivals is None else floats("arrivals", arrivals)
+        if seen is not None and (seen.shape != self.labels.shape or np.any(seen < self.labels)):
+            raise InputError("arrivals must be a number for each cell, at least its labels")
+        if pooled and self.weight * self.labels.sum() > MODEST:
+            self._warn(seen)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.labels.size
+
+    def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The base prior plus the past outcomes."""
+        n, s = self.labels, self.successes
+        if self.pooled:
+            n, s = np.full_like(n, n.sum()), np.full_like(s, s.sum())
+        return self.base.n + self.weight * n, self.base.s + self.weight * s
+
+    def _warn(self, arrivals: NDArray[np.float64] | None) -> None:
+        empty = int(np.sum(self.labels == 0))
+        total = self.labels.sum()
+        accepted = ""
+        if arrivals is not None and arrivals.sum():
+            accepted = f" ({percent(total / arrivals.sum(), 0)} of arrivals)"
+        warnings.warn(
+            f"{total:,.0f} past outcomes{accepted} are pooled over {self.cells} cells, {empty} of which have none: the "
+            "past chose whom to accept, so its success rate is not that of the cells it rejected; use each cell's own "
+            f"outcomes, a Curve or Shared model, or a weight of at most {MODEST / total:.2g}",
+            SelectiveLabelsWarning,
+            stacklevel=3,
+        )
+
+    def __repr__(self) -> str:
+        kind = "pooled" if self.pooled else "by cell"
+        return f"FromHistory({self.cells} cells, {self.labels.sum():,.0f} labels {kind}, weight={self.weight:g})"

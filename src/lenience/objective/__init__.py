@@ -1,1 +1,0 @@
-"""What is to be maximised: one file an objective."""

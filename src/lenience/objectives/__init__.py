@@ -1,0 +1,1 @@
+"""What to maximise: one file per objective."""

@@ -1,0 +1,197 @@
+"""Delayed(cost, arrivals, discount_rate, label_delay): total discounted reward when outcomes come late.
+
+Individuals arrive as a Poisson process, the outcome of an acceptance is known only after an exponential delay, and
+money is discounted continuously. The state is the belief and the number of acceptances still pending. Rejecting is
+no longer final: one may pause, hear back, and resume.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from lenience.core.belief import Belief, check_prior
+from lenience.core.bounds import Bounds
+from lenience.core.errors import InputError, refusal
+from lenience.core.validation import check_cost, check_tolerance, number, real, whole
+
+if TYPE_CHECKING:
+    from lenience.policies.beliefs.exposure import ExposurePolicy
+    from lenience.solvers.delayed.plan import Problem, Solution
+
+GIVEN_UP = 3  # mean delays after which a label that has not come is no longer awaited
+
+
+class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
+    """Total reward with arrivals, discount rate and label delay in one unit of time, say years.
+
+    >>> problem = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+    >>> policy = problem.solve(prior=Belief(n=2, s=1))
+    >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 7)), policy.limit(Belief(10, 9))
+    (2, 5, None)
+    >>> print(policy.value(Belief(2, 1)))
+    7.00020... ± ...
+    """
+
+    cost: float
+    arrivals: float
+    discount_rate: float
+    label_delay: float
+
+    def __post_init__(self) -> None:
+        set_ = msgspec.structs.force_setattr
+        set_(self, "cost", check_cost(self.cost))
+        set_(self, "arrivals", real("arrivals", self.arrivals, above=0))
+        set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
+        delay = number("label_delay", self.label_delay, "above 0")
+        if delay <= 0:
+            at_once = ": labels that come at once are Discounted.from_rates(cost, arrivals, discount_rate)"
+            raise InputError(
+                f"{refusal('label_delay', self.label_delay, 'a number above 0')}{'' if delay else at_once}"
+            )
+        set_(self, "label_delay", delay)
+
+    def __str__(self) -> str:
+        """With as many digits as one reads."""
+        values = (f"{name}={getattr(self, name):.6g}" for name in self.__struct_fields__)
+        return f"Delayed({', '.join(values)})"
+
+    @property
+    def volume(self) -> float:
+        """λ/r: how many individuals are still to come, each counted at its discount."""
+        return self.arrivals / self.discount_rate
+
+    @property
+    def discount(self) -> float:
+        """λ/(λ + r): the discount factor from one arrival to the next.
+
+        >>> Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).discount
+        0.998003992015968
+        """
+        return self.arrivals / (self.arrivals + self.discount_rate)
+
+    def for_share(self, share: float) -> Delayed:
+        """The objective of a segment that is a share q of the arrivals: it arrives at the rate qλ.
+
+        >>> Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).for_share(0.1).arrivals
+        5.0
+        """
+        q = real("share", share, above=0, most=1)
+        return msgspec.structs.replace(self, arrivals=q * self.arrivals)
+
+    def weight_of_share(self, share: float) -> float:
+        """1: the value of a segment's own problem is as of now already, before anyone has arrived."""
+        return 1.0
+
+    def solve(
+        self,
+        prior: Belief,
+        rows: int | None = None,
+        tolerance: float = 1e-6,
+        pending_cap: int | None = None,
+        look_ahead: int | None = None,
+        seconds: float = 60.0,
+    ) -> ExposurePolicy:
+        """The exposure limits of the first ``rows`` belief sizes n from the prior on, with their certificate.
+
+        The value at the prior is enclosed within ``tolerance`` of itself; the rows looked ahead and the pending
+        count followed are chosen for that, unless given. By default half of the rows computed are kept. A problem
+        that is estimated to take more than ``seconds`` is refused, with the estimate.
+        """
+        from lenience.policies.beliefs.exposure import ExposurePolicy
+        from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
+
+        check_prior(prior)
+        kept = None if rows is None else whole("rows", rows, least=1)
+        found = self._enclose(prior, kept, tolerance, pending_cap, look_ahead, seconds)
+        band = found.band
+        sizes = band.unlimited - band.first
+        offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+        doubtful = np.flatnonzero(~band.settled)
+        value = Bounds(float(found.lower[0]), float(found.upper[0]))
+        certificate = ExposureCertificate(
+            tolerance=float(tolerance),
+            value=value,
+            estimate=self._estimate(prior, value, found),
+            relative_gap=found.relative_gap,
+            rows=band.first.size,
+            look_ahead=found.look_ahead,
+            pending_cap=found.pending_cap,
+            limits=band.compared,
+            unsettled=band.unsettled,
+            settled_rows=int(np.searchsorted(offsets, doubtful[0], side="right")) - 1
+            if doubtful.size
+            else band.first.size,
+            capped=band.capped,
+            resumed=band.resumed,
+            resumed_proved=band.resumed_proved,
+            states=band.updates,
+        )
+        return ExposurePolicy(
+            objective=self,
+            prior=prior,
+            first=band.first,
+            offsets=offsets,
+            limits=band.limits.astype(np.int64),
+            settled=band.settled.astype(np.int64),
+            lower=tuple(found.lower.tolist()),
+            upper=tuple(found.upper.tolist()),
+            certificate=certificate,
+            write_off_after=GIVEN_UP * self.label_delay,
+        )
+
+    def enclose(
+        self, belief: Belief, pending: int = 0, tolerance: float = 1e-6, seconds: float = 60.0
+    ) -> tuple[Bounds, int | None]:
+        """The optimal value at a belief with so many pending, and the exposure limit there."""
+        found = self._enclose(belief, 1, tolerance, None, None, seconds)
+        if pending > found.pending_cap:
+            found = self._enclose(belief, 1, tolerance, pending, found.look_ahead, seconds)
+        band = found.band
+        limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
+        return Bounds(float(found.lower[pending]), float(found.upper[pending])), limit
+
+    def problem(self, prior: Belief) -> Problem:
+        """The same in the solver's numbers."""
+        from lenience.solvers.delayed.plan import Problem
+
+        return Problem(
+            n=prior.n,
+            s=prior.s,
+            f=prior.n - prior.s,
+            cost=self.cost,
+            arrivals=self.arrivals,
+            rate=self.discount_rate,
+            resolve=1 / self.label_delay,
+        )
+
+    def _enclose(
+        self,
+        prior: Belief,
+        rows: int | None,
+        tolerance: float,
+        pending_cap: int | None,
+        look_ahead: int | None,
+        seconds: float,
+    ) -> Solution:
+        from lenience.solvers.delayed.plan import solve_problem
+
+        return solve_problem(
+            self.problem(prior),
+            rows=rows,
+            tolerance=check_tolerance(tolerance),
+            pending_cap=None if pending_cap is None else whole("pending_cap", pending_cap, least=1),
+            look_ahead=None if look_ahead is None else whole("look_ahead", look_ahead, least=1),
+            seconds=real("seconds", seconds, above=0),
+        )
+
+    def _estimate(self, prior: Belief, value: Bounds, found: Solution) -> float:
+        """The midpoint, or where the enclosure is wide an estimate inside it that is better than the midpoint."""
+        if found.relative_gap <= 1e-5:
+            return value.midpoint
+        from lenience.solvers.delayed.plan import estimate_value
+
+        estimate = estimate_value(self.problem(prior), found)
+        return estimate if estimate in value else value.midpoint

@@ -1,0 +1,1 @@
+"""Policies that look at a belief: the optimum, exposure limits and baselines."""

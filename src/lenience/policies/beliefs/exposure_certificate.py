@@ -1,0 +1,81 @@
+"""ExposureCertificate: what is proved about exposure limits, and what is not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lenience.core.bounds import Bounds
+
+
+class ExposureCertificate(msgspec.Struct, frozen=True):
+    """What the two-sided recursion over (n, s, pending) proved, floating-point error included.
+
+    ``value`` encloses the optimal value at the prior before the first arrival with nothing pending, ``estimate`` is the
+    best single number inside it. Of the ``limits`` states that could have one (p̂ below the break-even, in ``rows``
+    rows), ``unsettled`` have a first rejection that is not proved; in the first ``settled_rows`` rows all are.
+    ``capped`` limits are at least ``pending_cap``. In ``resumed_proved`` states acceptance is proved to resume at a
+    larger number pending than the limit, in ``resumed`` it seems to.
+    """
+
+    tolerance: float
+    value: Bounds
+    estimate: float
+    relative_gap: float
+    rows: int
+    look_ahead: int
+    pending_cap: int
+    limits: int
+    unsettled: int
+    settled_rows: int
+    capped: int
+    resumed: int
+    resumed_proved: int
+    states: int
+
+    @property
+    def proved(self) -> bool:
+        """Whether every limit is proved to be the first rejection, and no state is known to resume above it."""
+        return self.unsettled == 0 and self.resumed_proved == 0
+
+    @property
+    def statement(self) -> str:
+        """The certificate in words.
+
+        >>> from lenience.core.belief import Belief
+        >>> from lenience.objectives.delayed import Delayed
+        >>> policy = Delayed(cost=0.7, arrivals=1, discount_rate=0.1, label_delay=1).solve(Belief(6, 4), rows=4)
+        >>> print(policy.certificate.statement)
+        The optimal value at the prior is proved to lie between 0.211102... and 0.211102... Every limit of 4 rows is
+        proved to be the least number pending at which rejecting is optimal. In 1 state acceptance is proved to resume
+        with more pending than the limit; the policy does not follow it, which is not proved to cost little but cost
+        at most 7e-6 of the value in all cases tried.
+        """
+        lower, upper = f"{self.value.lower:.10g}", f"{self.value.upper:.10g}"
+        parts = [f"The optimal value at the prior is proved to lie between {lower} and {upper}."]
+        if lower == upper:
+            parts = [f"The optimal value at the prior is proved to be {lower}."]
+        if self.unsettled == 0:
+            parts.append(
+                f"Every limit of {self.rows:,} rows is proved to be the least number pending at which rejecting is "
+                "optimal."
+            )
+        else:
+            parts.append(
+                f"Of {self.limits:,} limits in {self.rows:,} rows, {self.limits - self.unsettled:,} are proved to be "
+                "the least number pending at which rejecting is optimal, among them all of the first "
+                f"{self.settled_rows:,} rows; the others are read off the middle of the enclosure."
+            )
+        if self.capped:
+            parts.append(f"{self.capped:,} limits are at least {self.pending_cap:,}, the most pending followed.")
+        if self.resumed_proved:
+            states = f"{self.resumed_proved:,} state{'' if self.resumed_proved == 1 else 's'}"
+            parts.append(
+                f"In {states} acceptance is proved to resume with more pending than the limit; the policy does not "
+                "follow it, which is not proved to cost little but cost at most 7e-6 of the value in all cases tried."
+            )
+        else:
+            parts.append(
+                "Nowhere is acceptance proved to resume with more pending than the limit, nor is it proved that it "
+                "never does; following the limit cost at most 7e-6 of the value in all cases tried."
+            )
+        return " ".join(parts)

@@ -1,0 +1,89 @@
+"""decision_expression: a solved policy decides for a whole table inside the engine that holds it.
+
+A solved policy is a small table: for each number k of new observations, the least number of new successes that is
+accepted. As an expression that is a look-up in a constant array. Two kinds of beliefs are in no table: those larger
+than its rows, for which it is grown first, and those off the prior's lattice (another prior, weighted counts). The
+latter are decided one by one by a solve of their own, as :meth:`OptimalPolicy.accepts` does, and carried along as
+constants: the engine is asked which distinct ones it holds, and more than a few thousand of them are refused.
+
+What is promised: row by row the decision is that of ``policy.accepts``; a belief that is missing has none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, unknown
+from lenience.files.source import quietly
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from lenience.policies.beliefs.optimal import OptimalPolicy
+
+MOST_OWN = 4096  # beliefs off the lattice that are decided one by one
+MOST_ROWS = 100_000  # rows of the table that are sent along as an array
+
+
+def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s: str = "s") -> ir.BooleanColumn:
+    """Whether each row's belief (columns ``n`` and ``s``) is accepted, as a column of the table.
+
+    >>> import ibis, pyarrow
+    >>> from lenience import Discounted
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> applicants = ibis.memtable(pyarrow.table({"n": [10, 10, 100], "s": [6, 7, 78]}))
+    >>> decided = applicants.mutate(accept=decision_expression(policy, applicants))
+    >>> decided.accept.to_pyarrow().to_pylist()
+    [False, True, True]
+    """
+    import ibis
+
+    from lenience.policies.beliefs.optimal import LATTICE
+
+    for name in (n, s):
+        if name not in table.columns:
+            raise unknown("column", name, table.columns, "the columns")
+    size, good = table[n].cast("float64"), table[s].cast("float64")
+    row, new = (size - policy.prior.n).round(), (good - policy.prior.s).round()
+    near = ((size - policy.prior.n - row).abs() <= LATTICE) & ((good - policy.prior.s - new).abs() <= LATTICE)
+    inside = near & (row >= 0) & (row < policy._last_row()) & (new >= 0) & (new <= row)
+    last, odd = _beyond(table, size, good, row, inside)
+    rows = max(last + 1, 1)
+    if rows > MOST_ROWS:
+        raise InputError(f"beliefs must have fewer than {MOST_ROWS:,} observations beyond the prior's, not {rows:,}")
+    least = policy._table(rows)[:rows]
+    array = ibis.literal([int(value) for value in least], type="array<int32>")
+    decided = new >= array[ibis.ifelse(inside, row, 0.0).cast("int32")]
+    missing = size.isnull() | good.isnull()
+    return ibis.cases((missing, ibis.null("boolean")), (inside, decided), else_=_own(policy, odd, size, good))
+
+
+def _beyond(table: Any, size: Any, good: Any, row: Any, inside: Any) -> tuple[int, list[tuple[float, float]]]:
+    """What only the data can say: the largest row of the lattice, and the distinct beliefs off it."""
+    marked = table.select(size=size, good=good, row=row, inside=inside)
+    marked = marked.filter(marked["size"].notnull() & marked.good.notnull())
+    backend = table.get_backend()
+    with quietly():
+        last = backend.to_pyarrow(marked.filter(marked.inside).agg(last=marked.row.max()))["last"][0].as_py()
+        others = backend.to_pyarrow(marked.filter(~marked.inside).select("size", "good").distinct().limit(MOST_OWN + 1))
+    odd = [(float(one["size"]), float(one["good"])) for one in others.to_pylist()]
+    if len(odd) > MOST_OWN:
+        raise InputError(
+            f"beliefs must lie on the policy's lattice, or be at most {MOST_OWN:,} different ones off it: solve with "
+            "the prior that the table's counts were added to"
+        )
+    return int(last or 0), odd
+
+
+def _own(policy: OptimalPolicy, odd: list[tuple[float, float]], size: Any, good: Any) -> Any:
+    """The decisions of beliefs off the lattice, as constants."""
+    import ibis
+
+    accepted = [belief for belief in odd if policy.accepts(Belief(*belief))]
+    if not accepted:
+        return ibis.literal(False)
+    # Exact equality is right here: the numbers came from this very table.
+    return ibis.or_(*[(size == np.float64(n).item()) & (good == np.float64(s).item()) for n, s in accepted])

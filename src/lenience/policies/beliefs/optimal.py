@@ -1,0 +1,266 @@
+"""OptimalPolicy: accept until the belief falls to its threshold, then stop for good (Theorem 1).
+
+A solved policy is a small table: for each belief size n on the prior's lattice, the least number of successes
+that is accepted. Beliefs off the lattice, or beyond the table, are decided by a solve of their own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lenience.core.belief import Belief, check_prior
+from lenience.core.bounds import Bounds
+from lenience.core.certificate import Certificate
+from lenience.core.errors import InputError, refusal
+from lenience.core.formatting import describe_stopping
+from lenience.core.json_arrays import decode_array, encode_array
+from lenience.core.validation import check_tolerance, real
+from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
+# Seconds of a solve: where it takes more, a threshold is not looked for just to be told, for that takes many.
+LONG = 1.0
+LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
+
+
+class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_field="type"):
+    """The optimal policy of a :class:`Discounted` or :class:`FiniteHorizon` problem.
+
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> policy.accepts(Belief(10, 7)), policy.accepts(Belief(10, 6))
+    (True, False)
+    >>> print(policy.threshold(10))
+    0.65437640... ± ...
+    >>> policy.acceptance([10, 10, 100], [6, 7, 78])
+    array([0., 1., 1.])
+    >>> policy
+    OptimalPolicy(Discounted(cost=0.8, discount=0.99), prior=Belief(n=2.0, s=1.0), rows=1000)
+    """
+
+    monotone: ClassVar[bool] = True
+    two_valued: ClassVar[bool] = True
+
+    objective: Discounted | FiniteHorizon
+    prior: Belief
+    accept_from: np.ndarray[Any, np.dtype[np.int64]]  # by row k: the least accepted number of new successes
+    certificate: Certificate
+
+    @property
+    def rows(self) -> int:
+        """How many belief sizes n the table holds, from the prior's on."""
+        return self.certificate.rows
+
+    def least_accepted(self, n: float) -> float | None:
+        """The least s that is accepted at a belief size n of the lattice, or nothing if none is.
+
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).least_accepted(10)
+        7.0
+        """
+        k = self._row(n)
+        if not 0 <= k < self.rows:
+            raise InputError(f"n must be prior.n + a whole number from 0 to {self.rows - 1}, not {n!r}")
+        least = int(self.accept_from[k])
+        return None if least > k else self.prior.s + least
+
+    def boundary(self, n: float, s: float, rows: int) -> NDArray[np.int64] | None:
+        """By row from a belief of the lattice on, the least number of successes since that is accepted.
+
+        Nothing where (n, s) is no belief of the lattice, or the rows go beyond those that a solve is quick for.
+
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.boundary(4, 2, 3), policy.boundary(4.5, 2, 3)
+        (array([1, 1, 2]), None)
+        """
+        k, new = self._row(n), round(s - self.prior.s)
+        if abs(s - self.prior.s - new) > LATTICE or not 0 <= new <= k or k + rows > self._last_row():
+            return None
+        return self._table(k + rows)[k : k + rows] - new
+
+    def accepts(self, belief: Belief) -> bool:
+        """Whether the next individual is accepted."""
+        check_prior(belief, "belief")
+        return bool(self.acceptance(belief.n, belief.s)[()])
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """The probability of acceptance (0 or 1) at many beliefs at once."""
+        if not (np.all(np.isfinite(n)) and np.all(np.isfinite(s))):
+            raise InputError("n and s must be finite numbers")
+        if np.ndim(n) == 0:
+            row = self._row(float(n))  # type: ignore[arg-type]
+            if 0 <= row < self._last_row():
+                return self._row_acceptance(row, np.asarray(s, dtype=np.float64))
+        sizes, successes = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
+        rows = np.rint(sizes - self.prior.n)
+        new = np.rint(successes - self.prior.s)
+        near = (np.abs(sizes - self.prior.n - rows) <= LATTICE) & (np.abs(successes - self.prior.s - new) <= LATTICE)
+        inside = near & (rows >= 0) & (rows < self._last_row()) & (new >= 0) & (new <= rows)
+        k = np.where(inside, rows, 0).astype(np.int64)
+        table = self._table(int(k.max(initial=0)) + 1)
+        result = np.where(inside, (new >= table[k]).astype(np.float64), 0.0)
+        for position in np.argwhere(~inside):
+            at = tuple(position)
+            result[at] = self._decide(Belief(n=float(sizes[at]), s=float(successes[at])))
+        return result
+
+    def value(self, belief: Belief) -> Bounds:
+        """V: what the optimum earns from this belief on, by a solve of its own to the policy's tolerance.
+
+        The policy earns as much, less at most the certificate's ``width`` at each state that is undecided.
+        """
+        check_prior(belief, "belief")
+        left = self._left(belief.n)
+        return _enclose(left, belief, self.certificate.tolerance)[0] if left else Bounds(0.0, 0.0)
+
+    def continuation(self, belief: Belief) -> Bounds:
+        """Ṽ: what accepting the next individual earns, with the optimal policy afterwards."""
+        check_prior(belief, "belief")
+        left = self._left(belief.n)
+        if left is None:
+            raise InputError(
+                f"n must be below {self.prior.n + self._horizon():g}, where the horizon ends, not {belief.n!r}"
+            )
+        return _enclose(left, belief, self.certificate.tolerance)[1]
+
+    def threshold(self, n: float, tolerance: float | None = None) -> Bounds:
+        """c_n: the success rate above which one accepts at belief size n, any real number above 0."""
+        from lenience.solvers.stopping.threshold import enclose_threshold
+
+        size = real("n", n, above=0)
+        left = self._left(size)
+        if left is None:
+            raise InputError(f"n must be below {self.prior.n + self._horizon():g}, where the horizon ends, not {n!r}")
+        fine = self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
+        k = self._row(size)
+        if not 0 <= k < self.rows or not 0 < self.accept_from[k] <= k:
+            return enclose_threshold(left, size, fine)
+        # The table has it between two states already.
+        middle = (self.prior.s + int(self.accept_from[k]) - 0.5) / size
+        return enclose_threshold(left, size, fine, middle, 0.51 / size)
+
+    def between(self, n: float) -> Bounds:
+        """Where the table has c_n: between two states of the lattice, known at no cost.
+
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).between(100)
+        Bounds(lower=0.77, upper=0.78)
+        """
+        least = self.least_accepted(n)
+        k = self._row(n)
+        stopped = (self.prior.s + (k if least is None else least - self.prior.s - 1)) / n
+        lowest = least is not None and least <= self.prior.s
+        return Bounds(0.0 if lowest else stopped, self.objective.cost if least is None else least / n)
+
+    def explain(self, belief: Belief) -> str:
+        """The decision at a belief and its reason, in words.
+
+        >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 7)))
+        Accept: 7 of 10 succeeded (70 %), short of the 80 % break-even, but above the 65.4 % that is enough after 10
+        observations: what an acceptance teaches is worth more than its expected loss of 0.1. Accepting is worth 0.563
+        in all.
+        """
+        check_prior(belief, "belief")
+        left = self._left(belief.n)
+        if left is None:
+            return f"Reject: the horizon of {self._horizon():,} individuals is over."
+        continuation = _enclose(left, belief, self.certificate.tolerance)[1]
+        long = left.solve_seconds(belief, 1, self.certificate.tolerance) > LONG
+        threshold = None if long else self.threshold(belief.n, tolerance=1e-6).midpoint
+        return describe_stopping(belief, left.cost, self.accepts(belief), continuation.midpoint, threshold)
+
+    @property
+    def stop_ceiling(self) -> float:
+        """The cost: where the success rate is above it, accepting is optimal."""
+        return self.objective.cost
+
+    def stop_floor(self, n: float) -> float:
+        """The rate of the best belief that is stopped at in the row of n: thresholds do not fall with n."""
+        k = self._row(n)
+        if not 0 <= k < self._last_row():
+            return -1.0
+        least = int(self._table(k + 1)[k])
+        return (self.prior.s + least - 1) / n if least > 0 else -1.0
+
+    def expression(self, table: ir.Table, n: str = "n", s: str = "s") -> ir.BooleanColumn:
+        """The decisions for a whole table of beliefs as an Ibis expression, computed in the engine that holds it."""
+        from lenience.policies.beliefs.expression import decision_expression
+
+        return decision_expression(self, table, n, s)
+
+    def to_json(self) -> str:
+        """The policy as JSON text; :meth:`from_json` reads it without solving anything."""
+        return msgspec.json.encode(self, enc_hook=encode_array).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> OptimalPolicy:
+        """The policy that :meth:`to_json` wrote."""
+        try:
+            policy = msgspec.json.decode(text, type=cls, dec_hook=decode_array)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise InputError(f"this is not the JSON of an optimal policy: {error}") from error
+        if policy.accept_from.shape != (policy.rows,):
+            raise InputError(f"accept_from must have one entry for each of the {policy.rows} rows")
+        return policy
+
+    def __repr__(self) -> str:
+        return f"OptimalPolicy({self.objective!r}, prior={self.prior!r}, rows={self.rows})"
+
+    def _row(self, n: float) -> int:
+        k = round(n - self.prior.n)
+        return k if abs(n - self.prior.n - k) <= LATTICE else -1
+
+    def _row_acceptance(self, k: int, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The decisions of one row, without the checks that beliefs of many sizes need."""
+        new = s - self.prior.s
+        result = np.asarray(new > self._table(k + 1)[k] - 0.5, dtype=np.float64)
+        odd = (np.abs(new - np.rint(new)) > LATTICE) | (new < -LATTICE) | (new > k + LATTICE)
+        for position in np.argwhere(odd):
+            at = tuple(position)
+            result[at] = self._decide(Belief(n=self.prior.n + k, s=float(s[at])))
+        return result
+
+    def _last_row(self) -> float:
+        """The row up to which decisions are looked up: the table grows as far as a solve is quick."""
+        return self._horizon() or MOST_ROWS
+
+    def _table(self, rows: int) -> NDArray[np.int64]:
+        """The least accepted numbers of new successes of at least so many rows."""
+        if rows <= self.rows:
+            return self.accept_from
+        return _grown(self.objective, self.prior, 1 << (rows - 1).bit_length(), self.certificate.tolerance)
+
+    def _horizon(self) -> int:
+        return self.objective.horizon if isinstance(self.objective, FiniteHorizon) else 0
+
+    def _left(self, n: float) -> Discounted | FiniteHorizon | None:
+        """The objective that is left at belief size n."""
+        if isinstance(self.objective, Discounted):
+            return self.objective
+        k = self._row(n)
+        if k < 0:
+            raise refusal("n", n, "the prior's n plus a whole number of acceptances")
+        return self.objective.after(k)
+
+    def _decide(self, belief: Belief) -> bool:
+        """Decide a belief that is not in the table."""
+        left = self._left(belief.n)
+        return left is not None and _enclose(left, belief, self.certificate.tolerance)[1].lower > 0.0
+
+
+@lru_cache(maxsize=4096)
+def _enclose(objective: Discounted | FiniteHorizon, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+    return objective.enclose(belief, tolerance)
+
+
+@lru_cache(maxsize=8)
+def _grown(objective: Discounted | FiniteHorizon, prior: Belief, rows: int, tolerance: float) -> NDArray[np.int64]:
+    if isinstance(objective, FiniteHorizon):
+        rows = min(rows, objective.horizon)
+    return objective.solve(prior, rows=rows, tolerance=tolerance).accept_from

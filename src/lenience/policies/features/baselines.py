@@ -1,0 +1,214 @@
+"""What people use now, in the interface of :class:`~lenience.policies.features.policy.FeaturePolicy`: decide, observe,
+propensities.
+
+The rules are in :mod:`lenience.policies.features.baseline_rules`. Two have a learner of their own: LinUCB (Li et al.
+2010), a ridge
+regression of outcomes, and consequential learning (Kilbertus et al. 2020), which learns the policy itself by the
+inverse-propensity gradient of its utility.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.errors import refusal
+from lenience.core.validation import real
+from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.gaussian import sigmoid
+from lenience.policies.features.base import SelectivePolicy
+from lenience.policies.features.baseline_rules import (
+    ALWAYS,
+    EPSILON,
+    GREEDY,
+    OPTIMISM,
+    THOMPSON,
+    UCB,
+    acceptance,
+    beta_acceptance,
+)
+
+LEAST_PROPENSITY = 0.05  # of the weights of the inverse-propensity gradient
+
+
+class _Rule(SelectivePolicy):
+    """A rule with one parameter, on any model of beliefs."""
+
+    rule: ClassVar[int]
+
+    def _parameter(self) -> float:
+        raise NotImplementedError
+
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
+        parameter, cost = self._parameter(), self.objective.cost
+        if isinstance(self.model_, BayesianLogistic):
+            m, v = self.model_.log_odds(row[None])
+            return float(acceptance(self.rule, parameter, self.model_.weights_, m[0], v[0], accepted, cost))
+        return beta_acceptance(self.rule, parameter, mean, n, accepted, cost)
+
+
+class GreedyRule(_Rule):
+    """Accept iff p̂ > c, after accepting the first ``burn_in`` whoever they are.
+
+    >>> from lenience import Discounted
+    >>> rule = GreedyRule(objective=Discounted(cost=0.6, discount=0.99), burn_in=2).fit([[0.0], [1.0]])
+    >>> rule.decide([[0.0], [1.0], [0.0]])
+    array([ True,  True, False])
+    """
+
+    rule = GREEDY
+
+    def __init__(self, model: Any = None, objective: Any = None, burn_in: int = 0, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.burn_in = burn_in
+        self.random_state = random_state
+
+    def _parameter(self) -> float:
+        return real("burn_in", self.burn_in, least=0)
+
+
+class EpsilonRule(_Rule):
+    """Accept iff p̂ > c, and the others with probability ``epsilon``."""
+
+    rule = EPSILON
+
+    def __init__(
+        self, model: Any = None, objective: Any = None, epsilon: float = 0.1, random_state: Any = None
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.epsilon = epsilon
+        self.random_state = random_state
+
+    def _parameter(self) -> float:
+        return real("epsilon", self.epsilon, least=0, most=1)
+
+
+class ThompsonRule(_Rule):
+    """Accept with the probability that the success rate at x is above the cost (``scale`` = 1)."""
+
+    rule = THOMPSON
+
+    def __init__(self, model: Any = None, objective: Any = None, scale: float = 1.0, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.scale = scale
+        self.random_state = random_state
+
+    def _parameter(self) -> float:
+        return real("scale", self.scale, least=0)
+
+
+class UpperBoundRule(_Rule):
+    """GLM-UCB: accept iff the log-odds, ``width`` standard errors up, are above the break-even."""
+
+    rule = UCB
+
+    def __init__(self, model: Any = None, objective: Any = None, width: float = 1.0, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.width = width
+        self.random_state = random_state
+
+    def _parameter(self) -> float:
+        return real("width", self.width, least=0)
+
+
+class OptimismRule(_Rule):
+    """PLOT-style: accept iff x would be above the break-even had it been accepted and succeeded."""
+
+    rule = OPTIMISM
+
+    def __init__(self, model: Any = None, objective: Any = None, weight: float = 1.0, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.weight = weight
+        self.random_state = random_state
+
+    def _parameter(self) -> float:
+        return real("weight", self.weight, least=0)
+
+
+class AlwaysRule(_Rule):
+    """Accept everyone."""
+
+    rule = ALWAYS
+
+    def __init__(self, model: Any = None, objective: Any = None, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.random_state = random_state
+
+    def _parameter(self) -> float:
+        return 0.0
+
+
+class LinearUpperBoundRule(SelectivePolicy):
+    """LinUCB: ridge regression of the outcome on the features, and accept iff x'θ + ``width``·√(x'A⁻¹x) > c."""
+
+    def __init__(self, model: Any = None, objective: Any = None, width: float = 1.0, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.width = width
+        self.random_state = random_state
+
+    def _start(self, rows: NDArray[np.float64]) -> None:
+        real("width", self.width, least=0)
+        size = _design(self.model_, rows[:1]).shape[1]
+        self.theta_, self.inverse_ = np.zeros(size), np.eye(size)
+
+    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
+        for x, y in zip(self.model_.design(rows), outcomes, strict=True):
+            u = self.inverse_ @ x
+            gain = u / (1.0 + x @ u)
+            self.theta_ += gain * (y - x @ self.theta_)
+            self.inverse_ -= np.outer(gain, u)
+
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
+        x = self.model_.design(row[None])[0]
+        bound = x @ self.theta_ + self.width * math.sqrt(max(float(x @ self.inverse_ @ x), 0.0))
+        return float(bound > self.objective.cost)
+
+
+class ConsequentialRule(SelectivePolicy):
+    """Consequential learning of a semi-logistic policy (Kilbertus et al. 2020): accept where θ'x ≥ 0, else with σ(θ'x).
+
+    θ climbs the utility Σ π(x)(y − c) by stochastic gradient steps on each label, weighted by 1 over the propensity
+    with which it would be had now (at least 0.05): where labels come at once, with which it was had. Where the policy
+    accepts for certain its gradient is 0 and, from θ = 0, it would never move; there the logistic policy's gradient is
+    used.
+    """
+
+    def __init__(self, model: Any = None, objective: Any = None, rate: float = 0.1, random_state: Any = None) -> None:
+        self.model = model
+        self.objective = objective
+        self.rate = rate
+        self.random_state = random_state
+
+    def _start(self, rows: NDArray[np.float64]) -> None:
+        real("rate", self.rate, above=0)
+        self.theta_ = np.zeros(_design(self.model_, rows[:1]).shape[1])
+
+    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
+        for x, y in zip(self.model_.design(rows), outcomes, strict=True):
+            odds = float(self.theta_ @ x)
+            p = sigmoid(odds)
+            propensity = max(1.0 if odds >= 0.0 else p, LEAST_PROPENSITY)
+            self.theta_ += self.rate * (y - self.objective.cost) * p * (1.0 - p) / propensity * x
+
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
+        odds = float(self.theta_ @ self.model_.design(row[None])[0])
+        return 1.0 if odds >= 0.0 else float(sigmoid(odds))
+
+
+def _design(model: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The features as a linear learner sees them, scales and intercept included."""
+    if not isinstance(model, BayesianLogistic):
+        raise refusal(
+            "model", model, "a BayesianLogistic, which says how features are scaled, or a Pipeline that ends in one"
+        )
+    return model.design(rows)

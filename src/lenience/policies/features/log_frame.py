@@ -1,0 +1,32 @@
+"""A policy's log as rows of a table: each decision with its features and, once it is known, its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from lenience.core.errors import InputError
+from lenience.models.feature_model import lost
+
+
+def log_rows(log: Sequence[Any], outcomes: Mapping[int, float], X: Any = None) -> list[dict[str, Any]]:
+    """A row for each decision of a log, with its outcome by arrival; X has the features of each, in its order."""
+    rows = [{**msgspec.structs.asdict(one), "outcome": outcomes.get(one.arrival)} for one in log]
+    if X is None:
+        return rows
+    cells = np.asarray(X, dtype=object)
+    if cells.ndim != 2 or len(cells) != len(rows):
+        raise InputError(
+            f"X must have the features of all {len(rows):,} decisions, in the order they came, not the shape "
+            f"{cells.shape}"
+        )
+    given = getattr(X, "columns", None)
+    names = [f"x{i}" for i in range(cells.shape[1])] if given is None else [str(name) for name in given]
+    taken = sorted(set(names) & set(rows[0])) if rows else []
+    if taken:
+        raise InputError(f"X must have no column named as one of the log: rename {', '.join(taken)}")
+    features = [[None if lost(cell) else cell for cell in own] for own in cells.tolist()]
+    return [{**dict(zip(names, own, strict=True)), **row} for own, row in zip(features, rows, strict=True)]

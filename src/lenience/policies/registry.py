@@ -1,0 +1,212 @@
+"""Policies by name: for the command line, for sweep files, and to read a policy back from JSON.
+
+A name is the policy's tag, with hyphens or underscores; its parameters are the fields of its class.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+import msgspec
+
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError, refusal, unknown
+from lenience.core.protocols import Policy
+
+Made = TypeVar("Made")
+
+# Each policy's tag, module and class; a new policy is added here.
+POLICIES: Mapping[str, tuple[str, str]] = {
+    "bayes_ucb": ("bayes_ucb", "BayesUCB"),
+    "blind": ("pending", "Blind"),
+    "capped": ("pending", "Capped"),
+    "constant": ("constant", "Constant"),
+    "decaying_epsilon": ("decaying_epsilon", "DecayingEpsilon"),
+    "epsilon_greedy": ("epsilon_greedy", "EpsilonGreedy"),
+    "explore_then_exploit": ("explore_then_exploit", "ExploreThenExploit"),
+    "exposure": ("exposure", "ExposurePolicy"),
+    "forgetting": ("forgetting", "Forgetting"),
+    "gittins": ("gittins", "Gittins"),
+    "greedy": ("greedy", "Greedy"),
+    "kl_ucb": ("kl_ucb", "KLUCB"),
+    "logistic": ("logistic", "Logistic"),
+    "optimal": ("optimal", "OptimalPolicy"),
+    "persistent": ("persistent", "Persistent"),
+    "semi_logistic": ("semi_logistic", "SemiLogistic"),
+    "thompson": ("thompson", "Thompson"),
+}
+
+
+def policy_names() -> list[str]:
+    """The names that :func:`policy_named` knows.
+
+    >>> policy_names()[:4]
+    ['always-accept', 'bayes-ucb', 'blind', 'capped']
+    """
+    return sorted([*(tag.replace("_", "-") for tag in POLICIES), "always-accept", "finite-horizon"])
+
+
+def policy_named(name: str, **parameters: Any) -> Policy:
+    """The policy of a name with its parameters; ``prior`` may be a Belief or a mapping of n and s.
+
+    ``optimal`` takes cost, discount and prior, ``finite-horizon`` cost, horizon, prior (and a discount), ``exposure``
+    cost, arrivals, discount_rate, label_delay and prior; these solve.
+
+    >>> policy_named("bayes-ucb", cost=0.8, quantile=0.9)
+    BayesUCB(cost=0.8, quantile=0.9)
+    >>> policy_named("best-guess", cost=0.8)
+    Traceback (most recent call last):
+        ...
+    lenience.core.errors.InputError: policy must be one of always-accept, bayes-ucb, ..., thompson, not 'best-guess'
+    """
+    make = _maker(name)
+    if isinstance(parameters.get("prior"), Mapping):
+        parameters["prior"] = named_belief("prior", parameters["prior"])
+    return called(name, make, parameters)
+
+
+def named_belief(field: str, values: Mapping[str, object]) -> Belief:
+    """A belief from a mapping of n and s.
+
+    >>> named_belief("prior", {"n": 2, "s": 1})
+    Belief(n=2.0, s=1.0)
+    """
+    if set(values) != {"n", "s"}:
+        raise InputError(f"{field} must have exactly n and s, not {', '.join(sorted(map(str, values))) or 'nothing'}")
+    return Belief(**values)  # type: ignore[arg-type]  # Belief checks its own fields
+
+
+def takes(name: str, parameter: str) -> bool:
+    """Whether the policy of a name has such a parameter: what a study may fill in by itself.
+
+    >>> takes("greedy", "cost"), takes("constant", "cost")
+    (True, False)
+    """
+    return parameter in inspect.signature(_maker(name)).parameters
+
+
+def policy_from_json(text: str | bytes) -> Policy:
+    """The policy that a ``to_json`` wrote, whichever it is.
+
+    >>> from lenience.policies.beliefs.greedy import Greedy
+    >>> policy_from_json(Greedy(cost=0.8).to_json())
+    Greedy(cost=0.8)
+    """
+    if not isinstance(text, str | bytes):
+        raise refusal("text", text, "the JSON of a policy, as text")
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"this is not the JSON of a policy: {error}") from error
+    if not isinstance(found, dict) or "type" not in found:
+        raise InputError("this is not the JSON of a policy: it must be an object with a 'type'")
+    tag = found["type"]
+    if tag not in POLICIES:
+        raise InputError(f"type must be one of {', '.join(sorted(POLICIES))}, not {tag!r}")
+    kind = _class(tag)
+    if hasattr(kind, "from_json"):
+        policy: Policy = kind.from_json(text)
+        return policy
+    try:
+        return msgspec.convert(found, type=kind)  # type: ignore[no-any-return]
+    except msgspec.MsgspecError as error:
+        raise InputError(f"this is not the JSON of the policy {tag!r}: {error}") from error
+
+
+def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolerance")) -> str:
+    """A short name of a policy or a world for tables and legends: its tag and the parameters that tell it apart.
+
+    >>> label_of(policy_named("epsilon-greedy", cost=0.8, epsilon=0.05))
+    'epsilon-greedy (epsilon=0.05)'
+    """
+    config = getattr(type(thing), "__struct_config__", None)
+    if config is None or config.tag is None:
+        return repr(thing)
+    name = str(config.tag).replace("_", "-")
+    fields = [field for field in getattr(type(thing), "__struct_fields__", ()) if field not in leave_out]
+    told = [f"{field}={text}" for field in fields if (text := _short(getattr(thing, field))) is not None]
+    return f"{name} ({', '.join(told)})" if told else name
+
+
+def _short(value: object) -> str | None:
+    """A parameter in a few characters, or nothing if it has no short form (a table, a certificate)."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    if isinstance(value, Belief):
+        return f"Beta({value.alpha:g}, {value.beta:g})"
+    if isinstance(value, tuple) and 0 < len(value) <= 6:
+        return "/".join(str(_short(each)) for each in value)
+    if isinstance(value, msgspec.Struct):
+        if value.__struct_config__.tag is not None:
+            return label_of(value, ())
+        return None if hasattr(value, "proved") else label_of_fields(value)
+    return None
+
+
+def label_of_fields(value: msgspec.Struct) -> str:
+    """The fields of a small struct without a tag, such as a label delay: 'exponential/20/1/0'."""
+    return "/".join(str(_short(getattr(value, field))) for field in value.__struct_fields__)
+
+
+def _maker(name: str) -> Callable[..., Policy]:
+    tag = name.replace("-", "_") if isinstance(name, str) else ""
+    special: Mapping[object, Callable[..., Policy]] = {
+        "always_accept": _always_accept,
+        "exposure": _exposure,
+        "finite_horizon": _finite_horizon,
+        "optimal": _optimal,
+    }
+    if tag in special:
+        return special[tag]
+    if tag not in POLICIES:
+        raise unknown("policy", name, policy_names())
+    return _class(tag)  # type: ignore[no-any-return]
+
+
+def called(name: str, make: Callable[..., Made], parameters: Mapping[str, Any]) -> Made:
+    """What is made of these parameters; one that is not known or missing is said by its name."""
+    signature = inspect.signature(make)
+    for given in parameters:
+        if given not in signature.parameters:
+            known = ", ".join(signature.parameters) or "none"
+            raise InputError(f"the parameters of {name} must be among {known}, not {given!r}")
+    missing = [
+        each for each, about in signature.parameters.items() if about.default is about.empty and each not in parameters
+    ]
+    if missing:
+        raise InputError(f"the policy {name} must be given its {' and '.join(missing)}")
+    return make(**parameters)
+
+
+def _class(tag: str) -> Any:
+    module, kind = POLICIES[tag]
+    return getattr(import_module(f"lenience.policies.beliefs.{module}"), kind)
+
+
+def _always_accept() -> Policy:
+    from lenience.policies.beliefs.constant import Constant
+
+    return Constant(1.0)
+
+
+def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
+    from lenience.objectives.discounted import Discounted
+
+    return Discounted(cost, discount).solve(prior)
+
+
+def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:
+    from lenience.objectives.delayed import Delayed
+
+    return Delayed(cost, arrivals, discount_rate, label_delay).solve(prior)
+
+
+def _finite_horizon(cost: float, horizon: int, prior: Belief, discount: float = 1.0) -> Policy:
+    from lenience.objectives.finite_horizon import FiniteHorizon
+
+    return FiniteHorizon(cost, horizon, discount).solve(prior)

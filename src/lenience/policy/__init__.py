@@ -1,1 +1,0 @@
-"""Who is accepted: one protocol, one file a policy."""

@@ -1,0 +1,247 @@
+"""SegmentPolicies: every segment's optimal policy, solved together and kept as long as that is good enough."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
+from lenience.core.certificate import Certificate
+from lenience.core.validation import check_tolerance, real, whole
+from lenience.objectives.discounted import Discounted
+from lenience.policies.beliefs.optimal import OptimalPolicy
+from lenience.segments.segments import Segment, Segments
+from lenience.segments.staleness import gains_of_knowing, losses_of_keeping
+
+MOST_ROWS = 1000  # by default a table holds this many rows or the rows that matter, and grows when asked for more
+
+
+class Solved(NamedTuple):
+    """A segment's policy, for which objective and prior it was solved, and the optimal value there."""
+
+    objective: Any
+    prior: Belief
+    policy: Any
+    value: Bounds
+
+
+class Refreshed(msgspec.Struct, frozen=True):
+    """What :meth:`SegmentPolicies.refresh` did: which segments were solved again and what keeping the others can lose.
+
+    ``loss`` bounds what following the kept tables for ever earns less than the optimum of the new shares and priors,
+    in units of the whole's value; ``allowed`` is what was allowed.
+    """
+
+    solved: tuple[str, ...]
+    kept: int
+    loss: float
+    allowed: float
+
+
+class SegmentPolicies(Mapping[str, Any]):
+    """The policies of all segments, by name.
+
+    >>> cells = Segments.of({"a": 0.5, "b": 0.25, "c": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> policies = cells.solve()
+    >>> len(policies), policies.tables  # b and c agree in everything
+    (3, 2)
+    >>> policies.accepts("a", Belief(10, 7)), policies.accepts("b", Belief(10, 7))
+    (True, False)
+    """
+
+    def __init__(
+        self,
+        segments: Segments,
+        solved: Sequence[Solved],
+        rows: int | None,
+        tolerance: float,
+        allowed_loss: float,
+        workers: int | None,
+    ) -> None:
+        self.segments = segments
+        self._solved = tuple(solved)
+        self._by_name = dict(zip(segments.names, self._solved, strict=True))
+        self._options = (rows, tolerance, allowed_loss, workers)
+
+    @property
+    def tables(self) -> int:
+        """How many tables there are: segments that agree share one."""
+        return len({id(entry.policy) for entry in self._solved})
+
+    def accepts(self, name: str, belief: Belief | None = None) -> bool:
+        """Whether the next member of a segment is accepted, at a belief (by default its prior)."""
+        cell = self.segments[name]
+        return bool(self._by_name[name].policy.accepts(cell.prior if belief is None else belief))
+
+    def segment_value(self, name: str) -> Bounds:
+        """What a segment adds to the value of the whole, from its prior on."""
+        cell = self.segments[name]
+        own = _own_value(cell, self._by_name[name])
+        return own.scaled(cell.weight) if own.upper > 0.0 else own
+
+    def value(self) -> Bounds:
+        """The value of the whole before anyone arrives, from the priors on: the segments' values add up."""
+        parts = [self.segment_value(name) for name in self.segments.names]
+        rounding = 1e-15 * sum(abs(part.lower) + abs(part.upper) for part in parts)
+        return Bounds(
+            math.fsum(part.lower for part in parts) - rounding, math.fsum(part.upper for part in parts) + rounding
+        )
+
+    def losses(self, segments: Segments) -> dict[str, float]:
+        """A bound, for each segment, of what keeping its table loses if these shares and priors are right.
+
+        In units of the whole's value: the bound of :func:`~lenience.segments.staleness.loss_of_keeping` times the
+        segment's weight.
+        """
+        old = [entry for cell, entry in zip(self.segments, self._solved, strict=True) if cell.name in segments]
+        new = [segments[cell.name] for cell in self.segments if cell.name in segments]
+        own = [cell.own for cell in new]
+        if not all(isinstance(entry.objective, Discounted) for entry in old):
+            # No bound is known for other objectives: anything that moved is solved again.
+            return {
+                cell.name: 0.0 if (cell.own, cell.prior) == (entry.objective, entry.prior) else math.inf
+                for cell, entry in zip(new, old, strict=True)
+            }
+        bound = losses_of_keeping(
+            [entry.objective.discount for entry in old],
+            [entry.prior.n for entry in old],
+            [entry.prior.s for entry in old],
+            [objective.discount for objective in own],
+            [cell.prior.n for cell in new],
+            [cell.prior.s for cell in new],
+            [objective.cost for objective in own],
+        )
+        bound = np.where([a.objective.cost == b.cost for a, b in zip(old, own, strict=True)], bound, np.inf)
+        return {cell.name: float(loss) * cell.weight for cell, loss in zip(new, bound, strict=True)}
+
+    def refresh(self, segments: Segments, allowed_loss: float = 0.01) -> tuple[SegmentPolicies, Refreshed]:
+        """The policies for changed shares or priors, solving again only where keeping the table could lose too much.
+
+        A table is kept if the bound of :mod:`lenience.segments.staleness` says that following it for ever, the new
+        share
+        and prior being right, earns at most ``allowed_loss`` of the segment's clairvoyant value less than the optimum.
+        So all kept tables together lose at most that share of the whole's clairvoyant value. A kept table is applied
+        to its own prior plus the outcomes seen since; a segment that is solved again starts from the new one.
+
+        >>> cells = Segments.of({"a": 0.5, "b": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
+        >>> later, report = cells.solve().refresh(cells.with_shares({"a": 0.52, "b": 0.2501}))
+        >>> report.solved, report.kept
+        (('a',), 1)
+        """
+        allowed = real("allowed_loss", allowed_loss, least=0, below=1)
+        rows, tolerance, merging, workers = self._options
+        losses = self.losses(segments)
+        clairvoyant = dict(zip(segments.names, _clairvoyant(segments.cells), strict=True))
+        again = [cell for cell in segments if losses.get(cell.name, math.inf) > allowed * clairvoyant[cell.name]]
+        fresh = dict(
+            zip([cell.name for cell in again], _solve_all(again, rows, tolerance, merging, workers), strict=True)
+        )
+        entries = [fresh[cell.name] if cell.name in fresh else self._by_name[cell.name] for cell in segments]
+        kept = [name for name in segments.names if name not in fresh]
+        report = Refreshed(
+            solved=tuple(fresh),
+            kept=len(kept),
+            loss=math.fsum(losses[name] for name in kept),
+            allowed=allowed * math.fsum(clairvoyant[name] for name in kept),
+        )
+        return SegmentPolicies(segments, entries, *self._options), report
+
+    def __getitem__(self, name: str) -> Any:
+        self.segments[name]  # an error that says which names there are
+        return self._by_name[name].policy
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __repr__(self) -> str:
+        return f"SegmentPolicies({len(self):,} segments, {self.tables:,} tables)"
+
+
+def solve_segments(
+    segments: Segments, rows: int | None, tolerance: float, allowed_loss: float, workers: int | None
+) -> SegmentPolicies:
+    """Solve all segments, each distinct problem once."""
+    tolerance = check_tolerance(tolerance)
+    rows = None if rows is None else whole("rows", rows, least=1)
+    allowed = real("allowed_loss", allowed_loss, least=0, below=1)
+    workers = None if workers is None else whole("workers", workers, least=1)
+    solved = _solve_all(segments.cells, rows, tolerance, allowed, workers)
+    return SegmentPolicies(segments, solved, rows, tolerance, allowed, workers)
+
+
+def _solve_all(
+    cells: Sequence[Segment], rows: int | None, tolerance: float, allowed: float, workers: int | None
+) -> list[Solved]:
+    keys = [(_merged(cell.own, allowed), cell.prior) for cell in cells]
+    distinct = list(dict.fromkeys(keys))
+    # The kernel does not hold Python's lock. Long and short solves are dealt out evenly, in hands that are worth a
+    # thread's while.
+    distinct.sort(key=lambda key: -float(getattr(key[0], "volume", 0.0)))
+    cores = workers or os.cpu_count() or 1
+    hands = [distinct[i :: 8 * cores] for i in range(min(8 * cores, len(distinct)))]
+    with ThreadPoolExecutor(cores) as pool:
+        dealt = pool.map(lambda hand: [_solve_one(key[0], key[1], rows, tolerance) for key in hand], hands)
+        found = {
+            key: entry
+            for hand, entries in zip(hands, dealt, strict=True)
+            for key, entry in zip(hand, entries, strict=True)
+        }
+    return [found[key] for key in keys]
+
+
+def _solve_one(objective: Any, prior: Belief, rows: int | None, tolerance: float) -> Solved:
+    if not isinstance(objective, Discounted):
+        policy = objective.solve(prior)
+        return Solved(objective, prior, policy, policy.value(prior))
+    from lenience.solvers.stopping.solve import solve_discounted
+
+    count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
+    found = solve_discounted(prior.n, prior.s, objective.cost, objective.discount, count, tolerance)
+    certificate = Certificate(tolerance, count, found.look_ahead, found.undecided, found.width, found.states)
+    return Solved(objective, prior, OptimalPolicy(objective, prior, found.accept_from, certificate), found.value)
+
+
+def _merged(objective: Any, allowed: float) -> Any:
+    """The objective whose table is used: x = 1/(1 − γ) rounded on a grid so fine that x moves by at most ``allowed`` ·
+    x."""
+    if allowed == 0.0 or not isinstance(objective, Discounted):
+        return objective
+    step = 2.0 * math.log1p(allowed) if allowed < 0.5 else 0.8
+    x = math.exp(round(math.log1p(objective.volume) / step) * step)
+    return Discounted(objective.cost, 1.0 - 1.0 / x)
+
+
+def _own_value(cell: Segment, entry: Solved) -> Bounds:
+    """The value of the segment's own problem under its table, the optimum included where the two differ."""
+    own = cell.own
+    if (own, cell.prior) == (entry.objective, entry.prior):
+        return entry.value
+    if not isinstance(own, Discounted):
+        found: Bounds = entry.policy.value(cell.prior)
+        return found
+    loss = losses_of_keeping(
+        entry.objective.discount, entry.prior.n, entry.prior.s, own.discount, cell.prior.n, cell.prior.s, own.cost
+    )
+    # The optimum at the table's own problem differs from the optimum here, and from what the table earns here, by at
+    # most this.
+    return Bounds(entry.value.lower - float(loss), entry.value.upper + float(loss))
+
+
+def _clairvoyant(cells: Sequence[Segment]) -> list[float]:
+    """What one who knew p would earn in each segment: G q/(1 − γ), in units of the whole's value."""
+    n = np.array([cell.prior.n for cell in cells])
+    s = np.array([cell.prior.s for cell in cells])
+    cost = np.array([cell.objective.cost for cell in cells])
+    gain = gains_of_knowing(n, s, cost)
+    scale = np.array([cell.weight * (1.0 + cell.volume) for cell in cells])
+    return [float(value) for value in gain * scale]

@@ -1,0 +1,107 @@
+"""What every command to the engine has in common: who sent it, under which idempotency key, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Protocol
+
+import msgspec
+
+from lenience.service.domain.chain import commitment
+from lenience.service.domain.identity import random_hex
+from lenience.service.storage.ledger import Ledger
+
+encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who sent a command, and the key that makes it safe to send again."""
+
+    actor: str
+    key: str | None = None  # digest of the actor and the Idempotency-Key
+    request: str = ""  # digest of what was asked
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a command wrote that is counted: decisions of a policy, or outcomes."""
+
+    policy: str = ""
+    accepted: int = 0
+    rejected: int = 0
+    outcomes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it is sent and, under a key, kept."""
+
+    status: int
+    body: bytes
+    made: Made = field(default=Made(), compare=False)  # not kept: to repeat an answer makes nothing
+
+
+class Command(Protocol):
+    """A command: it says which chains it needs, then runs on them. Until it appends its first event it may refuse."""
+
+    @property
+    def sender(self) -> Sender:
+        """Who sent it."""
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+
+    @property
+    def decisions(self) -> Sequence[str]:
+        """The decisions it is about: found, and read once their chains are locked, for all commands together."""
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Know what must be known before chains are locked, or refuse."""
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The chains to lock."""
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Do it."""
+
+
+def sender(actor: str, key: str | None, path: str, body: object) -> Sender:
+    """The sender of a request with an optional Idempotency-Key."""
+    if key is None:
+        return Sender(actor)
+    asked = sha256(path.encode() + b"\0" + encoder.encode(body)).hexdigest()
+    return Sender(actor, sha256(f"{actor}\0{key}".encode()).hexdigest(), asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The commitment to an answer that an event carries, and the salt to check it with."""
+
+    salt: str
+    digest: str | None
+
+
+NO_RECEIPT = Receipt("", None)
+
+
+def receipt(sender: Sender, answer: Answer) -> Receipt:
+    """A receipt for an answer under a key; none without a key."""
+    if sender.key is None:
+        return NO_RECEIPT
+    salt = random_hex(32)
+    return Receipt(salt, receipt_digest(salt, sender.key, sender.request, answer.status, answer.body.decode()))
+
+
+def receipt_digest(salt: str, key: str, request: str, status: int, answer: str) -> str:
+    """What the log holds of an answer."""
+    return commitment(salt, key, request, str(status), answer)
+
+
+def keep(ledger: Ledger, sender: Sender, given: Receipt, chain: int, seq: int, answer: Answer) -> None:
+    """Keep an answer given under a key."""
+    if sender.key is not None:
+        ledger.add_answer(sender.key, sender.request, given.salt, chain, seq, answer.status, answer.body.decode())

@@ -1,0 +1,186 @@
+"""Decide: accept or reject, one individual or many in order, each seeing what those before it left pending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from lenience.service.commands.command import Answer, Made, Sender, encoder, keep, receipt
+from lenience.service.domain import limits
+from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, decision_answer
+from lenience.service.domain.chain import draw
+from lenience.service.domain.events import Decided, Shadow
+from lenience.service.domain.feature_cells import strangers, tidied
+from lenience.service.domain.identity import new_id_and_salt
+from lenience.service.domain.rule import Counts
+from lenience.service.storage.ledger import ChainState, Ledger, Personal
+from lenience.service.storage.policy_cache import PolicyRecord, Version
+
+
+class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One individual: its segment, or its features where the policy has them."""
+
+    segment: limits.SegmentName | None = None
+    reference: limits.Reference | None = None
+    features: Annotated[dict[limits.FeatureName, limits.FeatureValue], Meta(max_length=limits.FEATURES)] | None = None
+
+
+class BatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Several individuals, decided in order."""
+
+    decisions: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=limits.BATCH)]
+
+
+@dataclass(slots=True)
+class Decide:
+    """The command."""
+
+    sender: Sender
+    policy: str
+    requests: list[DecisionRequest]
+    single: bool
+    _found: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
+    _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the place of a request
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 3 * len(self.requests)
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """None: it makes new ones."""
+        return ()
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Know the policy and its segments."""
+        record = ledger.registry.known(self.policy)
+        if record is None or not self._known(record):
+            record = ledger.registry.load(ledger.connection, self.policy)
+        self._found = None
+        self._place(record)
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The chains of the segments asked about."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        return self._place(record)
+
+    def _place(self, record: PolicyRecord) -> list[int]:
+        """The chain of each request, or a refusal."""
+        if self._found is None or self._found[0] is not record:
+            self._tidy(record)
+            places = [record.segments[record.segment(one.segment, one.features)] for one in self.requests]
+            self._found = (record, places)
+        return self._found[1]
+
+    def _tidy(self, record: PolicyRecord) -> None:
+        """Take white space off the values of categories, before they are kept, and note those that are not known."""
+        features = record.ruling().specification.features
+        if not features:
+            return
+        self._warnings = {}
+        for i, one in enumerate(self.requests):
+            if one.features is not None:
+                tidy = tidied(features, one.features)
+                if tidy != one.features:
+                    self.requests[i] = msgspec.structs.replace(one, features=tidy)
+                told = strangers(features, tidy)
+                if told:
+                    self._warnings[i] = told
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Decide in order."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        chains = self.chains(ledger)
+        if any(ledger.chains[chain].revision != record.revision for chain in set(chains)):
+            record = ledger.registry.load(ledger.connection, self.policy)
+            chains = self.chains(ledger)
+            ledger.lock(chains)
+        version = record.ruling()
+        answers: list[DecisionAnswer] = []
+        last = len(chains) - 1
+        for i in range(len(chains)):
+            chain = ledger.chains[chains[i]]
+            event, answer, personal = self._decide(ledger, record, version, chain, i)
+            answers.append(answer)
+            if i == last:  # the event that carries the receipt of the whole answer
+                accepted = sum(one.decision == "accept" for one in answers)
+                made = Made(self.policy, accepted, len(answers) - accepted)
+                whole = Answer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made)
+                given = receipt(self.sender, whole)
+                if given.digest is not None:
+                    event = msgspec.structs.replace(event, receipt=given.digest)
+            seq = ledger.append(chain, event)
+            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept")
+            if personal is not None:
+                ledger.add_personal(chain.id, seq, personal)
+        keep(ledger, self.sender, given, chain.id, seq, whole)
+        return whole
+
+    def _known(self, record: PolicyRecord) -> bool:
+        """Whether the policy as last seen has all segments asked about; if not, it may have changed."""
+        if record.active is None:
+            return False
+        if record.active.specification.features:
+            return True
+        return all(request.segment is None or request.segment in record.active.rules for request in self.requests)
+
+    def _decide(
+        self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, place: int
+    ) -> tuple[Decided, DecisionAnswer, Personal | None]:
+        assert chain.segment is not None
+        request, warnings = self.requests[place], self._warnings.get(place, [])
+        rule = version.rules[chain.segment]
+        counts = chain.counts
+        identity, salt = new_id_and_salt(ledger.now)
+        # The draw rests on the chain's end and on the new id: nobody could choose either, and the audit draws again.
+        chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
+        verdict = rule.decide(counts, chance)
+        shadows: tuple[Shadow, ...] = ()
+        if record.shadows:
+            shadows = tuple(
+                [self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules]
+            )
+        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings)
+        personal = None
+        if request.reference is not None or request.features is not None:
+            details = None if request.features is None else encoder.encode(request.features).decode()
+            personal = Personal(salt, request.reference, details)
+        event = Decided(
+            at=ledger.now,
+            actor=self.sender.actor,
+            id=identity,
+            version=version.number,
+            arrivals=counts.arrivals,
+            accepted=counts.accepted,
+            pending=counts.pending,
+            successes=counts.successes,
+            failures=counts.failures,
+            decision=verdict.decision,
+            rule=verdict.rule,
+            limit=verdict.limit,
+            probability=verdict.probability,
+            threshold=verdict.threshold,
+            reason=answer.reason,
+            personal=None if personal is None else personal.commitment,
+            shadows=shadows,
+        )
+        counts.arrivals += 1
+        chain.changed = True
+        if verdict.decision == "accept":
+            counts.accepted += 1
+            counts.pending += 1
+        return event, answer, personal
+
+    def _shadow(self, version: Version, chain: ChainState, counts: Counts, identity: str) -> Shadow:
+        assert chain.segment is not None
+        rule = version.rules[chain.segment]
+        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0)
+        return Shadow(
+            version.number, verdict.decision, verdict.rule, verdict.limit, verdict.probability, verdict.threshold
+        )

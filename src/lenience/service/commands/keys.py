@@ -1,0 +1,194 @@
+"""API keys: made with roles and an expiry, shown once, stored only as a hash; making and revoking them is in the log.
+
+A key is ``lk_<id>_<secret>``. The secret has 256 random bits, so a plain SHA-256 of it is safe to store: there is
+nothing to guess, and checking it takes a microsecond, not the tenth of a second a password's hash must take.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+import time
+from hashlib import sha256
+
+import msgspec
+from sqlalchemy import select, update
+
+from lenience.core.errors import InputError, refusal
+from lenience.service.domain.clock import now
+from lenience.service.domain.events import KeyCreated, KeyRevoked
+from lenience.service.domain.problems import Forbidden, Unauthenticated
+from lenience.service.storage import schema
+from lenience.service.storage.ended_sessions import ended_sessions
+from lenience.service.storage.ledger import Ledger
+from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.store import Store
+
+ROLES = ("admin", "decide", "outcome", "read")
+FRESH = 0.2  # seconds for which an unknown key is not looked up again
+LOCAL = "local"  # the actor while no key exists
+
+
+class ApiKey(msgspec.Struct, frozen=True):
+    """A key, without its secret."""
+
+    id: str
+    label: str
+    roles: tuple[str, ...]
+    secret_hash: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+
+    def valid(self, at: int) -> bool:
+        """Whether it is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
+
+
+def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int | None, actor: str) -> tuple[str, str]:
+    """Make a key: its id, and the whole key, which is stored nowhere."""
+    chosen = check_roles(roles)
+    check_label(label)
+    identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    digest = sha256(secret.encode()).hexdigest()
+    with store.write() as connection:
+        ledger = Ledger(store, connection, Registry())
+        ledger.lock([schema.SYSTEM_CHAIN])
+        event = KeyCreated(
+            at=ledger.now,
+            actor=actor,
+            id=identity,
+            label=label,
+            secret_hash=digest,
+            roles=" ".join(chosen),
+            expires_at=expires_at,
+        )
+        ledger.append(ledger.chains[schema.SYSTEM_CHAIN], event)
+        row = (identity, label, digest, event.roles, ledger.now, expires_at, None)
+        store.insert(connection, schema.api_key, [row])
+        ledger.flush()
+    return identity, f"lk_{identity}_{secret}"
+
+
+def revoke_key(store: Store, identity: str, actor: str) -> None:
+    """Make a key invalid from now on."""
+    with store.write() as connection:
+        ledger = Ledger(store, connection, Registry())
+        ledger.lock([schema.SYSTEM_CHAIN])
+        table = schema.api_key
+        found = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
+        if found is None:
+            raise InputError(f"there is no key {identity!r}")
+        if found.revoked_at is not None:
+            raise InputError(f"the key {identity!r} is revoked already")
+        ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
+        connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
+        ledger.flush()
+
+
+def key_id(given: str) -> str:
+    """The id of a key, given as such or as the whole key; what may be a secret is not repeated.
+
+    >>> key_id("3f9a1c0b2d4e"), key_id("lk_3f9a1c0b2d4e_secret")
+    ('3f9a1c0b2d4e', '3f9a1c0b2d4e')
+    >>> key_id("secret")
+    Traceback (most recent call last):
+        ...
+    lenience.core.errors.InputError: the id of a key must be the 12 digits that lenience keys list shows
+    """
+    found = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
+    if found is None:
+        raise InputError("the id of a key must be the 12 digits that lenience keys list shows")
+    return found[1]
+
+
+def list_keys(store: Store) -> list[ApiKey]:
+    """All keys, the oldest first."""
+    with store.read() as connection:
+        rows = connection.execute(select(schema.api_key).order_by(schema.api_key.c.created_at)).all()
+    return [
+        ApiKey(
+            id=row.id,
+            label=row.label,
+            roles=tuple(row.roles.split()),
+            secret_hash=row.secret_hash,
+            created_at=row.created_at,
+            expires_at=row.expires_at,
+            revoked_at=row.revoked_at,
+        )
+        for row in rows
+    ]
+
+
+def check_label(label: str) -> None:
+    """Refuse what cannot be said of a key."""
+    if not 1 <= len(label) <= 100 or any(ord(letter) < 32 for letter in label):
+        raise refusal("label", label, "a text of 1 to 100 letters")
+
+
+def check_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
+    """Roles, sorted, or an error."""
+    for role in roles:
+        if role not in ROLES:
+            raise refusal("role", role, f"one of {', '.join(ROLES)}")
+    if not roles:
+        raise InputError(f"a key must have at least one role of {', '.join(ROLES)}")
+    return tuple(sorted(set(roles)))
+
+
+class Keyring:
+    """The keys as a running service checks them. Once a key exists, every request needs one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._keys: dict[str, ApiKey] = {}
+        self.ended: frozenset[str] = frozenset()  # sessions of the dashboard
+        self._read_at = -FRESH
+
+    @property
+    def stale(self) -> bool:
+        """Whether the list should be read again."""
+        return time.monotonic() - self._read_at > FRESH
+
+    def refresh(self) -> None:
+        """Read the list."""
+        with self._lock:
+            self._keys = {key.id: key for key in list_keys(self._store)}
+            self.ended = ended_sessions(self._store)
+            self._read_at = time.monotonic()
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a key at all (a revoked one counts: revoking the last must not open the door)."""
+        return bool(self._keys)
+
+    def valid_key(self, identity: str) -> ApiKey | None:
+        """The key with an id, if it is neither revoked nor expired."""
+        key = self._keys.get(identity)
+        return key if key is not None and key.valid(now()) else None
+
+    def admit(self, authorization: str | None, role: str) -> str:
+        """The id of the key that a request carries, if it has the role; admin has all."""
+        if not self._keys:
+            return LOCAL
+        key = self.find(authorization)
+        if role not in key.roles and "admin" not in key.roles:
+            raise Forbidden(f"the key {key.id} does not have the role {role!r}")
+        return key.id
+
+    def find(self, authorization: str | None) -> ApiKey:
+        """The valid key that an Authorization header carries, or a refusal."""
+        if authorization is None:
+            raise Unauthenticated("a key is needed: Authorization: Bearer lk_…")
+        kind, _, given = authorization.partition(" ")
+        parts = given.strip().split("_", 2)
+        if kind.lower() != "bearer" or len(parts) != 3 or parts[0] != "lk":
+            raise Unauthenticated("the Authorization header must be: Bearer lk_…")
+        key = self._keys.get(parts[1])
+        digest = sha256(parts[2].encode("utf-8", "replace")).hexdigest()
+        if key is None or not hmac.compare_digest(digest, key.secret_hash) or not key.valid(now()):
+            raise Unauthenticated("the key is not valid (unknown, revoked or expired)")
+        return key

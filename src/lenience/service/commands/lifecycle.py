@@ -1,0 +1,287 @@
+"""The life of a policy: versions are made (solved, stored, never changed), then draft, shadow, active, retired."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from sqlalchemy import insert, select, update
+
+from lenience.core.errors import InputError, TooLargeError
+from lenience.service.commands.command import Answer, Sender, encoder, keep, receipt
+from lenience.service.domain import limits
+from lenience.service.domain.answers import VersionAnswer
+from lenience.service.domain.chain import genesis
+from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
+from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.solved_tables import load, solve, solve_seconds
+from lenience.service.domain.specification import PolicySpecification, SegmentProblem
+from lenience.service.domain.version_warnings import cautions, dropped
+from lenience.service.storage import schema
+from lenience.service.storage.ledger import Ledger
+from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
+
+ADVICE = "a lower discount (fewer arrivals, a higher discount rate), a shorter horizon or fewer segments would fit"
+NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
+    "shadow": ("draft", "retired"),
+    "active": ("draft", "shadow", "retired"),
+    "retired": ("draft", "shadow", "active"),
+}
+
+
+class VersionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which version; by default the newest (to retire: the active one)."""
+
+    version: Annotated[int, Meta(ge=1, le=10**6)] | None = None
+
+
+class ActivationRequest(VersionRequest, frozen=True, forbid_unknown_fields=True):
+    """Which version, and which one it is meant to replace: if another rules, nothing is changed."""
+
+    replaces: Annotated[int, Meta(ge=1, le=10**6)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedVersion:
+    """A specification with the tables of its segments, ready to be stored."""
+
+    specification: PolicySpecification
+    segments: list[StoredSegment]
+    tables: dict[str, str]
+    warnings: list[str]
+
+
+def solve_version(specification: PolicySpecification) -> SolvedVersion:
+    """Solve every segment; those with the same problem share a table. It may take a while, so no lock is held."""
+    try:
+        problems = specification.problems()
+        _refuse_long(problems)
+        until = time.monotonic() + limits.VERSION_SECONDS
+        texts: dict[tuple[object, object], str] = {}
+        stored: list[StoredSegment] = []
+        tables: dict[str, str] = {}
+        for segment in problems:
+            key = (segment.problem, segment.prior)
+            if key not in texts:
+                if time.monotonic() > until:
+                    raise TooLargeError(
+                        f"after {limits.VERSION_SECONDS:,.0f} s, which is as long as is allowed, {len(stored):,} of "
+                        f"{len(problems):,} segments were solved: {ADVICE}"
+                    )
+                texts[key] = solve(segment)
+            text = texts[key]
+            digest = sha256(text.encode()).hexdigest()
+            tables[digest] = text
+            stored.append(
+                StoredSegment(segment.name, segment.share, digest, segment.exposure_cap, segment.exploration_floor)
+            )
+    except InputError as error:
+        raise BadRequest(str(error)) from None
+    loaded = {digest: load(text) for digest, text in tables.items()}
+    found = {segment.name: loaded[segment.solved] for segment in stored}
+    return SolvedVersion(specification, stored, tables, cautions(specification, found))
+
+
+def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
+    """Refuse at once what would keep those who come after waiting for long."""
+    each = {(segment.problem, segment.prior): solve_seconds(segment) for segment in problems}
+    longest, total = max(each.values()), math.fsum(each.values())
+    if longest > limits.SOLVE_SECONDS or total > limits.VERSION_SECONDS:
+        raise TooLargeError(
+            f"this policy would take about {total:,.0f} s to solve ({longest:,.0f} s for one segment), and at most "
+            f"{limits.VERSION_SECONDS:,.0f} s ({limits.SOLVE_SECONDS:,.0f} s for one) are allowed: {ADVICE}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CreateVersion:
+    """The command that stores a new version, as a draft; the first version of a name makes the policy."""
+
+    sender: Sender
+    version: SolvedVersion
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 10 + 2 * len(self.version.segments)
+
+    @property
+    def decisions(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Nothing to know beforehand."""
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The system's chain, which orders the making of policies."""
+        return [schema.SYSTEM_CHAIN]
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Store it."""
+        specification = self.version.specification
+        connection, name = ledger.connection, specification.name
+        policy_id = connection.execute(select(schema.policy.c.id).where(schema.policy.c.name == name)).scalar()
+        if policy_id is None:
+            policy_id = self._create_policy(ledger, name)
+        record = ledger.registry.load(connection, name)
+        ledger.lock([record.chain, *record.segments.values()])
+        number = max(record.states, default=0) + 1
+        self._store_tables(ledger)
+        texts = (encoder.encode(specification).decode(), encoder.encode(self.version.segments).decode())
+        row = (record.id, number, "draft", *texts, ledger.now)
+        ledger.store.insert(connection, schema.version, [row])
+        new = [one.name for one in self.version.segments if one.name not in record.segments]
+        revision = ledger.chains[record.chain].revision
+        for segment in new:
+            values = {"policy_id": policy_id, "segment": segment, "revision": revision, "head": genesis(name, segment)}
+            connection.execute(insert(schema.chain), values)
+        names = [segment.name for segment in self.version.segments]
+        warnings = [*self.version.warnings, *_dropped(ledger, record, names)]
+        answer = Answer(201, encoder.encode(VersionAnswer(name, number, "draft", names, warnings)))
+        given = receipt(self.sender, answer)
+        event = VersionCreated(
+            at=ledger.now,
+            actor=self.sender.actor,
+            number=number,
+            specification=sha256(texts[0].encode()).hexdigest(),
+            segments=sha256(texts[1].encode()).hexdigest(),
+            names=tuple(names),
+            receipt=given.digest,
+        )
+        chain = ledger.chains[record.chain]
+        seq = ledger.append(chain, event)
+        keep(ledger, self.sender, given, chain.id, seq, answer)
+        return answer
+
+    def _create_policy(self, ledger: Ledger, name: str) -> int:
+        connection = ledger.connection
+        made = connection.execute(
+            insert(schema.policy).values(name=name, created_at=ledger.now).returning(schema.policy.c.id)
+        )
+        policy_id = int(made.scalar_one())
+        connection.execute(insert(schema.chain), {"policy_id": policy_id, "head": genesis(name, None)})
+        system = ledger.chains[schema.SYSTEM_CHAIN]
+        ledger.append(system, PolicyCreated(at=ledger.now, actor=self.sender.actor, name=name))
+        return policy_id
+
+    def _store_tables(self, ledger: Ledger) -> None:
+        digests = list(self.version.tables)
+        known: set[str] = set()
+        for start in range(0, len(digests), 500):
+            some = schema.solved.c.digest.in_(digests[start : start + 500])
+            known.update(ledger.connection.execute(select(schema.solved.c.digest).where(some)).scalars())
+        rows = [(digest, text) for digest, text in self.version.tables.items() if digest not in known]
+        ledger.store.insert(ledger.connection, schema.solved, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeState:
+    """The command that makes a version shadow, active or retired."""
+
+    sender: Sender
+    policy: str
+    state: State
+    version: int | None
+    replaces: int | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 10
+
+    @property
+    def decisions(self) -> Sequence[str]:
+        """None."""
+        return ()
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Know the policy as it is."""
+        ledger.registry.load(ledger.connection, self.policy)
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """All of the policy's: no decision is under way while the state changes."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        return [record.chain, *record.segments.values()]
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Change it."""
+        record = ledger.registry.load(ledger.connection, self.policy)
+        ledger.lock([record.chain, *record.segments.values()])
+        number = self.version
+        active = record.active.number if record.active else None
+        if number is None:
+            number = active if self.state == "retired" else max(record.states)
+        if number is None:
+            raise Conflict(f"the policy {self.policy!r} has no active version to retire")
+        if number not in record.states:
+            raise NotFound(f"the policy {self.policy!r} has no version {number}")
+        now = record.states[number]
+        if now == self.state:
+            return self._repeated(ledger, record, number)
+        if self.replaces not in (None, active):
+            rules = "none" if active is None else f"version {active}"
+            raise Conflict(f"of the policy {self.policy!r} {rules} is active, not version {self.replaces}")
+        if now not in NEXT[self.state]:
+            raise Conflict(f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}")
+        changes: list[tuple[int, State]] = [(number, self.state)]
+        replaced = active if self.state == "active" else None
+        if replaced is not None:
+            changes.insert(0, (replaced, "retired"))
+        version = ledger.registry.version(ledger.connection, record.id, number)
+        tables = {name: rule.table for name, rule in version.rules.items()}
+        warnings = [] if self.state == "retired" else cautions(version.specification, tables)
+        if self.state == "active":
+            warnings += _dropped(ledger, record, list(tables))
+        told = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
+        answer = Answer(200, encoder.encode(told))
+        given = receipt(self.sender, answer)
+        chain = ledger.chains[record.chain]
+        for which, state in changes:
+            last = which == number
+            event = StateChanged(
+                at=ledger.now,
+                actor=self.sender.actor,
+                number=which,
+                state=state,
+                revision=chain.revision + 1,
+                receipt=given.digest if last else None,
+            )
+            seq = ledger.append(chain, event)
+            where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
+            ledger.connection.execute(update(schema.version).where(where).values(state=state))
+        keep(ledger, self.sender, given, chain.id, seq, answer)
+        for one in [chain, *(ledger.chains[segment] for segment in record.segments.values())]:
+            one.revision += 1
+            one.changed = True
+        # Commands that follow in this transaction see the new state.
+        ledger.registry.load(ledger.connection, self.policy).revision = chain.revision
+        return answer
+
+    def _repeated(self, ledger: Ledger, record: PolicyRecord, number: int) -> Answer:
+        """It is in that state: say so, and change nothing."""
+        version = ledger.registry.version(ledger.connection, record.id, number)
+        answer = Answer(
+            200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), [], changed=False))
+        )
+        if self.sender.key is not None:
+            given = receipt(self.sender, answer)
+            chain = ledger.chains[record.chain]
+            event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
+            keep(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
+        return answer
+
+
+def _dropped(ledger: Ledger, record: PolicyRecord, names: Collection[str]) -> list[str]:
+    """A warning about segments of the ruling version that another one, with these, would drop."""
+    if record.active is None:
+        return []
+    ruling = {name: ledger.chains[record.segments[name]].counts for name in record.active.rules}
+    return dropped(ruling, names)

@@ -1,0 +1,281 @@
+"""What happens to a decision afterwards: outcome, correction, expiry, override, erasure. Each counts exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+from sqlalchemy import select
+
+from lenience.service.commands.command import NO_RECEIPT, Answer, Made, Sender, encoder, keep, receipt
+from lenience.service.commands.transitions import OverrideRequest as OverrideRequest
+from lenience.service.commands.transitions import (
+    Plan,
+    plan_correction,
+    plan_expiry,
+    plan_nothing,
+    plan_outcome,
+    plan_override,
+)
+from lenience.service.domain import limits
+from lenience.service.domain.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
+from lenience.service.domain.events import Outcome, Repeated
+from lenience.service.domain.problems import NONE_OF_THESE, NotFound, Problem, not_one, unknown_decision
+from lenience.service.domain.rule import SegmentRule
+from lenience.service.storage import schema
+from lenience.service.storage.ledger import ChainState, DecisionState, Ledger
+
+
+class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of an accepted individual."""
+
+    outcome: Outcome
+
+
+class OutcomeItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An outcome of a batch, of the decision with this id, or of the one accepted decision with this reference."""
+
+    id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)] | None = None
+    reference: limits.Reference | None = None
+    outcome: Outcome
+
+    def __post_init__(self) -> None:
+        if (self.id is None) == (self.reference is None):
+            raise ValueError("either id or reference must be given")
+
+
+class OutcomesRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Several outcomes."""
+
+    outcomes: Annotated[list[OutcomeItem], Meta(min_length=1, max_length=limits.BATCH)]
+
+
+class ExpiryRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Give up the outcomes of decisions older than so many days."""
+
+    older_than_days: Annotated[float, Meta(ge=0, le=36_500)]
+
+
+Kind: TypeAlias = Literal["outcome", "correction", "override", "erasure", "expiry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The command that changes one decision."""
+
+    sender: Sender
+    decision: str
+    kind: Kind
+    outcome: Outcome | None = None
+    override: OverrideRequest | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 2
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """The one."""
+        return (self.decision,)
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Refuse a decision that there is not."""
+        if self.decision not in ledger.chain_of:
+            raise unknown_decision(self.decision)
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The chain of the decision's segment."""
+        return [ledger.chain_of[self.decision]]
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Change the decision."""
+        chain = ledger.chains[ledger.chain_of[self.decision]]
+        state = ledger.decisions[self.decision]
+        planned = self._plan(ledger, state)
+        counts = planned.counts_after(chain.counts)
+        policy, rule = _rule(ledger, chain, state)
+        after = msgspec.structs.replace(
+            outcome_answer(state, policy, rule, counts, planned.recorded),
+            status=planned.status,
+            decision=planned.choice,
+        )
+        made = Made(outcomes=int(planned.recorded and self.kind == "outcome"))
+        answer = Answer(200, encoder.encode(after), made)
+        if not planned.recorded and self.sender.key is None:
+            return answer
+        carry_out(ledger, self.sender, [(chain, planned)], answer)
+        return answer
+
+    def _plan(self, ledger: Ledger, state: DecisionState) -> Plan:
+        if self.kind == "outcome":
+            assert self.outcome is not None
+            return plan_outcome(state, self.outcome)
+        if self.kind == "correction":
+            assert self.outcome is not None
+            return plan_correction(state, self.outcome)
+        if self.kind == "override":
+            assert self.override is not None
+            return plan_override(state, self.override)
+        if self.kind == "expiry":
+            return plan_expiry(state)
+        return plan_nothing(state, "erasure", recorded=bool(ledger.unerased([state])))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOutcomes:
+    """The command that records many outcomes; those that cannot be are reported, and do not hinder the others."""
+
+    sender: Sender
+    items: list[OutcomeItem]
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 2 * len(self.items)
+
+    @property
+    def decisions(self) -> list[str]:
+        """Those given by id."""
+        return [item.id for item in self.items if item.id is not None]
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Find those given by reference, and refuse if there is none of the decisions."""
+        ledger.find_references(item.reference for item in self.items if item.reference is not None)
+        if not self._known(ledger):
+            raise NotFound(NONE_OF_THESE)
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The chains of all segments concerned."""
+        return [ledger.chain_of[decision] for decision in self._known(ledger)]
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Record them in order."""
+        known = self._known(ledger)
+        ledger.read_decisions(known)
+        problems: list[OutcomeProblem] = []
+        plans: list[tuple[ChainState, Plan]] = []
+        ahead: dict[str, str] = {}  # what an earlier item of this batch makes of a decision
+        repeated = 0
+        for position, item in enumerate(self.items):
+            try:
+                state = self._decision(ledger, item)
+                plan = plan_outcome(state, item.outcome, ahead.get(state.id, state.status))
+            except Problem as problem:
+                problems.append(OutcomeProblem(position, item.id, problem.status, problem.detail))
+                continue
+            if plan.recorded:
+                ahead[state.id] = plan.status
+                plans.append((ledger.chains[state.chain], plan))
+            else:
+                repeated += 1
+        answer = Answer(200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)), Made(outcomes=len(plans)))
+        if not plans and self.sender.key is not None:
+            state = ledger.decisions[known[0]]
+            plans.append((ledger.chains[state.chain], plan_nothing(state, "repeat", recorded=False)))
+        carry_out(ledger, self.sender, plans, answer)
+        return answer
+
+    def _known(self, ledger: Ledger) -> list[str]:
+        """The decisions that there are, also those that share a reference."""
+        known: list[str] = []
+        for item in self.items:
+            if item.reference is not None:
+                known += ledger.referred[item.reference]
+            elif item.id in ledger.chain_of:
+                known.append(item.id)
+        return known
+
+    def _decision(self, ledger: Ledger, item: OutcomeItem) -> DecisionState:
+        """The decision of an item, or a refusal."""
+        if item.reference is not None:
+            states = [ledger.decisions[one] for one in ledger.referred[item.reference]]
+            accepted = [state for state in states if state.status != schema.REJECTED]
+            if len(accepted) != 1:
+                raise not_one([state.id for state in accepted])
+            return accepted[0]
+        assert item.id is not None
+        if item.id not in ledger.decisions:
+            raise unknown_decision(item.id)
+        return ledger.decisions[item.id]
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The command that gives up outcomes that have not come, the oldest first, so many at a time."""
+
+    sender: Sender
+    policy: str
+    before: int  # decisions made before this time, in microseconds
+    most: int = limits.BATCH
+
+    @property
+    def size(self) -> int:
+        """About how many rows it writes."""
+        return 2 * self.most
+
+    @property
+    def decisions(self) -> tuple[str, ...]:
+        """Not known beforehand."""
+        return ()
+
+    def resolve(self, ledger: Ledger) -> None:
+        """Know the policy."""
+        ledger.registry.load(ledger.connection, self.policy)
+
+    def chains(self, ledger: Ledger) -> list[int]:
+        """The policy's segments; its own chain too, which notes a request that found nothing."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        return [record.chain, *record.segments.values()]
+
+    def run(self, ledger: Ledger) -> Answer:
+        """Give them up."""
+        table = schema.decision
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        where = (table.c.status == schema.PENDING) & (table.c.at < self.before)
+        where &= table.c.chain_id.in_(list(record.segments.values()))
+        # What this transaction has changed already is not in the database yet.
+        found = ledger.connection.execute(select(table.c.id).where(where).order_by(table.c.id).limit(self.most)).all()
+        ledger.read_decisions(row.id for row in found)
+        states = [ledger.decisions[row.id] for row in found]
+        due = [state for state in states if state.status == schema.PENDING]
+        answer = Answer(200, encoder.encode(ExpiryAnswer(len(due), len(found) == self.most)))
+        carry_out(ledger, self.sender, [(ledger.chains[state.chain], plan_expiry(state)) for state in due], answer)
+        if not due and self.sender.key is not None:
+            given = receipt(self.sender, answer)
+            own = ledger.chains[record.chain]
+            seq = ledger.append(
+                own, Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
+            )
+            keep(ledger, self.sender, given, own.id, seq, answer)
+        return answer
+
+
+def carry_out(ledger: Ledger, sender: Sender, plans: Sequence[tuple[ChainState, Plan]], answer: Answer) -> None:
+    """Let it all happen, in order; the last event carries the receipt of the answer."""
+    given = receipt(sender, answer)
+    for i, (chain, plan) in enumerate(plans):
+        last = i == len(plans) - 1
+        seq = ledger.append(chain, plan.event(ledger, sender, given if last else NO_RECEIPT))
+        plan.apply(ledger, chain, seq)
+        if last:
+            keep(ledger, sender, given, chain.id, seq, answer)
+
+
+def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, SegmentRule]:
+    """The policy's name, and the rule whose prior the belief is told with: the active version's, or the decision's."""
+    assert chain.policy_id is not None
+    assert chain.segment is not None
+    name = ledger.registry.name_of(ledger.connection, chain.policy_id)
+    record = ledger.registry.known(name)
+    if record is None or record.revision != chain.revision:
+        record = ledger.registry.load(ledger.connection, name)
+    if record.active is not None and chain.segment in record.active.rules:
+        return name, record.active.rules[chain.segment]
+    version = ledger.registry.version(ledger.connection, chain.policy_id, state.version)
+    return name, version.rules[chain.segment]

@@ -1,0 +1,1 @@
+"""The rules of the service: specifications, events, decisions, reasons. No database access."""

@@ -1,0 +1,145 @@
+"""Features instead of a segment: cut points and categories that divide the population into segments."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from lenience.core.errors import InputError
+from lenience.core.formatting import edge_name
+from lenience.service.domain import limits
+
+OTHER = "other"
+LIKE = 0.75  # how alike a value and one of the policy's are, from 0 to 1, where one was probably meant
+MOST_NAMED = 10  # values of the policy's that a sentence names
+
+
+class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A number divided at ``edges``, or a category that is one of ``values`` or else «other».
+
+    >>> score = Feature("score", edges=[600.0, 700.0])
+    >>> score.labels
+    ['score<600', 'score 600..700', 'score>=700']
+    >>> Feature("income", edges=[1_000_000, 1_000_001]).labels
+    ['income<1000000', 'income 1000000..1000001', 'income>=1000001']
+    >>> score.label(600), Feature("region", values=["north"]).label("west")
+    ('score 600..700', 'region=other')
+    """
+
+    name: limits.FeatureName
+    edges: Annotated[list[float], Meta(max_length=limits.FEATURES)] = []
+    values: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=64, pattern=limits.PLAIN)]], Meta(max_length=limits.FEATURES)
+    ] = []
+
+    def __post_init__(self) -> None:
+        if bool(self.edges) == bool(self.values):
+            raise InputError(f"the feature {self.name!r} must have either edges or values")
+        if any(low >= high for low, high in pairwise(self.edges)):
+            raise InputError(f"the edges of {self.name!r} must rise")
+        if len(set(self.values)) < len(self.values) or OTHER in self.values:
+            raise InputError(f"the values of {self.name!r} must differ, and none may be 'other'")
+
+    @property
+    def labels(self) -> list[str]:
+        """What a segment's name says of this feature, for every part."""
+        if self.values:
+            return [f"{self.name}={value}" for value in (*self.values, OTHER)]
+        edges = [edge_name(edge) for edge in self.edges]
+        middle = [f"{self.name} {low}..{high}" for low, high in pairwise(edges)]
+        return [f"{self.name}<{edges[0]}", *middle, f"{self.name}>={edges[-1]}"]
+
+    def label(self, value: limits.FeatureValue) -> str:
+        """The part a value lies in."""
+        if self.values:
+            if not isinstance(value, str):
+                raise InputError(f"the feature {self.name!r} must be a text, not {value!r}")
+            return f"{self.name}={value if value in self.values else OTHER}"
+        if not isinstance(value, int | float) or value != value:
+            raise InputError(f"the feature {self.name!r} must be a number, not {value!r}")
+        return self.labels[bisect_right(self.edges, value)]
+
+
+def names_of(features: list[Feature]) -> list[str]:
+    """The names of all segments that features make."""
+    if len({feature.name for feature in features}) < len(features):
+        raise InputError("the names of features must differ")
+    total = 1
+    for feature in features:
+        total *= len(feature.labels)
+        if total > limits.SEGMENTS:
+            raise InputError(f"features must make at most {limits.SEGMENTS:,} segments")
+    return [_joined(labels) for labels in product(*(feature.labels for feature in features))]
+
+
+def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> str:
+    """The segment that an individual with these features belongs to, who has no others."""
+    names = [feature.name for feature in features]
+    for name in given:
+        if name not in names:
+            raise InputError(f"features must be {' and '.join(names)}, without {name!r}: the policy does not use it")
+    missing = [feature.name for feature in features if feature.name not in given]
+    if missing:
+        raise InputError(f"features must have {missing[0]!r}")
+    return _joined(tuple(feature.label(given[feature.name]) for feature in features))
+
+
+def tidied(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> dict[str, limits.FeatureValue]:
+    """What was given, without white space around the values of categories.
+
+    >>> tidied([Feature("region", values=["north"])], {"region": " north"})
+    {'region': 'north'}
+    """
+    found = dict(given)
+    for feature in features:
+        value = found.get(feature.name)
+        if feature.values and isinstance(value, str) and value not in feature.values:
+            found[feature.name] = value.strip()
+    return found
+
+
+def strangers(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> list[str]:
+    """A sentence for each value of a category that is none of the policy's.
+
+    Only one that is nearly a value of the policy's is repeated: the answer is kept for a while, and what else someone
+    sent may be personal.
+
+    >>> region = [Feature("region", values=["Nord", "West"])]
+    >>> strangers(region, {"region": "nord"}), strangers(region, {"region": "Nord"})
+    (["'nord' is not a value of region (nearest 'Nord'): decided as other"], [])
+    >>> strangers(region, {"region": "Lisbon"})
+    ['the value given is not one of region (Nord, West): decided as other']
+    """
+    found = []
+    for feature in features:
+        value = given.get(feature.name)
+        if not feature.values or not isinstance(value, str) or value in (*feature.values, OTHER):
+            continue
+        near = _nearest(value, tuple(feature.values))
+        if near is not None:
+            found.append(f"{value!r} is not a value of {feature.name} (nearest {near!r}): decided as other")
+        else:
+            some = ", ".join(feature.values[:MOST_NAMED]) + (", …" if len(feature.values) > MOST_NAMED else "")
+            found.append(f"the value given is not one of {feature.name} ({some}): decided as other")
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _nearest(value: str, values: tuple[str, ...]) -> str | None:
+    """The value that was probably meant; none where nothing is like it."""
+    plain = {one.casefold(): one for one in values}
+    return next((plain[one] for one in get_close_matches(value.casefold(), plain, 1, LIKE)), None)
+
+
+def _joined(labels: tuple[str, ...]) -> str:
+    name = ", ".join(labels)
+    if len(name) > 200:
+        raise InputError("features must have names and values so short that a segment's name has at most 200 letters")
+    return name

@@ -1,0 +1,104 @@
+"""The decision itself: a pure function of a segment's rule and its counts. The audit runs the same function again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lenience.core.belief import Belief
+from lenience.service.domain.events import Choice
+from lenience.service.domain.solved_tables import SolvedTable
+
+ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
+BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "horizon_over"
+
+
+@dataclass(slots=True)
+class Counts:
+    """What is known of a segment: how many came, were accepted, are awaited, succeeded and failed."""
+
+    arrivals: int = 0
+    accepted: int = 0
+    pending: int = 0
+    successes: int = 0
+    failures: int = 0
+
+
+class Verdict(NamedTuple):
+    """A decision with what it rests on. ``limit`` is nothing where any number may be pending."""
+
+    decision: Choice
+    rule: str
+    limit: int | None
+    probability: float
+    threshold: float
+
+
+class Standing:
+    """What follows from the outcomes of a segment alone: computed when they change, not at every decision."""
+
+    __slots__ = ("above", "belief", "failures", "limit", "optimum", "said", "successes", "threshold")
+
+    def __init__(self, table: SolvedTable, cap: int | None, successes: int, failures: int) -> None:
+        prior = table.prior
+        self.successes, self.failures = successes, failures
+        self.belief = Belief(prior.n + successes + failures, prior.s + successes)
+        self.threshold = table.threshold(successes, failures)
+        self.optimum = optimum = table.limit(successes, failures)
+        self.limit = optimum if cap is None else cap if optimum is None else min(optimum, cap)
+        self.above = self.belief.s > table.cost * self.belief.n
+        self.said: dict[tuple[str, int], Any] = {}  # reasons in words, by rule and number pending
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRule:
+    """What one version of a policy does in one segment."""
+
+    name: str
+    share: float
+    table: SolvedTable
+    digest: str
+    exposure_cap: int | None
+    exploration_floor: float
+    _last: list[Standing] = field(default_factory=list, repr=False, compare=False)
+
+    def standing(self, counts: Counts) -> Standing:
+        """What follows from the outcomes so far; the last one asked for is kept."""
+        last = self._last
+        if last:
+            kept = last[0]
+            if kept.successes == counts.successes and kept.failures == counts.failures:
+                return kept
+        found = Standing(self.table, self.exposure_cap, counts.successes, counts.failures)
+        last[:] = [found]
+        return found
+
+    def belief(self, counts: Counts) -> Belief:
+        """The prior and the outcomes, exactly."""
+        return self.standing(counts).belief
+
+    def limit(self, counts: Counts) -> int | None:
+        """How many may be pending when one more is accepted: the optimum's limit, and the cap."""
+        return self.standing(counts).limit
+
+    def decide(self, counts: Counts, draw: float) -> Verdict:
+        """Accept or reject the next individual. ``draw`` in [0, 1) settles what the exploration floor leaves open."""
+        now = self.standing(counts)
+        limit, threshold = now.limit, now.threshold
+        horizon = self.table.horizon
+        if horizon is not None and counts.accepted >= horizon:
+            return Verdict("reject", OVER, 0, 0.0, threshold)
+        if limit is None or counts.pending < limit:
+            return Verdict("accept", ABOVE if now.above else LEARNING, limit, 1.0, threshold)
+        cap = self.exposure_cap
+        if now.optimum == 0:
+            # Only where the optimum has stopped for good does the floor keep the segment open; a limit reached for
+            # now opens again by itself.
+            floor = self.exploration_floor
+            if floor > 0 and (cap is None or counts.pending < cap):
+                if draw < floor:
+                    return Verdict("accept", FLOOR, limit, floor, threshold)
+                return Verdict("reject", BELOW, limit, floor, threshold)
+            return Verdict("reject", BELOW, limit, 0.0, threshold)
+        reached_cap = now.optimum is None or counts.pending < now.optimum
+        return Verdict("reject", CAP if reached_cap else LIMIT, limit, 0.0, threshold)

@@ -1,0 +1,1 @@
+"""Reading the log: policies, decisions, exports and audits."""

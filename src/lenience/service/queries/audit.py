@@ -1,0 +1,306 @@
+"""Audit: replay the whole log and compare every row of every table with it.
+
+What holds afterwards: each chain is whole; each decision is the one its policy version makes of the counts that the
+events before it give; each belief and pending count equals the one recomputed; versions, solved tables, personal data,
+kept answers and keys are what the log committed to. Cutting off the end of a chain together with everything that
+follows from it cannot be seen from inside: keep an audit's heads elsewhere, and give them as ``expected`` next time.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, func, select
+
+from lenience.service.commands.command import receipt_digest
+from lenience.service.domain.chain import genesis
+from lenience.service.domain.events import (
+    KeyCreated,
+    KeyRevoked,
+    PolicyCreated,
+    Repeated,
+    StateChanged,
+    VersionCreated,
+    read,
+)
+from lenience.service.domain.problems import NotFound
+from lenience.service.domain.rule import Counts
+from lenience.service.queries.chain_replay import SegmentReplay, told_apart, walk
+from lenience.service.storage import schema
+from lenience.service.storage.policy_cache import Registry, Version
+from lenience.service.storage.store import Store
+
+MOST_FINDINGS = 100
+MOST_FOLLOWING = 20  # findings that another has caused
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something that is not as the log says, and where."""
+
+    where: str
+    what: str
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The end of a chain."""
+
+    policy: str | None
+    segment: str | None
+    length: int
+    hash: str
+
+
+class AuditReport(msgspec.Struct, frozen=True):
+    """What an audit found."""
+
+    database: str
+    whole: bool
+    chains: int
+    events: int
+    decisions: int
+    findings: list[Finding]
+    heads: list[Head]
+    digest: str  # of all heads
+
+
+def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
+    """Replay the log of a database; ``expected`` are heads of an earlier audit, which must still be in it."""
+    store.check_schema()
+    with store.read() as connection:
+        return _Audit(connection, store.name).run(expected or [])
+
+
+class _Audit:
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.connection = connection
+        self.name = name
+        self.registry = Registry()
+        self.findings: list[Finding] = []
+        self.heads: list[Head] = []
+        self.decisions = 0
+        self.followed = 0
+        self.tables: set[str] = set()
+        self.known_chains: set[int] = set()
+
+    def report(self, where: str, what: str) -> None:
+        """Note a finding; beyond a hundred they only count as broken."""
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(Finding(where, what))
+
+    def follows(self, where: str, what: str) -> None:
+        """Note what another finding has caused: a few show it, and the rest are counted."""
+        self.followed += 1
+        if self.followed <= MOST_FOLLOWING:
+            self.report(where, what)
+
+    def run(self, expected: list[Head]) -> AuditReport:
+        """Replay everything."""
+        self._solved()
+        policies = self._system()
+        for row in self.connection.execute(select(schema.policy).order_by(schema.policy.c.id)).all():
+            created = policies.pop(row.name, None)
+            if created is None:
+                self.report(f"policy {row.name!r}", "it is not in the system's log")
+            elif created != row.created_at:
+                self.report(f"policy {row.name!r}", "its time of creation is not the logged one")
+            self._policy(row)
+        for name in policies:
+            self.report(f"policy {name!r}", "it is in the system's log, but its row is missing")
+        if self.followed > MOST_FOLLOWING:
+            more = f"and {self.followed - MOST_FOLLOWING:,} more like these, for the versions named above"
+            self.report("decisions", more)
+        self._strays()
+        self._receipts()
+        self._expected(expected)
+        ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or ""))
+        return AuditReport(
+            database=self.name,
+            whole=not self.findings,
+            chains=len(ordered),
+            events=sum(head.length for head in ordered),
+            decisions=self.decisions,
+            findings=self.findings,
+            heads=ordered,
+            digest=sha256(msgspec.json.encode(ordered)).hexdigest(),
+        )
+
+    def _solved(self) -> None:
+        query = select(schema.solved)
+        for row in self.connection.execute(query.execution_options(yield_per=20)):
+            if sha256(row.body.encode()).hexdigest() != row.digest:
+                self.report(f"solved table {row.digest}", "it is not what its digest says")
+            else:
+                self.tables.add(row.digest)
+
+    def _system(self) -> dict[str, int]:
+        """Replay the system's chain: which policies there must be, and which keys."""
+        policies: dict[str, int] = {}
+        keys: dict[str, tuple[Any, ...]] = {}
+        label = "the system's log"
+        length, head = 0, genesis(None, None)
+        for row, event, _ in walk(self.connection, schema.SYSTEM_CHAIN, head, label, self.report):
+            length, head = row.seq, row.hash
+            if isinstance(event, PolicyCreated):
+                policies[event.name] = event.at
+            elif isinstance(event, KeyCreated):
+                keys[event.id] = (event.label, event.secret_hash, event.roles, event.at, event.expires_at, None)
+            elif isinstance(event, KeyRevoked) and event.id in keys:
+                keys[event.id] = (*keys[event.id][:5], event.at)
+            elif not isinstance(event, Repeated):
+                self.report(f"event {row.seq} of {label}", f"a {type(event).__name__} has no place here")
+        self._check_chain(schema.SYSTEM_CHAIN, None, None, length, head, Counts(), 0)
+        for row in self.connection.execute(select(schema.api_key)).all():
+            if keys.pop(row.id, None) != tuple(row)[1:]:
+                self.report(f"key {row.id}", "its row is not what the log says")
+        for identity in keys:
+            self.report(f"key {identity}", "it is in the log, but its row is missing")
+        return policies
+
+    def _policy(self, row: Any) -> None:
+        chains = self.connection.execute(select(schema.chain).where(schema.chain.c.policy_id == row.id)).all()
+        own = [chain for chain in chains if chain.segment is None]
+        label = f"policy {row.name!r}"
+        if len(own) != 1:
+            self.report(label, "it must have one chain of its own")
+            return
+        versions, segments, revision = self._versions(row, own[0])
+        stored = {chain.segment: chain for chain in chains if chain.segment is not None}
+        for name in sorted(segments - stored.keys()):
+            self.report(f"segment {name!r} of {label}", "it is in the log, but its chain is missing")
+        for name, chain in sorted(stored.items()):
+            if name not in segments:
+                self.report(f"segment {name!r} of {label}", "no version of the policy has it")
+            where = f"segment {name!r} of {label}"
+            replay = SegmentReplay(where, name, lambda number: versions.get(number), self.report, self.follows)
+            replay.run(self.connection, chain.id, genesis(row.name, name))
+            replay.check_rows(self.connection, chain.id)
+            self.decisions += len(replay.lives)
+            self._check_chain(chain.id, row.name, name, replay.length, replay.head, replay.counts, revision)
+
+    def _versions(self, row: Any, chain: Any) -> tuple[dict[int, Version], set[str], int]:
+        """Replay a policy's own chain: its versions and their states."""
+        label = f"policy {row.name!r}"
+        logged: dict[int, VersionCreated] = {}
+        states: dict[int, str] = {}
+        segments: set[str] = set()
+        revision = 0
+        length, head = 0, genesis(row.name, None)
+        for place, event, _ in walk(self.connection, chain.id, head, label, self.report):
+            length, head = place.seq, place.hash
+            if isinstance(event, VersionCreated):
+                logged[event.number] = event
+                states[event.number] = "draft"
+                segments.update(event.names)
+            elif isinstance(event, StateChanged):
+                states[event.number] = event.state
+                revision = event.revision
+            elif not isinstance(event, Repeated):
+                self.report(f"event {place.seq} of {label}", f"a {type(event).__name__} has no place here")
+        self._check_chain(chain.id, row.name, None, length, head, Counts(), revision)
+        versions: dict[int, Version] = {}
+        rows = self.connection.execute(select(schema.version).where(schema.version.c.policy_id == row.id)).all()
+        for stored in rows:
+            where = f"version {stored.number} of {label}"
+            created = logged.pop(stored.number, None)
+            if created is None:
+                self.report(where, "it is not in the log")
+                continue
+            digests = [sha256(text.encode()).hexdigest() for text in (stored.specification, stored.segments)]
+            if digests != [created.specification, created.segments] or stored.created_at != created.at:
+                self.report(where, "its specification or segments are not what the log says")
+                continue
+            if stored.state != states[stored.number]:
+                self.report(where, f"its state is {stored.state}, the log says {states[stored.number]}")
+            version = self._version(row.id, stored.number, where)
+            if version is not None:
+                versions[stored.number] = version
+        for number in logged:
+            self.report(f"version {number} of {label}", "it is in the log, but its row is missing")
+        return versions, segments, revision
+
+    def _version(self, policy_id: int, number: int, where: str) -> Version | None:
+        try:
+            return self.registry.version(self.connection, policy_id, number)
+        except (KeyError, RuntimeError, NotFound, ValueError):
+            self.report(where, "one of its solved tables is missing or is not what it was")
+            return None
+
+    def _check_chain(
+        self,
+        identity: int,
+        policy: str | None,
+        segment: str | None,
+        length: int,
+        head: str,
+        counts: Counts,
+        revision: int,
+    ) -> None:
+        self.known_chains.add(identity)
+        self.heads.append(Head(policy, segment, length, head))
+        row = self.connection.execute(select(schema.chain).where(schema.chain.c.id == identity)).one_or_none()
+        where = f"chain {identity} ({policy or 'system'}{'' if segment is None else f', {segment}'})"
+        if row is None:
+            self.report(where, "its row is missing")
+            return
+        if (row.segment, row.policy_id is None) != (segment, policy is None):
+            self.report(where, "it is filed under another policy or segment")
+        if (row.length, row.head) != (length, head):
+            self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
+        if Counts(*row[6:11]) != counts:
+            self.report(where, told_apart(Counts(*row[6:11]), counts, "in the table", "by the events"))
+        if row.revision != revision:
+            self.report(where, f"its revision is {row.revision}, the log says {revision}")
+
+    def _strays(self) -> None:
+        """Rows that belong to no chain that there is."""
+        known = list(self.known_chains)
+        for table in (schema.event, schema.decision, schema.personal):
+            found = self.connection.execute(
+                select(table.c.chain_id, func.count()).where(table.c.chain_id.not_in(known)).group_by(table.c.chain_id)
+            )
+            for chain, count in found:
+                self.report(f"{table.name} rows of chain {chain}", f"{count} rows belong to no policy")
+        for (chain,) in self.connection.execute(select(schema.chain.c.id).where(schema.chain.c.id.not_in(known))):
+            self.report(f"chain {chain}", "it belongs to no policy")
+
+    def _receipts(self) -> None:
+        """Answers kept under idempotency keys are those that were given."""
+        kept, events = schema.idempotency, schema.event
+        joined = kept.outerjoin(events, (kept.c.chain_id == events.c.chain_id) & (kept.c.seq == events.c.seq))
+        query = select(kept, events.c.body).select_from(joined)
+        for row in self.connection.execute(query.execution_options(yield_per=500)):
+            where = f"kept answer {row.key}"
+            event = None if row.body is None else read(row.body)
+            digest = receipt_digest(row.salt, row.key, row.request, row.status, row.answer)
+            if event is None or event.receipt != digest or event.at != row.created_at:
+                self.report(where, "it is not the answer that was given")
+
+    def _expected(self, expected: list[Head]) -> None:
+        """Each chain still has the event at which it ended at an earlier audit."""
+        for head in expected:
+            chain = next((one for one in self.heads if (one.policy, one.segment) == (head.policy, head.segment)), None)
+            where = f"chain of {head.policy or 'the system'}{'' if head.segment is None else f', {head.segment}'}"
+            if chain is None:
+                self.report(where, "it was there at an earlier audit, and is gone")
+            elif chain.length < head.length:
+                missing = head.length - chain.length
+                self.report(
+                    where,
+                    f"it ends at event {chain.length:,}, and an earlier audit saw {missing:,} more: they are missing",
+                )
+            elif head.length and not self._holds(head):
+                self.report(where, f"event {head.length:,} is not the one an earlier audit saw")
+
+    def _holds(self, head: Head) -> bool:
+        chain, events = schema.chain, schema.event
+        query = select(events.c.hash).join(chain, chain.c.id == events.c.chain_id)
+        if head.policy is None:
+            query = query.where(chain.c.policy_id.is_(None))
+        else:
+            query = query.join(schema.policy, schema.policy.c.id == chain.c.policy_id)
+            query = query.where(schema.policy.c.name == head.policy)
+        segment = chain.c.segment.is_(None) if head.segment is None else chain.c.segment == head.segment
+        found = self.connection.execute(query.where(segment & (events.c.seq == head.length))).scalar_one_or_none()
+        return found == head.hash

@@ -1,0 +1,263 @@
+"""Replay a chain: every hash, every count, every decision again, and what the tables beside the log must then hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from lenience.service.domain.chain import commitment, draw, link
+from lenience.service.domain.clock import when
+from lenience.service.domain.events import (
+    Corrected,
+    Decided,
+    Erased,
+    Event,
+    Expired,
+    Observed,
+    Overridden,
+    Repeated,
+    read,
+)
+from lenience.service.domain.rule import Counts, Verdict
+from lenience.service.storage import schema
+from lenience.service.storage.policy_cache import Version
+
+Report = Callable[[str, str], None]
+AT_A_TIME = 2_000
+
+
+def walk(
+    connection: Connection, chain: int, start: str, label: str, report: Report
+) -> Iterator[tuple[Any, Event, str]]:
+    """The events of a chain with the hash before each; a break is reported where it is, and the walk goes on."""
+    events = schema.event
+    query = select(events).where(events.c.chain_id == chain).order_by(events.c.seq)
+    previous, expected = start, 1
+    with connection.execute(query.execution_options(yield_per=AT_A_TIME)) as rows:
+        for row in rows:
+            where = f"event {row.seq} of {label}"
+            if row.seq != expected:
+                report(
+                    where, f"events {expected} to {row.seq - 1} are missing" if row.seq > expected else "out of order"
+                )
+                expected = row.seq
+            if link(previous, row.body) != row.hash:
+                report(where, "its hash does not follow from its text and the event before it")
+            try:
+                event = read(row.body)
+            except msgspec.MsgspecError:
+                report(where, "its text cannot be read")
+                return
+            about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
+            if row.about != about:
+                report(where, f"it is filed under the decision {row.about!r}, not {about!r}")
+            yield row, event, previous
+            previous = row.hash
+            expected += 1
+
+
+@dataclass(slots=True)
+class Life:
+    """What a decision's row must say."""
+
+    seq: int
+    version: int
+    at: int
+    accepted: bool
+    status: str
+
+
+@dataclass(slots=True)
+class SegmentReplay:
+    """The replay of a segment's chain."""
+
+    label: str
+    segment: str
+    versions: Callable[[int], Version | None]
+    report: Report
+    follows: Report  # what another finding has caused
+    counts: Counts = field(default_factory=Counts)
+    lives: dict[str, Life] = field(default_factory=dict)
+    commitments: dict[int, str] = field(default_factory=dict)  # by event: what personal data must stand beside it
+    beside: dict[str, list[int]] = field(default_factory=dict)  # by decision: those events
+    length: int = 0
+    head: str = ""
+
+    def run(self, connection: Connection, chain: int, start: str) -> None:
+        """Replay."""
+        self.head = start
+        for row, event, previous in walk(connection, chain, start, self.label, self.report):
+            self.length, self.head = row.seq, row.hash
+            self._apply(row.seq, event, previous)
+
+    def _apply(self, seq: int, event: Event, previous: str) -> None:
+        where = f"event {seq} of {self.label}"
+        if isinstance(event, Decided):
+            self._decided(where, seq, event, previous)
+            return
+        if isinstance(event, Repeated):
+            return
+        if not isinstance(event, Observed | Corrected | Expired | Overridden | Erased):
+            self.report(where, f"a {type(event).__name__} has no place in a segment's chain")
+            return
+        life = self.lives.get(event.decision)
+        if life is None:
+            self.report(where, f"there is no decision {event.decision} before it")
+            return
+        counts = self.counts
+        if isinstance(event, Observed):
+            if life.status not in (schema.PENDING, schema.EXPIRED):
+                self.report(where, f"an outcome of a decision that is {life.status}")
+                return
+            counts.pending -= life.status == schema.PENDING
+            counts.successes += event.outcome == "success"
+            counts.failures += event.outcome == "failure"
+            life.status = event.outcome
+        elif isinstance(event, Corrected):
+            if life.status != event.before or event.before == event.outcome:
+                self.report(where, f"a correction of {event.before} where the outcome is {life.status}")
+                return
+            step = 1 if event.outcome == "success" else -1
+            counts.successes += step
+            counts.failures -= step
+            life.status = event.outcome
+        elif isinstance(event, Expired):
+            if life.status != schema.PENDING:
+                self.report(where, f"an expiry of a decision that is {life.status}")
+                return
+            counts.pending -= 1
+            life.status = schema.EXPIRED
+        elif isinstance(event, Overridden):
+            self._overridden(where, seq, event, life)
+        else:
+            for at in self.beside.pop(event.decision, ()):
+                del self.commitments[at]
+
+    def _overridden(self, where: str, seq: int, event: Overridden, life: Life) -> None:
+        accept = event.choice == "accept"
+        if accept == life.accepted or (not accept and life.status not in (schema.PENDING, schema.EXPIRED)):
+            self.report(where, f"an override to {event.choice} of a decision that is {life.status}")
+            return
+        self.counts.accepted += 1 if accept else -1
+        self.counts.pending += 1 if accept else -(life.status == schema.PENDING)
+        life.accepted = accept
+        life.status = schema.PENDING if accept else schema.REJECTED
+        self._commit(seq, event.decision, event.personal)
+
+    def _decided(self, where: str, seq: int, event: Decided, previous: str) -> None:
+        stated = Counts(event.arrivals, event.accepted, event.pending, event.successes, event.failures)
+        if stated != self.counts:
+            self.report(where, f"it states {_told(stated)}, but the events before it give {_told(self.counts)}")
+            self.counts = stated
+        version = self.versions(event.version)
+        if version is None or self.segment not in version.rules:
+            self.follows(where, f"its policy version {event.version} does not exist for this segment")
+        else:
+            rule = version.rules[self.segment]
+            verdict = rule.decide(self.counts, draw(previous, event.id))
+            said = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
+            if verdict != said:
+                self.report(where, told_apart(said, verdict, "in the log", f"by policy version {event.version}"))
+            self._shadows(where, event, previous)
+        if event.id in self.lives:
+            self.report(where, f"the decision {event.id} was made before")
+        accepted = event.decision == "accept"
+        self.counts = Counts(
+            self.counts.arrivals + 1,
+            self.counts.accepted + accepted,
+            self.counts.pending + accepted,
+            self.counts.successes,
+            self.counts.failures,
+        )
+        status = schema.PENDING if accepted else schema.REJECTED
+        self.lives[event.id] = Life(seq, event.version, event.at, accepted, status)
+        if event.personal is not None:
+            self._commit(seq, event.id, event.personal)
+
+    def _commit(self, seq: int, decision: str, personal: str) -> None:
+        self.commitments[seq] = personal
+        self.beside.setdefault(decision, []).append(seq)
+
+    def _shadows(self, where: str, event: Decided, previous: str) -> None:
+        for shadow in event.shadows:
+            version = self.versions(shadow.version)
+            if version is None or self.segment not in version.rules:
+                self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
+                continue
+            verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id))
+            said = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
+            if verdict != said:
+                told = told_apart(said, verdict, "in the log", f"by version {shadow.version}")
+                self.report(where, f"its shadow, {told}")
+
+    def check_rows(self, connection: Connection, chain: int) -> None:
+        """Compare the decisions' rows and the personal data with what the log says."""
+        self._check_decisions(connection, chain)
+        self._check_personal(connection, chain)
+
+    def _check_decisions(self, connection: Connection, chain: int) -> None:
+        decisions = schema.decision
+        seen = 0
+        query = select(decisions).where(decisions.c.chain_id == chain)
+        for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
+            life = self.lives.get(row.id)
+            if life is None:
+                self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
+                continue
+            seen += 1
+            accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
+            stored = Life(row.seq, row.version, row.at, accepted, row.status)
+            if stored != life:
+                self.report(f"decision {row.id}", told_apart(stored, life, "in the table", "in the log"))
+        if seen < len(self.lives):
+            missing = set(self.lives)
+            for (identity,) in connection.execute(select(decisions.c.id).where(decisions.c.chain_id == chain)):
+                missing.discard(identity)
+            for identity in sorted(missing)[:10]:
+                self.report(f"decision {identity}", f"it is in the log of {self.label}, but its row is missing")
+
+    def _check_personal(self, connection: Connection, chain: int) -> None:
+        personal = schema.personal
+        waiting = dict(self.commitments)
+        query = select(personal).where(personal.c.chain_id == chain)
+        for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
+            where = f"personal data at event {row.seq} of {self.label}"
+            digest = waiting.pop(row.seq, None)
+            if digest is None:
+                self.report(where, "no event commits to it, or it was to be erased")
+            elif commitment(row.salt, row.reference, row.details) != digest:
+                self.report(where, "it is not what the event commits to")
+        for seq in sorted(waiting)[:10]:
+            self.report(f"personal data at event {seq} of {self.label}", "it is missing, and was not erased on request")
+
+
+def told_apart(one: object, other: object, here: str, there: str) -> str:
+    """The fields in which two values of a kind differ, and what each says.
+
+    >>> told_apart(Life(3, 1, 0, True, "failure"), Life(3, 1, 10**6, True, "success"), "in the table", "in the log")
+    'at: 1970-01-01T00:00:00.000000Z in the table, 1970-01-01T00:00:01.000000Z in the log; status: failure in the ...'
+    """
+    names = getattr(one, "_fields", None) or type(one).__slots__  # type: ignore[attr-defined]
+    told = []
+    for name in names:
+        if getattr(one, name) != getattr(other, name):
+            said = [_shown(name, getattr(value, name)) for value in (one, other)]
+            told.append(f"{name}: {said[0]} {here}, {said[1]} {there}")
+    return "; ".join(told)
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "at" and isinstance(value, int):
+        return when(value)
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _told(counts: Counts) -> str:
+    return (
+        f"{counts.arrivals} arrivals, {counts.accepted} accepted, {counts.pending} pending, "
+        f"{counts.successes} successes, {counts.failures} failures"
+    )

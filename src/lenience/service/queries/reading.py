@@ -1,0 +1,302 @@
+"""Reading: policies as they stand, decisions explained, pages of decisions."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, select
+
+from lenience.service.domain.answers import (
+    DecisionEntry,
+    DecisionsPage,
+    DecisionView,
+    HistoryEntry,
+    PoliciesAnswer,
+    PolicyEntry,
+    PolicyView,
+    SegmentView,
+    ShadowView,
+    VersionView,
+)
+from lenience.service.domain.clock import when
+from lenience.service.domain.events import Corrected, Decided, Erased, Observed, Overridden, read
+from lenience.service.domain.feature_cells import strangers
+from lenience.service.domain.problems import NotFound, unknown_decision
+from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
+from lenience.service.domain.rule import Counts, Verdict
+from lenience.service.domain.solved_tables import SolvedTable
+from lenience.service.storage import schema
+from lenience.service.storage.policy_cache import Registry, Version
+from lenience.service.storage.references import few, under
+from lenience.service.storage.store import Store
+
+PAGE = 100
+VALUES_SECONDS = 5.0  # spent on the values of a policy's segments
+
+
+class Filters(msgspec.Struct, frozen=True):
+    """Which decisions."""
+
+    policy: str | None = None
+    segment: str | None = None
+    decision: str | None = None
+    status: str | None = None
+    reference: str | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+class Queries:
+    """Questions to the database; each sees one state of it throughout."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self.store = store
+        self.registry = registry
+
+    def policies(self) -> PoliciesAnswer:
+        """All policies."""
+        with self.store.read() as connection:
+            rows = connection.execute(select(schema.policy).order_by(schema.policy.c.name)).all()
+            versions = connection.execute(
+                select(schema.version.c.policy_id, schema.version.c.number, schema.version.c.state).order_by(
+                    schema.version.c.policy_id, schema.version.c.number
+                )
+            ).all()
+        of: dict[int, list[VersionView]] = {}
+        for row in versions:
+            of.setdefault(row.policy_id, []).append(VersionView(row.number, row.state))
+        return PoliciesAnswer(
+            [
+                PolicyEntry(
+                    row.name,
+                    when(row.created_at),
+                    next((one.version for one in of[row.id] if one.state == "active"), None),
+                    of[row.id],
+                )
+                for row in rows
+            ]
+        )
+
+    def policy(self, name: str, number: int | None = None) -> PolicyView:
+        """A policy: its segments under the version asked for, the active one, or the newest."""
+        with self.store.read() as connection:
+            record = self.registry.load(connection, name)
+            shown = number or (record.active.number if record.active else max(record.states))
+            if shown not in record.states:
+                raise NotFound(f"the policy {name!r} has no version {shown}")
+            version = self.registry.version(connection, record.id, shown)
+            chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
+        counts = {row.segment: Counts(*row[6:11]) for row in chains}
+        until = time.monotonic() + VALUES_SECONDS
+        return PolicyView(
+            name=name,
+            created_at=when(record.created_at),
+            versions=[VersionView(one, state) for one, state in record.states.items()],
+            version=shown,
+            state=record.states[shown],
+            specification=version.specification,
+            segments=[self._segment(version, one, counts[one], until) for one in version.rules],
+        )
+
+    def decision(self, identity: str) -> DecisionView:
+        """A decision, explained: what determined it, what it is worth to go on, and what would have changed it."""
+        with self.store.read() as connection:
+            row = connection.execute(select(schema.decision).where(schema.decision.c.id == identity)).one_or_none()
+            if row is None:
+                raise unknown_decision(identity)
+            chain = connection.execute(
+                select(schema.chain.c.policy_id, schema.chain.c.segment).where(schema.chain.c.id == row.chain_id)
+            ).one()
+            name = self.registry.name_of(connection, chain.policy_id)
+            version = self.registry.version(connection, chain.policy_id, row.version)
+            first, history, notes = self._history(connection, row.chain_id, row.seq, identity)
+        counts = Counts(first.arrivals, first.accepted, first.pending, first.successes, first.failures)
+        verdict = Verdict(first.decision, first.rule, first.limit, first.probability, first.threshold)
+        rule = version.rules[chain.segment]
+        value, going_on = rule.table.value(counts.successes, counts.failures, counts.pending)
+        own = notes.get(row.seq)
+        features = None if own is None or own.details is None else msgspec.json.decode(own.details)
+        return DecisionView(
+            id=identity,
+            policy=name,
+            policy_version=row.version,
+            segment=chain.segment,
+            decision="accept" if row.accepted else "reject",
+            rule=first.rule,
+            reason=_told(first.reason, history),
+            principal_reasons=principal_reasons(rule, counts, verdict),
+            probability=first.probability,
+            belief=rule.belief(counts),
+            pending=first.pending,
+            limit=first.limit,
+            threshold=first.threshold,
+            cost=rule.table.cost,
+            decided_at=when(first.at),
+            warnings=strangers(version.specification.features, features or {}),
+            status=row.status,
+            overridden=any(entry.kind == "override" for entry in history),
+            value=value,
+            value_of_continuing=going_on,
+            would_have_changed=what_would_change(rule, counts, verdict),
+            shadows=[
+                ShadowView(one.version, one.decision, one.rule, one.threshold, one.limit, one.probability)
+                for one in first.shadows
+            ],
+            reference=None if own is None else own.reference,
+            features=features,
+            erased=first.personal is not None and own is None,
+            history=history,
+        )
+
+    def page(self, filters: Filters, after: str | None, size: int, newest: bool = False) -> DecisionsPage:
+        """A page of decisions, oldest first or newest first."""
+        with self.store.read() as connection:
+            rows = self.rows(connection, filters, after, size + 1, newest)
+            names = self.chain_names(connection, [row.chain_id for row in rows])
+        entries = [self.entry(row, names) for row in rows[:size]]
+        return DecisionsPage(entries, entries[-1].id if len(rows) > size else None)
+
+    def _segment(self, version: Version, name: str, counts: Counts, until: float) -> SegmentView:
+        rule = version.rules[name]
+        values = time.monotonic() < until  # many segments, or discounts near 1: the rest have no value shown
+        verdict = rule.decide(counts, 1.0)
+        return SegmentView(
+            name=name,
+            share=rule.share,
+            belief=rule.belief(counts),
+            arrivals=counts.arrivals,
+            accepted=counts.accepted,
+            pending=counts.pending,
+            accepts=verdict.decision == "accept",
+            threshold=verdict.threshold,
+            limit=verdict.limit,
+            cost=rule.table.cost,
+            volume=rule.table.volume,
+            volume_to_start=_volume_to_start(rule.table) if values else None,
+            value=rule.table.value(counts.successes, counts.failures, counts.pending)[0] if values else None,
+            proved=rule.table.proved,
+            certificate=rule.table.statement,
+        )
+
+    def _history(
+        self, connection: Connection, chain: int, seq: int, identity: str
+    ) -> tuple[Decided, list[HistoryEntry], dict[int, Any]]:
+        events = schema.event
+        own = (events.c.chain_id == chain) & (events.c.seq == seq)
+        after = (events.c.about == identity) & (events.c.chain_id == chain)
+        rows = [
+            connection.execute(select(events).where(own)).one(),
+            *connection.execute(select(events).where(after).order_by(events.c.seq)),
+        ]
+        personal = schema.personal
+        where = (personal.c.chain_id == chain) & personal.c.seq.in_([row.seq for row in rows])
+        notes = {row.seq: row for row in connection.execute(select(personal).where(where))}
+        first = read(rows[0].body)
+        assert isinstance(first, Decided)
+        history = []
+        for row in rows:
+            event = read(row.body)
+            entry = HistoryEntry(
+                kind=event.__struct_config__.tag,  # type: ignore[arg-type]
+                at=when(event.at),
+                actor=event.actor,
+                sequence=row.seq,
+                hash=row.hash,
+            )
+            if isinstance(event, Observed | Corrected):
+                entry = msgspec.structs.replace(entry, outcome=event.outcome)
+            elif isinstance(event, Overridden):
+                note = notes.get(row.seq)
+                entry = msgspec.structs.replace(
+                    entry, choice=event.choice, by=event.by, reason=None if note is None else note.details
+                )
+            elif isinstance(event, Decided):
+                entry = msgspec.structs.replace(entry, choice=event.decision)
+            elif isinstance(event, Erased):
+                notes.pop(seq, None)
+            history.append(entry)
+        return first, history, notes
+
+    def rows(
+        self, connection: Connection, filters: Filters, after: str | None, size: int, newest: bool = False
+    ) -> list[Any]:
+        """Decisions as they are stored, one page of them."""
+        table = schema.decision
+        query = self.matching(connection, filters)
+        if after is not None:
+            query = query.where(table.c.id < after if newest else table.c.id > after)
+        return list(connection.execute(query.order_by(table.c.id.desc() if newest else table.c.id).limit(size)).all())
+
+    def matching(self, connection: Connection, filters: Filters) -> Select[Any]:
+        """The statement that selects the decisions that match."""
+        table = schema.decision
+        where: list[ColumnElement[bool]] = []
+        chains = self._chains(connection, filters)
+        found = None if filters.reference is None else few(connection, filters.reference)
+        if found is not None:  # by their ids alone: told of chains too, SQLite goes through all that these hold
+            where.append(table.c.id.in_([one.decision for one in found if chains is None or one.chain in chains]))
+        elif chains is not None:
+            where.append(table.c.chain_id.in_(chains))
+        if found is None and filters.reference is not None:
+            where.append(under(filters.reference))
+        if filters.decision is not None:
+            where.append(table.c.accepted == (1 if filters.decision == "accept" else 0))
+        if filters.status is not None:
+            where.append(table.c.status == filters.status)
+        if filters.since is not None:
+            where.append(table.c.at >= filters.since)
+            where.append(table.c.id >= f"{max(filters.since // 1000 - 1, 0):012x}"[:8])
+        if filters.until is not None:
+            where.append(table.c.at < filters.until)
+        return select(table).where(*where)
+
+    def _chains(self, connection: Connection, filters: Filters) -> list[int] | None:
+        """The chains of the policy and the segment asked for; None if neither is."""
+        if filters.policy is not None:
+            of = self.registry.load(connection, filters.policy).segments
+            return [chain for segment, chain in of.items() if filters.segment in (None, segment)]
+        if filters.segment is None:
+            return None
+        table = schema.chain
+        return list(connection.scalars(select(table.c.id).where(table.c.segment == filters.segment)))
+
+    def chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[int, str, str]]:
+        """The policy (its number and its name) and the segment of each chain."""
+        wanted = list(set(chains))
+        table = schema.chain
+        rows = connection.execute(select(table.c.id, table.c.policy_id, table.c.segment).where(table.c.id.in_(wanted)))
+        return {
+            row.id: (row.policy_id, self.registry.name_of(connection, row.policy_id), row.segment) for row in rows.all()
+        }
+
+    def entry(self, row: Any, names: dict[int, tuple[int, str, str]]) -> DecisionEntry:
+        """A decision in a list."""
+        _, policy, segment = names[row.chain_id]
+        return DecisionEntry(
+            id=row.id,
+            policy=policy,
+            policy_version=row.version,
+            segment=segment,
+            decision="accept" if row.accepted else "reject",
+            status=row.status,
+            decided_at=when(row.at),
+        )
+
+
+def _volume_to_start(table: SolvedTable) -> float | None:
+    """From which discounted volume on the prior is worth a first acceptance, to a part in a thousand."""
+    from lenience.segments.starting import starting_volume
+
+    if table.volume is None:
+        return None
+    needed = starting_volume(table.prior, table.cost, 1e-3).midpoint
+    return needed if math.isfinite(needed) else None
+
+
+def _told(reason: str, history: list[HistoryEntry]) -> str:
+    """The reason as it was given, after who has decided otherwise since."""
+    last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
+    return reason if last is None else overruled(reason, last.by or "", last.choice or "")

@@ -1,0 +1,64 @@
+"""The address of a database: what is refused, before anything tries to reach it or prints what it took for a host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from lenience.core.errors import InputError, refusal
+
+DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
+
+
+def database_url(database: str) -> URL:
+    """The address of a database: a file's path, sqlite:///path or postgresql://user:password@host/name.
+
+    >>> database_url("decisions.db").drivername, database_url("postgresql://localhost/lenience").drivername
+    ('sqlite', 'postgresql+psycopg')
+    >>> database_url("postgresql://me:p@ss@localhost/lenience")
+    Traceback (most recent call last):
+        ...
+    lenience.core.errors.InputError: database must have no @ but the one before the host: in a password, write %40 for @
+    """
+    try:
+        url = make_url(database) if "://" in database else URL.create("sqlite", database=database)
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+psycopg")
+        if url.drivername in DRIVERS:
+            url.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        url = None
+    if url is None or url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise InputError("database must be a file's path, sqlite:///path or postgresql://user@host/name")
+    if url.drivername not in DRIVERS:
+        raise InputError(f"database must be without a driver, as postgresql://user@host/name, not {url.drivername}://")
+    if url.get_backend_name() == "sqlite":
+        _check_file(url)
+    else:
+        _check_server(database, url)
+    return url
+
+
+def _check_file(url: URL) -> None:
+    if url.database in (None, "", ":memory:"):
+        raise InputError("database must be a file, for one in memory would forget what it decided")
+    if Path(str(url.database)).is_dir():
+        raise InputError(f"database must be a file, and {str(url.database)!r} is a folder")
+    folder = Path(str(url.database)).absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"database must be in a folder that exists, and {str(folder)!r} does not")
+
+
+def _check_server(database: str, url: URL) -> None:
+    from psycopg.pq import Conninfo
+
+    if database.count("@") > (
+        (url.username, url.password) != (None, None)
+    ):  # the rest of the password would be taken for the host
+        raise InputError("database must have no @ but the one before the host: in a password, write %40 for @")
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    for name in url.query:
+        if name not in known:
+            raise refusal("an option of database", name, "one that libpq knows, such as sslmode")

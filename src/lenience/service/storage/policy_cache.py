@@ -1,0 +1,202 @@
+"""Policies as the engine uses them: versions and solved tables read from the database once, and kept.
+
+Versions and tables never change, so they are kept for good (the tables up to a number). Which version is active does
+change: each chain of a policy carries a ``revision`` that every change of state raises, under the same lock a decision
+takes, so a process that has kept an old picture notices before it decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+from typing import cast
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from lenience.core.errors import InputError
+from lenience.service.domain.events import State
+from lenience.service.domain.feature_cells import segment_of
+from lenience.service.domain.limits import FeatureValue
+from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.rule import SegmentRule
+from lenience.service.domain.solved_tables import SolvedTable, load
+from lenience.service.domain.specification import ONLY_SEGMENT, PolicySpecification
+from lenience.service.storage import schema
+
+KEPT_TABLES = 4096
+
+
+class StoredSegment(msgspec.Struct, frozen=True):
+    """A segment of a version: its table, by digest, and its constraints."""
+
+    name: str
+    share: float
+    solved: str
+    exposure_cap: int | None
+    exploration_floor: float
+
+
+@dataclass(slots=True)
+class Version:
+    """One version of a policy."""
+
+    number: int
+    state: State
+    specification: PolicySpecification
+    rules: dict[str, SegmentRule]
+    created_at: int
+
+
+@dataclass(slots=True)
+class PolicyRecord:
+    """A policy with its versions and chains."""
+
+    id: int
+    name: str
+    chain: int
+    revision: int
+    created_at: int
+    segments: dict[str, int]  # the chain of each segment
+    states: dict[int, State]
+    active: Version | None
+    shadows: list[Version] = field(default_factory=list)
+
+    def ruling(self) -> Version:
+        """The active version."""
+        if self.active is None:
+            raise Conflict(f"the policy {self.name!r} has no active version: activate one first")
+        return self.active
+
+    def segment(self, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
+        """The segment that a request means."""
+        version = self.ruling()
+        spec = version.specification
+        if spec.features:
+            if features is None or segment is not None:
+                raise BadRequest(f"the policy {self.name!r} takes features instead of a segment")
+            try:
+                return segment_of(spec.features, features)
+            except InputError as error:
+                raise BadRequest(str(error)) from None
+        if features is not None:
+            raise BadRequest(f"the policy {self.name!r} takes a segment, not features")
+        if segment is None:
+            if not spec.segments:
+                return ONLY_SEGMENT
+            raise BadRequest(f"segment must be given: one of {_some(version.rules)}")
+        if segment not in version.rules:
+            raise BadRequest(f"segment must be one of {_some(version.rules)}, not {segment!r}")
+        return segment
+
+
+class Registry:
+    """The policies this process knows."""
+
+    def __init__(self) -> None:
+        self._policies: dict[str, PolicyRecord] = {}
+        self._names: dict[int, str] = {}
+        self._versions: dict[tuple[int, int], Version] = {}
+        self._tables: dict[str, SolvedTable] = {}
+        self._lock = Lock()
+
+    def known(self, name: str) -> PolicyRecord | None:
+        """A policy as last seen; it may have changed since."""
+        return self._policies.get(name)
+
+    def name_of(self, connection: Connection, policy_id: int) -> str:
+        """The name of a policy."""
+        name = self._names.get(policy_id)
+        if name is None:
+            name = connection.execute(select(schema.policy.c.name).where(schema.policy.c.id == policy_id)).scalar_one()
+            self._names[policy_id] = name
+        return name
+
+    def load(self, connection: Connection, name: str) -> PolicyRecord:
+        """A policy as it is now."""
+        found = connection.execute(select(schema.policy).where(schema.policy.c.name == name)).one_or_none()
+        if found is None:
+            raise NotFound(f"there is no policy {name!r}")
+        columns = (schema.chain.c.id, schema.chain.c.segment, schema.chain.c.revision)
+        chains = connection.execute(select(*columns).where(schema.chain.c.policy_id == found.id)).all()
+        own = next(row for row in chains if row.segment is None)
+        rows = connection.execute(
+            select(schema.version.c.number, schema.version.c.state).where(schema.version.c.policy_id == found.id)
+        ).all()
+        states = {row.number: cast(State, row.state) for row in sorted(rows)}
+        live = [self.version(connection, found.id, n) for n, state in states.items() if state in ("active", "shadow")]
+        for version in live:
+            version.state = states[version.number]
+        record = PolicyRecord(
+            id=found.id,
+            name=name,
+            chain=own.id,
+            revision=own.revision,
+            created_at=found.created_at,
+            segments={row.segment: row.id for row in chains if row.segment is not None},
+            states=states,
+            active=next((version for version in live if version.state == "active"), None),
+            shadows=[version for version in live if version.state == "shadow"],
+        )
+        self._policies[name] = record
+        self._names[found.id] = name
+        return record
+
+    def version(self, connection: Connection, policy_id: int, number: int) -> Version:
+        """One version, with its tables."""
+        kept = self._versions.get((policy_id, number))
+        if kept is not None:
+            return kept
+        where = (schema.version.c.policy_id == policy_id) & (schema.version.c.number == number)
+        row = connection.execute(select(schema.version).where(where)).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no version {number}")
+        stored = msgspec.json.decode(row.segments, type=list[StoredSegment])
+        self._read_tables(connection, [segment.solved for segment in stored])
+        version = Version(
+            number=number,
+            state=cast(State, row.state),
+            specification=msgspec.json.decode(row.specification, type=PolicySpecification),
+            rules={
+                segment.name: SegmentRule(
+                    segment.name,
+                    segment.share,
+                    self._tables[segment.solved],
+                    segment.solved,
+                    segment.exposure_cap,
+                    segment.exploration_floor,
+                )
+                for segment in stored
+            },
+            created_at=row.created_at,
+        )
+        self._versions[policy_id, number] = version
+        return version
+
+    def forget(self) -> None:
+        """Forget everything: after the database was out of reach it may be another one (a restored backup)."""
+        self._policies.clear()
+        self._names.clear()
+        self._versions.clear()
+
+    def _read_tables(self, connection: Connection, digests: Iterable[str]) -> None:
+        with self._lock:
+            wanted = list(set(digests))
+            if len(self._tables) + len(wanted) > KEPT_TABLES:
+                self._tables.clear()
+            missing = [digest for digest in wanted if digest not in self._tables]
+            for start in range(0, len(missing), 100):
+                some = missing[start : start + 100]
+                rows = connection.execute(select(schema.solved).where(schema.solved.c.digest.in_(some))).all()
+                for row in rows:
+                    if sha256(row.body.encode()).hexdigest() != row.digest:
+                        raise RuntimeError(f"the solved table {row.digest} is not what it was: run lenience audit")
+                    self._tables[row.digest] = load(row.body)
+
+
+def _some(names: Iterable[str]) -> str:
+    several = list(names)
+    shown = ", ".join(repr(name) for name in several[:5])
+    return shown if len(several) <= 5 else f"{shown} … ({len(several):,} in all)"

@@ -1,0 +1,51 @@
+"""Which decisions were made under a reference of the sender's own.
+
+They are found from the index on references, by way of the events, which are found by their place in the log: to find a
+decision by its event's place, all decisions of a chain would be looked at, for every one that has the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, exists, select
+
+from lenience.service.domain.events import Decided, read
+from lenience.service.storage import schema
+
+FEW = 1_000  # decisions of one reference that are looked up, one by one
+
+
+class Referred(NamedTuple):
+    """A decision that was made under a reference."""
+
+    reference: str
+    decision: str
+    chain: int
+
+
+def referred(connection: Connection, references: Sequence[str], most: int | None = None) -> list[Referred]:
+    """The decisions that were made under one of these references, in no order; at most so many."""
+    events, personal = schema.event, schema.personal
+    place = (events.c.chain_id == personal.c.chain_id) & (events.c.seq == personal.c.seq)
+    query = select(personal.c.reference, events.c.body, events.c.chain_id).join(events, place)
+    found = []
+    for reference, body, chain in connection.execute(query.where(personal.c.reference.in_(references)).limit(most)):
+        event = read(body)
+        assert isinstance(event, Decided)  # only decisions have references
+        found.append(Referred(reference, event.id, chain))
+    return found
+
+
+def few(connection: Connection, reference: str) -> list[Referred] | None:
+    """The decisions that were made under this reference; None if they are not few."""
+    found = referred(connection, [reference], FEW + 1)
+    return found if len(found) <= FEW else None
+
+
+def under(reference: str) -> ColumnElement[bool]:
+    """That a decision was made under this reference: if many were, going through all in order soon fills a page."""
+    table, personal = schema.decision, schema.personal
+    place = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
+    return exists().where(place & (personal.c.reference == reference))

@@ -1,0 +1,368 @@
+"""The database: one class for SQLite and PostgreSQL, which differ only in what this file says.
+
+SQLite: one file, one writing process (a second is refused by a lock beside the file), readers beside it. WAL with
+synchronous=FULL: a commit that returned is on the disk. PostgreSQL: any number of processes; rows are locked by those
+who change them. In both, a database that is full, gone or unreachable is :class:`Unavailable`, and nothing is half
+written, since everything that belongs together is one transaction.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from lenience.core.errors import InputError
+from lenience.service.domain.problems import Damaged, Problem, Unavailable
+from lenience.service.storage.address import database_url
+from lenience.service.storage.migrate import migrate, newest, refuse_newer, refuse_others, revision_of
+from lenience.service.storage.privileges import missing_rights
+from lenience.service.storage.read_only import ReadOnlyFile
+
+PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
+MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
+# Another transaction got there first: the same work, done again, comes out right.
+AGAIN = {"40001", "40P01", "23505"}
+NO_RIGHT = "the user of the database may not write to it as lenience must"
+NO_TABLE = re.compile(r'no such table: (?:main\.)?(\w+)|relation "(\w+)" does not exist')
+DAMAGED = {"file is not a database", "database disk image is malformed"}
+
+
+class Store:
+    """An open database; :meth:`close` it when done.
+
+    One that is ``serving`` is the only writer of a SQLite file. One that is ``reading`` changes nothing, makes no file,
+    and needs no permission to: see :class:`ReadOnlyFile`.
+    """
+
+    def __init__(self, database: str, *, serving: bool = False, reading: bool = False) -> None:
+        self.url = database_url(database)
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self._reading = reading
+        self._lock: IO[str] | None = None
+        self._identity: tuple[int, int] | None = None
+        self._file = ReadOnlyFile(Path(str(self.url.database))) if self.sqlite and reading else None
+        if self.sqlite and serving:
+            self._lock = _only_writer(Path(str(self.url.database)))
+        try:
+            self._writer = self._engine(writing=True)
+            self._reader = self._engine(writing=False)
+        except BaseException:
+            self._unlock()
+            raise
+        self._inserts: dict[tuple[str, int], str] = {}
+
+    def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> bool:
+        """Bring the schema, or that of an empty database only, to the newest revision: whether it was empty.
+
+        Processes that start together do it one after the other.
+        """
+        if self.sqlite:
+            with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+                # It will hold personal data; the files that SQLite makes beside it are given the same mode.
+                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with self.write() as connection:
+            if not self.sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
+            found = revision_of(connection)
+            refuse_others(connection, found)
+            refuse_newer(found, self.name)
+            if found is None or not only_empty:
+                migrate(connection, revision)
+        self._remember_file()
+        return found is None
+
+    def check_schema(self) -> None:
+        """Refuse a database whose schema is not the one this software works with."""
+        with self.read() as connection:
+            found = revision_of(connection)
+            refuse_others(connection, found)
+        refuse_newer(found, self.name)
+        if found != newest():
+            at = "is empty" if found is None else f"has schema {found}"
+            raise InputError(
+                f"the database {self.name} {at}, and this version of lenience needs {newest()}: "
+                "lenience serve brings it there"
+            )
+
+    def check_writable(self) -> None:
+        """Refuse if what writes cannot be used: a connection of its own, with the right to write."""
+        if self.sqlite:  # to begin there what writes would wait for the one that does
+            with self.read() as connection:
+                connection.execute(text("SELECT id FROM chain LIMIT 1"))
+            return
+        try:
+            self._ask_rights()
+        except Unavailable as problem:
+            if not problem.lost:
+                raise
+            self._ask_rights()  # the database was away, and may be back
+
+    def _ask_rights(self) -> None:
+        with self.write() as connection:
+            if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
+                raise Unavailable("the database cannot be written to now (it is read-only)")
+            missing = missing_rights(connection)
+        if missing:
+            raise Unavailable(f"{NO_RIGHT}: it lacks {', '.join(missing)}")
+
+    @property
+    def name(self) -> str:
+        """The database's address without a password."""
+        return self.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is on the disk when this block is left, or has not happened at all."""
+        assert not self._reading
+        self._check_file()
+        with _told(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database throughout."""
+        self._check_file()
+        with _told(), self._reader.begin() as connection:
+            yield connection
+        if self._file is not None:
+            self._file.check_unchanged()
+
+    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert many rows (values in the order of the columns) in one round trip."""
+        if not rows:
+            return
+        if self.sqlite:
+            plain = _plain(connection)
+            for start, size in _parts(len(rows)):
+                values = list(chain.from_iterable(rows[start : start + size]))
+                plain.execute(self._insert_statement(table, size), values)
+        else:
+            columns = tuple(list(column) for column in zip(*rows, strict=True))
+            connection.exec_driver_sql(self._insert_statement(table, 1), columns)
+
+    def update(self, connection: Connection, table: Table, key: str, names: Sequence[str], rows: list[Any]) -> None:
+        """Set columns of many rows in one round trip; each row's values are in the order of the names, its key last."""
+        if not rows:
+            return
+        values = ", ".join(f"{name} = given.{name}" for name in names)
+        columns = ", ".join([*names, key])
+        if self.sqlite:
+            plain = _plain(connection)
+            renamed = ", ".join(f"column{i} AS {name}" for i, name in enumerate((*names, key), start=1))
+            for start, size in _parts(len(rows)):
+                given = ", ".join([f"({', '.join('?' * (len(names) + 1))})"] * size)
+                plain.execute(
+                    f"UPDATE OR FAIL {table.name} SET {values} FROM (SELECT {renamed} FROM (VALUES {given})) AS given "
+                    f"WHERE {table.name}.{key} = given.{key}",
+                    list(chain.from_iterable(rows[start : start + size])),
+                )
+            return
+        arrays = ", ".join(f"%s::{self._array(table, name)}[]" for name in (*names, key))
+        statement = (
+            f"UPDATE {table.name} SET {values} FROM (SELECT * FROM unnest({arrays}) AS rows ({columns})) AS given "
+            f"WHERE {table.name}.{key} = given.{key}"
+        )
+        connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+
+    def lock(self, connection: Connection, table: Table, ids: Sequence[int]) -> Sequence[Any]:
+        """Lock rows in the order of their ids, and read them. (SQLite's only writer holds them all anyway.)"""
+        names = ", ".join(column.name for column in table.columns)
+        if self.sqlite:
+            places = ", ".join("?" * len(ids))
+            statement = f"SELECT {names} FROM {table.name} WHERE id IN ({places})"
+            return _plain(connection).execute(statement, tuple(ids)).fetchall()
+        statement = f"SELECT {names} FROM {table.name} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
+        return connection.exec_driver_sql(statement, (list(ids),)).all()
+
+    def close(self) -> None:
+        """Close all connections and let go of the file."""
+        self._writer.dispose()
+        self._reader.dispose()
+        self._unlock()
+
+    def _insert_statement(self, table: Table, rows: int) -> str:
+        """The statement that inserts so many rows (PostgreSQL: any number)."""
+        known = self._inserts.get((table.name, rows))
+        if known is None:
+            names = ", ".join(column.name for column in table.columns)
+            if self.sqlite:
+                values = ", ".join([f"({', '.join('?' * len(table.columns))})"] * rows)
+                # A failure undoes the whole transaction, so SQLite need not be able to undo the one statement.
+                known = f"INSERT OR FAIL INTO {table.name} ({names}) VALUES {values}"
+            else:
+                # One array a column: one statement and one round trip whatever the number of rows.
+                arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
+                known = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
+            self._inserts[table.name, rows] = known
+        return known
+
+    def _array(self, table: Table, name: str) -> str:
+        """A column's type, without its length."""
+        return table.columns[name].type.compile(self._writer.dialect).split("(")[0]
+
+    def _engine(self, *, writing: bool) -> Engine:
+        if self.sqlite:
+            engine = create_engine(
+                self.url,
+                connect_args={"timeout": PATIENCE, "check_same_thread": False},
+                pool_timeout=PATIENCE,
+                pool_reset_on_return=None,  # every transaction here ends by itself
+                **({} if self._file is None else {"creator": self._file.connect}),
+            )
+            event.listen(engine, "connect", _pragmas if self._file is None else _begun_here)
+            event.listen(engine, "begin", _begin_immediate if writing else _begin)
+            return engine
+        options = "-c lock_timeout=20s -c statement_timeout=120s -c application_name=lenience"
+        if self._reading:
+            options += " -c default_transaction_read_only=on"
+        return create_engine(
+            self.url,
+            pool_size=4,
+            pool_timeout=PATIENCE,
+            pool_pre_ping=not writing,  # a writer finds out by itself, and does its work once more
+            isolation_level="READ COMMITTED" if writing else "REPEATABLE READ",
+            connect_args={"connect_timeout": 5, "options": options},
+        )
+
+    def _remember_file(self) -> None:
+        if self.sqlite:
+            found = os.stat(str(self.url.database))
+            self._identity = (found.st_dev, found.st_ino)
+
+    def _check_file(self) -> None:
+        """A file that was moved away would still be written to, and what is written lost with it."""
+        if self._identity is None:
+            return
+        path = str(self.url.database)
+        try:
+            found = os.stat(path)
+        except OSError:
+            raise Unavailable("the database file is gone") from None
+        if (found.st_dev, found.st_ino) != self._identity:
+            self._writer.dispose()
+            self._reader.dispose()
+            self._identity = (found.st_dev, found.st_ino)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def _parts(rows: int) -> Iterator[tuple[int, int]]:
+    """Where each statement that writes some of the rows begins, and how many it takes: powers of two, so few differ.
+
+    Many rows a statement, because the driver lets go of the interpreter at each, and may then wait for it.
+
+    >>> list(_parts(261))
+    [(0, 128), (128, 128), (256, 4), (260, 1)]
+    """
+    start = 0
+    while start < rows:
+        size = min(MOST_A_STATEMENT, 1 << ((rows - start).bit_length() - 1))
+        yield start, size
+        start += size
+
+
+def try_again(error: BaseException) -> bool:
+    """Whether the same transaction, done again, may succeed: another one got in its way."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN
+
+
+def _only_writer(path: Path) -> IO[str]:
+    beside = f"{path.resolve()}.lock"  # the same one whatever link leads to the file
+    lock = os.fdopen(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        owner = lock.read().strip()
+        lock.close()
+        raise InputError(
+            f"another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}: SQLite has one writer; "
+            "for several processes use PostgreSQL"
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def _plain(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection: for the few statements that every decision runs, the layers above it tell."""
+    found = connection.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
+
+
+def _begun_here(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # transactions are begun below, not guessed by the driver
+
+
+def _pragmas(connection: Any, record: object) -> None:
+    _begun_here(connection, record)
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "cache_size = -65536",
+        "wal_autocheckpoint = 4000",
+        "temp_store = MEMORY",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN")
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn the driver's errors that mean «not now» into :class:`Unavailable`."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise Unavailable("the database has no free connection") from error
+    except (sqlite3.DatabaseError, DBAPIError) as error:
+        problem = None if try_again(error) else _in_words(error)
+        if problem is None:
+            raise
+        raise problem from error
+
+
+def _in_words(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
+    """What an error of the driver means, if it is one that was foreseen. Callers learn nothing of where it is."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    said = (str(original).strip() or type(original).__name__).splitlines()[0]
+    state = getattr(original, "sqlstate", None) or ""
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    missing = NO_TABLE.search(said)
+    if missing is not None:
+        return Damaged(f"the database is damaged: it has no table {missing[1] or missing[2]!r}; restore a backup")
+    if said in DAMAGED:
+        return Damaged(f"the database's file is damaged or no database ({said})")
+    if state == "42501":
+        return Unavailable(NO_RIGHT, cause=said)
+    # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
+    away = state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03")
+    if lost or away or isinstance(error, sqlite3.OperationalError | OperationalError | InterfaceError):
+        if state or isinstance(original, sqlite3.Error):
+            return Unavailable(f"the database cannot be used now ({said})", lost=lost)
+        return Unavailable("the database cannot be used now", lost=lost, cause=said)  # it may name host and port
+    return None

@@ -1,1 +1,0 @@
-"""Worlds that draw individuals, and the runner that puts policies through them."""

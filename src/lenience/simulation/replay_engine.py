@@ -1,0 +1,148 @@
+"""The online loop, compiled: one policy with the default model meets one sequence of individuals.
+
+It is decide, observe, decide, observe … of :class:`~lenience.policies.features.policy.FeaturePolicy` and its rivals
+with
+outcomes that come at once, in one kernel: a test holds it to the policies' own decisions, one by one. Chance comes from
+outside (one uniform number an arrival), so that every policy meets the same arrivals, outcomes and luck.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.compiled import compiled
+from lenience.models.gaussian import belief_size, project, sigmoid
+from lenience.models.hypotheses import absorb_all, learn_rows, mixed, project_all, project_rows
+from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
+from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h
+from lenience.solvers.stopping.threshold_table import look_up
+
+
+@compiled
+def run_online(
+    rule: int,
+    parameter: float,
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    order: NDArray[np.int64],
+    warm: NDArray[np.int64],
+    chances: NDArray[np.float64],
+    reference: NDArray[np.int64],
+    weights0: NDArray[np.float64],
+    means0: NDArray[np.float64],
+    covariances0: NDArray[np.float64],
+    cost: float,
+    gammas: NDArray[np.float64],
+    n0: float,
+    n_step: float,
+    g0: float,
+    g_step: float,
+    f: NDArray[np.float64],
+    refresh: bool,
+    told: bool,
+    accepted: NDArray[np.bool_],
+) -> None:
+    """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``.
+
+    ``parameter`` is the rule's, of LENIENT the share of its leniency (1). Who is ``told`` sees the outcomes of the
+    rejected as well, as nobody does (:mod:`lenience.simulation.full_information`).
+    """
+    several, size = means0.shape
+    weights = weights0.copy()
+    means = means0.copy()
+    covariances = covariances0.copy()
+    m, v, p, s, shift, shrink = np.empty((6, several))
+    U = np.empty((several, size))
+    u = np.empty(size)
+    # What LinUCB and consequential learning know instead.
+    theta = np.zeros(size)
+    inverse = np.eye(size)
+    own_model = rule in (LINEAR_UCB, CONSEQUENTIAL)
+    if own_model:
+        for i in warm:
+            learn_own(rule, parameter, X[i], y[i], cost, theta, inverse, u)
+    else:
+        learn_rows(X[warm], y[warm], np.ones(warm.size), weights, means, covariances)
+    rows = reference.size
+    R = X[reference]
+    reference_m, reference_v = np.empty((2, rows, several))
+    project_rows(R, means, covariances, reference_m, reference_v)
+    oldest = 0
+    taken = 0
+    for t in range(order.size):
+        x = X[order[t]]
+        outcome = y[order[t]]
+        if rule == LINEAR_UCB:
+            centre, spread = project(x, theta, inverse, u)
+            propensity = 1.0 if centre + parameter * math.sqrt(spread) > cost else 0.0
+        elif rule == CONSEQUENTIAL:
+            centre = 0.0
+            for j in range(size):
+                centre += theta[j] * x[j]
+            propensity = 1.0 if centre >= 0.0 else sigmoid(centre)
+        else:
+            project_all(x, means, covariances, m, v, U)
+            if rule == LENIENT:
+                mean, variance = mixed(weights, m, v, p, s)
+                propensity = 1.0
+                if mean <= cost:
+                    q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+                    discount = own_discount(gammas[t], q, h)
+                    n = belief_size(mean, variance)
+                    threshold = look_up(cost, n0, n_step, g0, g_step, f, n, discount)
+                    propensity = 1.0 if mean > lenient(cost, threshold, parameter * left) else 0.0
+            else:
+                propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
+        accepted[t] = chances[t] < propensity
+        taken += accepted[t]
+        if accepted[t] or told:
+            if own_model:
+                learn_own(rule, parameter, x, outcome, cost, theta, inverse, u)
+            else:
+                absorb_all(outcome, 1.0, m, v, U, weights, means, covariances, shift, shrink)
+                if rule == LENIENT:
+                    for r in range(rows):
+                        for k in range(several):
+                            dot = 0.0
+                            for j in range(size):
+                                dot += R[r, j] * U[k, j]
+                            reference_m[r, k] += dot * shift[k]
+                            reference_v[r, k] = max(reference_v[r, k] - dot * dot * shrink[k], 0.0)
+        if refresh and rule == LENIENT:
+            R[oldest] = x
+            project_all(x, means, covariances, reference_m[oldest], reference_v[oldest], U)
+            oldest = (oldest + 1) % rows
+
+
+@compiled
+def learn_own(
+    rule: int,
+    parameter: float,
+    x: NDArray[np.float64],
+    y: float,
+    cost: float,
+    theta: NDArray[np.float64],
+    inverse: NDArray[np.float64],
+    u: NDArray[np.float64],
+) -> None:
+    """A label for LinUCB (a ridge regression's rank-one update) or consequential learning (a gradient step)."""
+    size = x.size
+    if rule == LINEAR_UCB:
+        m, v = project(x, theta, inverse, u)
+        for i in range(size):
+            theta[i] += u[i] * (y - m) / (1.0 + v)
+            scaled = u[i] / (1.0 + v)
+            for j in range(size):
+                inverse[i, j] -= scaled * u[j]
+        return
+    m = 0.0
+    for j in range(size):
+        m += theta[j] * x[j]
+    p = sigmoid(m)
+    propensity = max(1.0 if m >= 0.0 else p, 0.05)
+    step = parameter * (y - cost) * p * (1.0 - p) / propensity
+    for j in range(size):
+        theta[j] += step * x[j]

@@ -1,1 +1,0 @@
-"""The dynamic programs: one file a recursion, numbers in, numbers out."""

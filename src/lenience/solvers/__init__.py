@@ -1,0 +1,1 @@
+"""Dynamic programs, one package per recursion family: numbers in, numbers out."""

@@ -1,0 +1,1 @@
+"""The recursion over (n, s, pending): labels arrive late."""

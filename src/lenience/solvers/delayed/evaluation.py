@@ -1,0 +1,265 @@
+"""The exact value, when labels come late, of any policy that looks at the belief and at what is pending.
+
+With acceptance probability π(n, s, m), arrivals at rate λ, labels at rate μ each and money discounted at rate r,
+
+    (r + λπ + mμ) V(n, s, m) = λπ (p̂ − c + V(n, s, m+1)) + mμ [p̂ V(n+1, s+1, m−1) + (1−p̂) V(n+1, s, m−1)],
+
+swept like the optimum's: n down, and m down from a cap. With g = λ/r, whatever a policy does it earns at most
+g E(p − c)⁺ and loses at most g E(c − p)⁺. That encloses V in the last row and above the cap. Most policies are steady
+where p̂ ≥ c: they accept while fewer than K are pending (K may be infinite). Then more is known. Let W(m) be the
+expected discounted number accepted under that limit alone, which does not depend on the labels. V differs from
+W(m) (p̂ − c) only if p̂ falls to c at some time τ, and then by at most g E(c − p)⁺ as it stands at τ; that is a
+martingale, so
+
+    |V − W(m) (p̂ − c)| ≤ g E(c − p)⁺    where p̂ ≥ c,
+
+and states far above c can be left out. Below the last state from which a state that accepts can still be reached by
+the labels pending, V = 0.
+
+What is promised: ``lower`` and ``upper`` enclose V. Rounding is absolute here, at most 16 roundings a step of numbers
+below g in size, and a path takes at most 2N + M steps: 16·2⁻⁵³ g (2N + M) is added at both ends.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.bounds import Bounds
+from lenience.core.compiled import compiled
+from lenience.core.errors import TooLargeError
+from lenience.policies.beliefs.pending import UNKNOWN, PendingPolicy
+from lenience.solvers.delayed.plan import Problem, clairvoyant
+from lenience.solvers.stopping.band import put_above, strike_distance
+
+UNIT = 2.0**-53
+MOST_UPDATES = 1e11  # a few minutes
+ROOM = 64  # states that the rows may move down by before they are shifted
+ROW = 2e4  # what a row takes beside its states, in updates
+
+
+def evaluate_delayed(policy: PendingPolicy, problem: Problem, tolerance: float, most: float = MOST_UPDATES) -> Bounds:
+    """Bounds of the policy's value at the prior with nothing pending, before the first arrival.
+
+    They are within ``tolerance`` of each other, relative to the value or, where that is smaller, to a thousandth of
+    what one who knew p would earn. More than ``most`` states, each with what may be pending, are refused.
+    """
+    known = policy.steady_limit != UNKNOWN
+    rows = math.ceil((5 if known else 10) * problem.horizon) + 64
+    spread = 6.5
+    scale = 1e-3 * clairvoyant(problem)
+    for _ in range(6):
+        found = _enclose(policy, problem, rows, spread, 0.02 * tolerance * scale, most)
+        scale = max(scale, min(abs(found.lower), abs(found.upper)))
+        if found.width <= tolerance * scale:
+            return found
+        rows += rows // 3
+        spread += 1.0
+    return found
+
+
+def steady_count(problem: Problem, limit: int | None, cap: int) -> NDArray[np.float64]:
+    """W(m), m = 0 … cap + 1: the expected discounted number accepted while fewer than ``limit`` are pending."""
+    if limit is None:
+        return np.full(cap + 2, problem.horizon)
+    if limit == UNKNOWN:
+        return np.zeros(cap + 2)
+    from scipy.linalg import solve_banded
+
+    m = np.arange(cap + 2, dtype=np.float64)
+    go = np.where(m < min(limit, cap + 1), problem.arrivals, 0.0)
+    labels = m * problem.resolve
+    bands = np.zeros((3, cap + 2))
+    bands[0, 1:] = -go[:-1]
+    bands[1] = problem.rate + go + labels
+    bands[2, :-1] = -labels[1:]
+    count: NDArray[np.float64] = solve_banded((1, 1), bands, go)
+    return count
+
+
+def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, drop: float, most: float) -> Bounds:
+    n0, s0, f0, c = problem.n, problem.s, problem.f, problem.cost
+    g = problem.horizon
+    limit = policy.steady_limit
+    cap = math.ceil(problem.in_flight + spread * math.sqrt(problem.in_flight + 1)) + 6
+    if limit is not None and limit != UNKNOWN:
+        cap = max(min(cap, limit + 1), 2)
+    _refuse_absurd(rows, cap + 4, cap, most)  # the least there can be, known before anything is computed
+    count = steady_count(problem, limit, cap)
+    pending = np.arange(cap + 1)[:, np.newaxis]
+
+    tops = _tops(n0, s0, c, g, rows, drop) if limit != UNKNOWN else np.arange(rows + 1)
+    floors = np.empty(rows + 1, dtype=np.int64)
+    for k in range(rows + 1):
+        floor = policy.stop_floor(n0 + k)
+        # Never above c, where a policy that is steady accepts.
+        floors[k] = min(max(math.floor(min(floor, c) * (n0 + k) - s0 + 1e-9) + 1, 0), k)
+    width = int(np.max(tops - floors)) + cap + 4
+    _refuse_absurd(rows, width, cap, most)
+    # Only labels still pending move the belief up from below a floor, one state a row.
+    reach = _reach(floors, cap)
+
+    size = int(np.max(tops[1:] - reach[:-1], initial=2)) + cap + 8 + ROOM
+    lower = np.zeros((cap + 1, size))
+    upper = np.zeros((cap + 1, size))
+    lo, hi = int(reach[rows]), int(tops[rows])
+    base = lo - 2
+    _crude(lower, upper, n0, s0, c, g, count, rows, lo, hi, base, limit == UNKNOWN)
+    for k in range(rows - 1, -1, -1):
+        lo_next, hi_next = lo, hi
+        lo, hi = int(reach[k]), min(int(tops[k]), k)
+        if not base <= lo - 2 <= base + ROOM:
+            new_base = lo - 2 - ROOM
+            _shift(lower, base - new_base)
+            _shift(upper, base - new_base)
+            base = new_base
+        # States of the row after this one that were left out.
+        if hi + 1 > hi_next:
+            _crude(lower, upper, n0, s0, c, g, count, k + 1, hi_next + 1, hi + 1, base, limit == UNKNOWN)
+        if lo < lo_next:
+            if k + 1 + cap <= rows:
+                lower[:, lo - base : lo_next - base] = 0.0
+                upper[:, lo - base : lo_next - base] = 0.0
+            else:
+                _crude(lower, upper, n0, s0, c, g, count, k + 1, lo, lo_next - 1, base, limit == UNKNOWN)
+        good = s0 + np.arange(lo, hi + 1, dtype=np.float64)
+        accept = np.ascontiguousarray(
+            np.broadcast_to(policy.acceptance(n0 + k, good[np.newaxis, :], pending), (cap + 1, hi + 1 - lo))
+        )
+        _step_back(lower, upper, accept, problem, count, n0, s0, f0, k, lo, base, limit == UNKNOWN)
+    rounding = 16.0 * UNIT * g * (2.0 * rows + cap)
+    return Bounds(float(lower[0, -base]) - rounding, float(upper[0, -base]) + rounding)
+
+
+def _refuse_absurd(rows: int, width: int, cap: int, most: float) -> None:
+    updates = rows * (float(width) * (cap + 1) + ROW)
+    if updates > most:
+        raise TooLargeError(
+            f"evaluating this policy would take {rows:,} rows of {width:,} states or more with up to {cap:,} pending, "
+            f"about {updates * 5e-9 / 60:,.2g} minutes; at most {most / 1e9:g} billion states are allowed"
+        )
+
+
+def _reach(floors: NDArray[np.int64], cap: int) -> NDArray[np.int64]:
+    """By row k, the least of floors[k + i] − i over i ≤ cap: whence a state that accepts can be reached."""
+    rows = floors.size
+    reach = floors.copy()
+    slid = floors - np.arange(rows)
+    for k in range(rows):
+        reach[k] = max(int(slid[k : k + cap + 1].min()) + k, 0)
+    return reach
+
+
+@compiled
+def _tops(n0: float, s0: float, c: float, g: float, rows: int, drop: float) -> NDArray[np.int64]:
+    """By row, the first state above c at which g E(c − p)⁺ is below ``drop`` (the row's last if there is none)."""
+    tops = np.empty(rows + 1, dtype=np.int64)
+    for k in range(rows + 1):
+        n = n0 + k
+        j = int(min(max(math.ceil(c * n - s0), 0.0), float(k)))
+        fade = drop * math.exp(min(k / g, 600.0))
+        step = 1
+        while j < k:
+            above = -strike_distance(c, n0, s0, k, j) / n
+            mean = min((s0 + j) / n, 1.0)
+            if above > 0.0 and g * put_above(above, n, mean * (1.0 - mean) / (n + 1.0)) < fade:
+                break
+            j += step
+        tops[k] = j
+    return tops
+
+
+def _shift(values: NDArray[np.float64], by: int) -> None:
+    """Move the columns so that a state stands where the new base puts it."""
+    if by > 0:
+        values[:, by:] = values[:, :-by].copy()
+    elif by < 0:
+        values[:, :by] = values[:, -by:].copy()
+
+
+@compiled
+def _worst(
+    n0: float, s0: float, c: float, g: float, k: int, j: int, count: float, unknown: bool
+) -> tuple[float, float]:
+    """Bounds of V at a state that hold for every policy, or for every policy with that steady count."""
+    n = n0 + k
+    above = -strike_distance(c, n0, s0, k, j) / n
+    mean = min((s0 + j) / n, 1.0)
+    tail = g * put_above(abs(above), n, mean * (1.0 - mean) / (n + 1.0))
+    if above < 0.0:
+        return g * above - tail, tail
+    if unknown:
+        return -tail, g * above + tail
+    return count * above - tail, count * above + tail
+
+
+@compiled
+def _crude(
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    n0: float,
+    s0: float,
+    c: float,
+    g: float,
+    count: NDArray[np.float64],
+    k: int,
+    lo: int,
+    hi: int,
+    base: int,
+    unknown: bool,
+) -> None:
+    """Fill the states lo … hi of row k with bounds that hold for every such policy."""
+    for j in range(max(lo, 0), min(hi, k) + 1):
+        for m in range(lower.shape[0]):
+            low, high = _worst(n0, s0, c, g, k, j, count[m], unknown)
+            lower[m, j - base] = low
+            upper[m, j - base] = high
+
+
+@compiled
+def _step_back(
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    accept: NDArray[np.float64],
+    problem: tuple[float, float, float, float, float, float, float],
+    count: NDArray[np.float64],
+    n0: float,
+    s0: float,
+    f0: float,
+    k: int,
+    lo: int,
+    base: int,
+    unknown: bool,
+) -> None:
+    """One row of the recursion, in place, with m descending."""
+    _, _, _, c, arrivals, rate, resolve = problem
+    cap = lower.shape[0] - 1
+    width = np.uint64(accept.shape[1])
+    start = np.uint64(lo - base)
+    one = np.uint64(1)  # unsigned offsets: without them the inner loops are not vectorised
+    good = np.empty(accept.shape[1])
+    bad = np.empty(accept.shape[1])
+    for x in range(accept.shape[1]):
+        good[x] = (s0 + (lo + x)) / (n0 + k)
+        bad[x] = (f0 + (k - lo - x)) / (n0 + k)
+    beyond = np.zeros((2, accept.shape[1]))  # with one more pending than the cap
+    for x in range(accept.shape[1]):
+        if accept[cap, x] > 0.0:
+            beyond[0, x], beyond[1, x] = _worst(n0, s0, c, arrivals / rate, k, lo + x, count[cap + 1], unknown)
+    for m in range(cap, -1, -1):
+        labels = m * resolve
+        for side in range(2):
+            values = lower if side == 0 else upper
+            here = values[m]
+            over = values[min(m + 1, cap)]
+            under = values[max(m - 1, 0)]
+            if m == cap:
+                for x in range(width):
+                    here[start + x] = beyond[side, x]
+            for x in range(width):
+                i = start + x
+                go = arrivals * accept[m, x]
+                late = labels * (good[x] * under[i + one] + bad[x] * under[i])
+                here[i] = (go * (good[x] - c + over[i]) + late) / (rate + go + labels)

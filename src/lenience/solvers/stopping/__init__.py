@@ -1,0 +1,1 @@
+"""The stopping problem: labels arrive at once, and a rejection is final."""

@@ -1,0 +1,194 @@
+"""The walk of a belief forward in time: where a policy takes it, exactly.
+
+Given the true p (or averaged over the belief itself, when each step succeeds with probability p̂), the walk from
+(n₀, s₀) is at (n₀ + k, s₀ + j) after k acceptances with a probability that is carried forward row by row.
+At a belief where the policy accepts with probability π > 0 the walk moves on after a geometric wait, which
+discounts by π/(1 − γ + γπ) up to the acceptance; at a belief with π = 0 it has stopped for good.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.compiled import compiled
+from lenience.core.errors import InputError
+from lenience.core.protocols import Policy, acceptance_of
+from lenience.policies.beliefs.optimal import OptimalPolicy
+from lenience.solvers.stopping.boundary_walk import BELIEVED, NEGLIGIBLE, exceeds, follow
+
+CELLS = 64  # cells of p for averages over the belief
+
+
+class Walk(NamedTuple):
+    """What the walk did over its rows; ``moving`` and ``weight`` are by the number of acceptances so far."""
+
+    stopped: NDArray[np.float64]  # the probability of stopping for good after k acceptances
+    stopped_deserving: NDArray[np.float64]  # the same, with p above the cost
+    moving: NDArray[np.float64]  # the probability of accepting once more
+    weight: NDArray[np.float64]  # the discounted probability of doing so
+    earned: NDArray[np.float64]  # the discounted expected reward of that acceptance
+    left: NDArray[np.float64]  # after the last row, by number of successes: the probability of being there
+    left_weight: NDArray[np.float64]  # the same, discounted
+    first: int  # the number of successes of the first entry of ``left``
+    aside: float  # the probability set aside
+
+
+def walk(
+    policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool = False
+) -> Walk:
+    """Walk ``rows`` acceptances forward from the belief (n, s); ``certain`` refuses a policy that throws dice."""
+    least = policy.boundary(n, s, rows) if isinstance(policy, OptimalPolicy) else None
+    if least is not None:
+        return _walk_boundary(least, n, s, cost, discount, p)
+    return _walk_any(policy, n, s, cost, discount, rows, p, certain)
+
+
+def _walk_boundary(least: NDArray[np.int64], n: float, s: float, cost: float, discount: float, p: float | None) -> Walk:
+    """The same under a boundary, compiled: there are thousands of rows, and a report walks them for each segment."""
+    found = follow(n, s, cost, discount, least, BELIEVED if p is None else p)
+    above = exceeds(n + found.at, s + found.good, cost) if p is None else np.full(found.at.size, float(p > cost))
+    stopped, deserving = np.zeros(least.size), np.zeros(least.size)
+    np.add.at(stopped, found.at.astype(np.int64), found.lost)
+    np.add.at(deserving, found.at.astype(np.int64), found.lost * above)
+    return Walk(stopped, deserving, *found[3:])
+
+
+def _walk_any(
+    policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool
+) -> Walk:
+    """The same under any policy."""
+    stopped = np.zeros(rows)
+    deserving = np.zeros(rows)
+    moving = np.zeros(rows)
+    weight = np.zeros(rows)
+    earned = np.zeros(rows)
+    mass = np.ones(1)
+    discounted = np.ones(1)
+    first = 0
+    aside = 0.0
+    for k in range(rows):
+        good = s + (first + np.arange(mass.size, dtype=np.float64))
+        probability = acceptance_of(policy, n + k, good)
+        if certain and np.any((probability > 0.0) & (probability < 1.0)):
+            raise InputError(
+                "policy must accept with probability 0 or 1 for characteristics over a finite horizon; use a "
+                "Discounted objective, or simulate"
+            )
+        stops = probability <= 0.0
+        if stops.any():
+            lost = np.where(stops, mass, 0.0)
+            stopped[k] = lost.sum()
+            if p is None:
+                deserving[k] = float(mass[stops] @ exceeds(np.full(lost.size, n + k)[stops], good[stops], cost))
+            else:
+                deserving[k] = stopped[k] * (p > cost)
+            mass = np.where(stops, 0.0, mass)
+            discounted = np.where(stops, 0.0, discounted)
+        moving[k] = mass.sum()
+        if moving[k] == 0.0:
+            mass, discounted = mass[:0], discounted[:0]
+            break
+        success = good / (n + k) if p is None else np.full(mass.size, p)
+        wait = 1.0 - discount + discount * probability
+        accepted = discounted * np.divide(probability, wait, out=np.zeros_like(wait), where=wait > 0.0)
+        weight[k] = accepted.sum()
+        earned[k] = float(accepted @ (success - cost))
+        mass = _spread(mass, success, 1.0)
+        discounted = _spread(accepted, success, discount)
+        keep = np.flatnonzero(mass > NEGLIGIBLE)
+        begin, end = (int(keep[0]), int(keep[-1]) + 1) if keep.size else (0, 0)
+        aside += float(mass[:begin].sum() + mass[end:].sum())
+        mass, discounted, first = mass[begin:end], discounted[begin:end], first + begin
+        if not keep.size:
+            break
+    return Walk(stopped, deserving, moving, weight, earned, mass, discounted, first, aside)
+
+
+class Later(NamedTuple):
+    """Bounds of what happens after the last row: stopping, and stopping although p is above the cost."""
+
+    stop_lower: float
+    stop_upper: float
+    deserving_upper: float
+
+
+def later_stops(policy: Policy, found: Walk, n: float, s: float, cost: float, rows: int, p: float | None) -> Later:
+    """Bounds of the probability that a walk still moving after ``rows`` acceptances stops one day."""
+    size = n + rows
+    good = s + (found.first + np.arange(found.left.size, dtype=np.float64))
+    ceiling, floor = policy.stop_ceiling, policy.stop_floor(size)
+    above = good - ceiling * size
+    alive = float(found.left.sum()) + found.aside
+    if ceiling <= 0.0:
+        return Later(0.0, 0.0, 0.0)
+    if p is not None:
+        lower = alive - found.aside if p < floor else 0.0
+        upper = float(found.left @ ruin_bound(above, p, ceiling)) + found.aside if p > ceiling else alive
+        return Later(lower, upper, upper if p > cost else 0.0)
+    sizes = np.full(good.size, size)
+    # Averaged over p: cells of p above the ceiling, each bounded by the chance at its lower end.
+    ends = ceiling + (1.0 - ceiling) * np.linspace(0.0, 1.0, CELLS + 1) ** 2
+    exceeding = [exceeds(sizes, good, end) for end in ends[:-1]] + [np.zeros(good.size)]
+    ever = np.zeros(good.size)
+    for i in range(CELLS):
+        chance = ruin_bound(above, float(ends[i]), ceiling) if i else np.ones(good.size)
+        ever += chance * (exceeding[i] - exceeding[i + 1])
+    above_cost = exceeds(sizes, good, cost)
+    between = np.maximum(above_cost - exceeding[0], 0.0)  # p above the cost, but not where the policy never stops
+    deserving = float(found.left @ np.minimum(ever + between, above_cost)) + found.aside
+    undeserving = 1.0 - exceeding[0]
+    lower = float(found.left @ (1.0 - exceeds(sizes, good, floor))) if floor > 0.0 else 0.0
+    return Later(lower, float(found.left @ (undeserving + ever)) + found.aside, deserving)
+
+
+def later_acceptances(policy: Policy, found: Walk, n: float, s: float, rows: int, p: float | None) -> float:
+    """A bound of the expected number of acceptances after the last row; infinite where they may go on for ever.
+
+    Below the floor q > p the walk s − q n drifts down by q − p an acceptance and overshoots by at most q (Wald).
+    """
+    size = n + rows
+    floor = policy.stop_floor(size)
+    if found.left.size == 0 and found.aside == 0.0:
+        return 0.0
+    if p is None or p >= floor:
+        return math.inf
+    above = s + (found.first + np.arange(found.left.size, dtype=np.float64)) - floor * size
+    return float(found.left @ ((np.maximum(above, 0.0) + floor) / (floor - p))) + found.aside * (size / (floor - p))
+
+
+def ruin_bound(above: NDArray[np.float64], p: float, ceiling: float) -> NDArray[np.float64]:
+    """A bound of the chance that a walk with steps 1 − q (probability p) and −q ever falls by ``above``; q < p.
+
+    Lundberg's inequality: it is at most e^(−θ·above), with θ > 0 the root of p e^(−θ(1−q)) + (1−p) e^(θq) = 1.
+    """
+    if p >= 1.0:
+        return np.where(above > 0.0, 0.0, 1.0)
+
+    def log_moment(theta: float) -> float:
+        return theta * ceiling + math.log(p * math.exp(-theta) + (1.0 - p))
+
+    high = 1.0
+    while log_moment(high) < 0.0 and high < 700.0:
+        high *= 2.0
+    low = 0.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if log_moment(middle) < 0.0:
+            low = middle
+        else:
+            high = middle
+    return np.exp(-low * np.maximum(above, 0.0))
+
+
+@compiled
+def _spread(mass: NDArray[np.float64], success: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    """The next row: each state's mass goes up with its success probability and stays otherwise."""
+    result = np.zeros(mass.size + 1)
+    for j in range(mass.size):
+        result[j] += factor * mass[j] * (1.0 - success[j])
+        result[j + 1] += factor * mass[j] * success[j]
+    return result

@@ -1,0 +1,63 @@
+"""Enclose the root of an increasing function that rises with a slope of at least 1.
+
+Both the threshold c_n (Ṽ as a function of p̂, by Proposition 2) and the Gittins index (−Ṽ as a function of
+c) are such roots. The slope makes one evaluation a proof: if the value at x lies in [l, u], the root lies in
+[x − u, x − l], and on the side of x that a certain sign says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from lenience.core.bounds import Bounds
+
+ATTEMPTS = 200
+
+
+def enclose_root(
+    function: Callable[[float], Bounds],
+    lower: float,
+    upper: float,
+    guess: float,
+    tolerance: float,
+    spread: float = math.inf,
+) -> Bounds:
+    """Bounds of the root, which is known to lie between ``lower`` and ``upper``, and likely within ``spread`` of the
+    guess.
+
+    >>> bounds = enclose_root(lambda x: Bounds(x + x**3 - 1, x + x**3 - 1), 0.0, 1.0, 0.5, 1e-12)
+    >>> bounds.width <= 1e-12, round(bounds.midpoint, 6)
+    (True, 0.682328)
+    """
+    x = min(max(guess, lower), upper)
+    previous: tuple[float, float] | None = None
+    for _ in range(ATTEMPTS):
+        found = function(x)
+        if found.upper <= 0.0:
+            lower, upper = max(lower, x), min(upper, _up(x - found.lower))
+        elif found.lower >= 0.0:
+            lower, upper = max(lower, _down(x - found.upper)), min(upper, x)
+        else:
+            # The root is within the function's own uncertainty: no better x is to be had.
+            return Bounds(max(lower, _down(x - found.upper)), min(upper, _up(x - found.lower)))
+        if upper - lower <= tolerance:
+            break
+        at, y = x, found.midpoint
+        slope = 1.0
+        if previous is not None and previous[0] != x:
+            slope = max(1.0, (y - previous[1]) / (x - previous[0]))
+        # Until a second point tells the slope, which may be thousands, go no further than the root is likely to be.
+        x -= y / slope if previous is not None else math.copysign(min(abs(y), spread), y)
+        previous = (at, y)
+        if not lower < x < upper:
+            x = 0.5 * (lower + upper)
+    return Bounds(lower, upper)
+
+
+def _up(number: float) -> float:
+    return math.nextafter(number, math.inf)
+
+
+def _down(number: float) -> float:
+    return math.nextafter(number, -math.inf)

@@ -1,1 +1,0 @@
-"""Comparisons, operating characteristics, regret: what policies do, computed exactly where possible."""

@@ -1,1 +1,0 @@
-"""The dashboard: what the policies believe, what they do, and what would change it; served by ``lenience serve``."""

@@ -1,0 +1,178 @@
+"""Off-policy estimates: unbiased, intervals that cover, and a refusal where the log is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import quad
+
+from lenience import Discounted, FeaturePolicy, InputError, off_policy
+from lenience.analysis.off_policy import Estimate, OffPolicy
+
+Array = NDArray[np.float64]
+
+
+def logged(rows: int, seed: int) -> tuple[Array, Array, Array, Array, Array]:
+    """Features, propensities, acceptances, outcomes (NaN for the rejected) and what each would earn on average."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    p = 1 / (1 + np.exp(-x))
+    e = np.clip(0.15 + 0.7 * (x > -0.5), 0, 1)
+    a = (rng.random(rows) < e).astype(float)
+    y = np.where(a > 0, (rng.random(rows) < p).astype(float), np.nan)
+    return x, e, a, y, p - 0.6
+
+
+def test_unbiased_and_covering() -> None:
+    exact = quad(lambda t: np.exp(-t * t / 2) / np.sqrt(2 * np.pi) * (1 / (1 + np.exp(-t)) - 0.6), 0.3, 10)[0]
+    hits_ips = hits_dr = 0
+    ips, dr, truth = [], [], []
+    for seed in range(200):
+        x, e, a, y, gain = logged(600, seed)
+        pi = (x > 0.3).astype(float)
+        found = off_policy(pi, a, e, y, 0.6, X=x[:, None])
+        assert found.doubly_robust is not None
+        ips.append(found.inverse_propensity.value)
+        dr.append(found.doubly_robust.value)
+        truth.append(float((pi * gain).mean()))
+        hits_ips += found.inverse_propensity.lower <= exact <= found.inverse_propensity.upper
+        hits_dr += found.doubly_robust.lower <= exact <= found.doubly_robust.upper
+    assert np.mean(ips) == pytest.approx(exact, abs=3 * np.std(ips) / np.sqrt(200))
+    assert np.mean(dr) == pytest.approx(exact, abs=3 * np.std(dr) / np.sqrt(200))
+    assert hits_ips >= 180
+    assert hits_dr >= 180
+    assert np.std(dr) < np.std(ips)  # the model takes noise away
+    assert np.mean(truth) == pytest.approx(exact, abs=5e-3)
+
+
+def test_intervals_cover_where_propensities_are_small() -> None:
+    rng = np.random.default_rng(4)
+    hits = normal = cautions = 0
+    share = 0.4  # of arrivals that were accepted with a probability of 0.05 only
+    exact = share * (0.3 - 0.6) + (1 - share) * (0.8 - 0.6)
+    for _ in range(700):
+        rare = rng.random(400) < share
+        e = np.where(rare, 0.05, 0.9)
+        a = rng.random(400) < e
+        y = np.where(a, rng.random(400) < np.where(rare, 0.3, 0.8), np.nan)
+        found = off_policy(np.ones(400), a, e, y, 0.6)
+        terms = np.where(a, (np.where(a, y, 0.0) - 0.6) / e, 0.0)
+        half = 1.96 * terms.std(ddof=1) / 20
+        estimate = found.inverse_propensity
+        assert estimate.upper - estimate.value > half
+        hits += estimate.lower <= exact <= estimate.upper
+        normal += abs(estimate.value - exact) <= half
+        cautions += bool(found.caution)
+    assert normal < hits
+    assert hits >= 655  # 95 % of 700 are 665, with a standard deviation of 6
+    assert cautions == 700  # by the propensities such a log is worth about 46 acceptances
+    x, often, taken, known, _ = logged(600, 1)
+    assert off_policy((x > 0.3).astype(float), taken, often, known, 0.6).caution == ""
+
+
+def test_no_overlap_is_refused() -> None:
+    x, e, a, y, _ = logged(500, 1)
+    e = np.where(x < -1, 0.0, e)
+    a = np.where(x < -1, 0.0, a)
+    y = np.where(x < -1, np.nan, y)
+    with pytest.raises(
+        InputError, match=r"no overlap with the proposal: of those whom it would accept, [\d.]+ % had a"
+    ):
+        off_policy(np.ones(500), a, e, y, 0.6)
+    # A proposal that stays within what was possible is answered.
+    assert off_policy((x > -1).astype(float), a, e, y, 0.6).effective > 100
+
+
+def test_too_little_overlap_is_refused() -> None:
+    x, e, a, y, _ = logged(500, 1)
+    with pytest.raises(InputError, match="effective acceptances"):
+        off_policy((x > 2.2).astype(float), a, e, y, 0.6)
+
+
+def test_a_deterministic_log_answers_for_its_own_subset_only() -> None:
+    x, _, _, _, _ = logged(800, 3)
+    a = (x > 0).astype(float)
+    y = np.where(a > 0, (np.random.default_rng(0).random(800) < 0.7).astype(float), np.nan)
+    stricter = off_policy((x > 0.5).astype(float), a, a, y, 0.6)
+    mine = (x > 0.5) & (a > 0)
+    assert stricter.inverse_propensity.value == pytest.approx((mine * (np.nan_to_num(y) - 0.6)).mean())
+    with pytest.raises(InputError, match="no overlap"):
+        off_policy((x > -0.5).astype(float), a, a, y, 0.6)
+
+
+def test_a_gain_at_the_edge_of_its_interval_is_no_verdict() -> None:
+    some = Estimate(0.0, -0.01, 0.01)
+    for gain, words in (
+        (Estimate(0.0123, 1e-7, 0.0246), "may have earned more, but no gain at all is at the edge of the interval"),
+        (Estimate(-0.0123, -0.0246, -1e-7), "may have earned less, but no gain at all is at the edge"),
+        (Estimate(0.0123, 0.001, 0.0236), "would have earned more: +0.0123 an arrival, 95 % interval +0.0010 to"),
+        (Estimate(0.0, 0.0, 0.0), "does not tell the proposal from the policy that was used"),
+    ):
+        statement = OffPolicy(100, some, some, None, gain, 0.5, 50.0).statement
+        assert words in statement
+        assert "-0.0000 " not in statement
+
+
+def test_a_frame_with_text_has_its_columns_named() -> None:
+    x, e, a, y, _ = logged(100, 1)
+    frame = pd.DataFrame({"score": x, "job": ["cook"] * 100, "town": ["x"] * 100})
+    with pytest.raises(InputError, match=r"^X must be numbers, and its columns job, town are not$"):
+        off_policy((x > 0).astype(float), a, e, y, 0.6, X=frame)
+
+
+def test_a_policys_own_log_can_be_used() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 2))
+    y = (rng.random(1500) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
+    policy = FeaturePolicy(objective=Discounted(0.6, 0.99), explore=0.15, random_state=0).fit(X)
+    for i in range(0, 1500, 10):
+        taken = policy.decide(X[i : i + 10])
+        policy.observe(X[i : i + 10], taken, y[i : i + 10])
+    a = np.array([d.accepted for d in policy.log_], dtype=float)
+    e = np.array([d.propensity for d in policy.log_])
+    found = off_policy((X[:, 0] > 0.4).astype(float), a, e, np.where(a > 0, y, np.nan), 0.6, X=X)
+    assert found.gain.lower < found.gain.value < found.gain.upper
+    assert "acceptances" in found.statement
+
+
+def test_the_logs_own_draws_are_no_proposal() -> None:
+    rng = np.random.default_rng(0)
+    e = np.full(200, 0.5)
+    a = rng.random(200) < e
+    y = np.where(a, rng.random(200) < 0.6, np.nan)
+    with pytest.raises(InputError, match="proposed must be probabilities that do not hang on what was drawn by lot"):
+        off_policy(a, a, e, y, 0.5)
+    everyone = np.ones(200)  # where all were accepted, for certain or nearly so, it is a rule as good as any
+    for nearly in (everyone, np.full(200, 0.99)):
+        assert off_policy(everyone, everyone, nearly, y > 0, 0.5).accepted == 1.0
+
+
+def test_with_more_folds_than_rows_each_row_is_one() -> None:
+    found = off_policy([0.0, 0.0], [1, 0], [0.5, 0.5], [1, np.nan], 0.6, X=[[1.0], [2.0]], folds=5)
+    assert found.doubly_robust is not None
+    assert found.doubly_robust.value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"proposed": [2.0, 0.0]}, "proposed must be probabilities"),
+        ({"proposed": [1.0, np.nan]}, r"both included, and 1 of 2 is not \(1 missing\)"),
+        ({"propensity": [0.5, -0.1]}, "propensity must be probabilities"),
+        ({"accepted": [0.5, 1]}, "accepted must be true or false"),
+        ({"outcomes": [np.nan, np.nan]}, "outcomes must be 0 or 1 for every accepted"),
+        ({"propensity": [0.0, 0.5]}, "propensity must be above 0 for everyone who was accepted"),
+        ({"proposed": [1.0]}, "one number for each logged"),
+        ({"cost": 1.0}, "cost must be a number"),
+    ],
+)
+def test_bad_input(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {
+        "proposed": [1.0, 0.0], "accepted": [1, 0], "propensity": [0.5, 0.5], "outcomes": [1, np.nan], "cost": 0.6,
+    } | change  # fmt: skip
+    with pytest.raises(InputError, match=message):
+        off_policy(**given)

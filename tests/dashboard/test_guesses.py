@@ -1,0 +1,69 @@
+"""Who was accepted, guessed from a file: the words of a column, or the outcomes that go by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from lenience.dashboard.wizard import intake
+from lenience.dashboard.wizard.answers import EVERYONE, Answers, Refused
+from lenience.dashboard.wizard.plan import read_mapping, read_segments
+from lenience.dashboard.wizard.views import beliefs_view, columns_view, usual_delay
+from lenience.service.http.service import Service
+
+NOT_ASKED = cast("Service", None)  # these steps look at the file alone
+
+
+def _kept(folder: Path, rows: list[str]) -> Path:
+    (folder / "past.csv").write_text("\n".join(rows))
+    intake.take_in(folder / "past.csv", folder / "past.parquet")
+    return folder / "past.parquet"
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "wanted"),
+    [
+        ("took", ["north,yes,1", "north,yes,0", "south,no,"], "took"),  # outcomes go by it
+        ("status", ["north,approved,1", "north,Approved,", "south,declined,"], "status"),  # its words say so
+        ("cosigner", ["north,yes,1", "north,no,0", "south,no,"], ""),  # neither: some were rejected perhaps
+        ("cosigner", ["north,yes,1", "north,no,0", "south,no,1"], EVERYONE),  # all have an outcome
+    ],
+)
+def test_who_was_accepted_is_guessed_where_the_file_says_so(
+    tmp_path: Path, column: str, rows: list[str], wanted: str
+) -> None:
+    path = _kept(tmp_path, [f"region,{column},repaid", *rows])
+    chosen: Answers = columns_view(NOT_ASKED, path, Answers())["chosen"]
+    assert (chosen.accepted, chosen.outcome) == (wanted, "repaid")
+    if not wanted:
+        with pytest.raises(Refused, match="or that everyone in the file was"):
+            read_mapping(chosen)
+
+
+@pytest.mark.parametrize(("missing", "warned"), [(4, False), (5, True)])
+def test_many_accepted_without_an_outcome_are_warned_of(tmp_path: Path, missing: int, warned: bool) -> None:
+    path = _kept(tmp_path, ["region,repaid", *[f"north,{i % 2}" for i in range(10 - missing)], *["south,"] * missing])
+    answers: dict[str, Any] = {"segment": ("region",), "outcome": "repaid", "outcome_means": ("yes:1", "no:0")}
+    said = beliefs_view(NOT_ASKED, path, Answers(accepted=EVERYONE, **answers))["silent"]
+    assert said.startswith("5 of 10 (50%) have no outcome, and everyone in the file is taken as accepted") == warned
+
+
+@pytest.mark.parametrize(
+    ("came", "wanted"),
+    [
+        (("2024-01-11", "2024-01-21"), ("15", "in the file 15, from decided to closed")),
+        (("2023-12-01", "2024-01-21"), ("30", "30 is half of the 60 of step 2")),  # before the decision
+        (("2024-01-11", "2999-01-21"), ("30", "30 is half of the 60 of step 2")),  # still ahead: the end of a contract
+    ],
+)
+def test_the_mean_delay_is_the_file_s_where_it_says_when_outcomes_came(
+    tmp_path: Path, came: tuple[str, str], wanted: tuple[str, str]
+) -> None:
+    rows = [f"north,{i % 2},2024-01-01,{came[i % 2]},1980-01-01" for i in range(4)]
+    path = _kept(tmp_path, ["region,repaid,decided,closed,birthday", *rows])
+    meant: dict[str, Any] = {"segment": ("region",), "outcome": "repaid", "outcome_means": ("yes:1", "no:0")}
+    answers = Answers(accepted=EVERYONE, time="decided", maturity="60", as_of="2024-06-01", **meant)
+    days, words = usual_delay(path, answers, read_segments(path, answers).past)
+    assert (days, words.startswith(wanted[1])) == (wanted[0], True)

@@ -1,0 +1,166 @@
+"""Sessions and forms without a browser: what another site, an old cookie or a lesser key may not do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from lenience.dashboard.session import new_session, read_session, sign_in
+from lenience.service.commands.keys import Keyring, create_key, revoke_key
+from lenience.service.storage.store import Store
+from serving import SPEC, Served, serving, sqlite_file
+
+POSTS = ["/audit", "/sign-out", "/policies/cards/state", "/policies/cards/decide", f"/decisions/{'0' * 36}/outcome"]
+
+
+@pytest.fixture(scope="module")
+def without_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service with one policy, for all tests that make no key."""
+    with serving(sqlite_file(tmp_path_factory.mktemp("session"))) as made:
+        with made.client() as client:
+            client.create_policy(SPEC)
+            client.activate("cards")
+        yield made
+
+
+@pytest.fixture
+def visitor(without_keys: Served) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=without_keys.url, follow_redirects=False) as http:
+        yield http
+
+
+def _token(text: str) -> str:
+    found = re.search(r'X-CSRF-Token": "([0-9a-f]+)"', text)
+    assert found is not None
+    return found.group(1)
+
+
+def test_every_form_needs_the_token_of_its_own_session(visitor: httpx.Client) -> None:
+    page = visitor.get("/policies/cards")
+    assert page.status_code == 200
+    token = _token(page.text)
+    for path in POSTS:
+        for given in ({}, {"token": "0" * 64}):
+            answer = visitor.post(path, data={"state": "retired", "version": "1", "segment": "old", **given})
+            assert answer.status_code == 403, path
+            assert "The form is not from this session" in answer.text
+    made = visitor.post("/policies/cards/decide", data={"segment": "old", "token": token})
+    assert made.status_code == 303
+    assert made.headers["location"].startswith("/decisions/")
+    other = httpx.get(f"{visitor.base_url}/policies/cards")
+    assert _token(other.text) != token
+    assert visitor.post("/audit", data={"token": _token(other.text)}).status_code == 403
+
+
+def test_no_address_but_loopback_while_there_are_no_keys(visitor: httpx.Client) -> None:
+    answer = visitor.get("/", headers={"Host": "evil.example:8000"})
+    assert answer.status_code == 403
+    assert "only under 127.0.0.1 or localhost" in answer.text
+
+
+def test_pages_forbid_all_scripts_but_their_own(visitor: httpx.Client) -> None:
+    answer = visitor.get("/")
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert answer.headers["cache-control"] == "no-store"
+    assert not re.search(r"<script(?![^>]*src=)|\son[a-z]+=|\sstyle=|<style", answer.text)
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    asset = re.search(r"/static/dashboard\.css\?[0-9a-f]+", answer.text)
+    assert asset is not None
+    assert "immutable" in visitor.get(asset.group(0)).headers["cache-control"]
+    assert visitor.get("/static/..%2fpage.py").status_code == 404
+
+
+def test_bad_queries_are_a_page_in_one_sentence(visitor: httpx.Client) -> None:
+    for path in ("/decisions?status=lost", "/policies/cards?version=0", "/policies/cards?segment=none", "/decisions/x"):
+        answer = visitor.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code in (400, 404), path
+        assert "<html" in answer.text
+        assert "Traceback" not in answer.text
+    assert visitor.get("/nowhere").headers["content-type"] == "application/problem+json"
+    assert "<html" in visitor.get("/nowhere", headers={"Accept": "text/html"}).text
+
+
+def test_sign_in_leads_nowhere_else(empty: Served) -> None:
+    store = Store(empty.database)
+    _, key = create_key(store, "analyst", ("read",), None, "test")
+    store.close()
+    with httpx.Client(base_url=empty.url) as http:
+        for back, there in (("/decisions", "/decisions"), ("//evil.example", "/"), ("https://evil.example", "/")):
+            answer = http.post("/sign-in", data={"key": key, "next": back})
+            assert answer.status_code == 303
+            assert answer.headers["location"] == there
+        assert http.get("/").status_code == 200
+        # A part of a page asked for after the session is over leads the whole page to the form.
+        http.cookies.clear()
+        answer = http.get("/overview/live", headers={"HX-Request": "true", "HX-Current-URL": f"{empty.url}/"})
+        assert answer.headers["hx-redirect"] == "/sign-in?next=/"
+
+
+def test_a_key_that_may_not_look_is_refused_and_links_are_those_one_may_follow(empty: Served) -> None:
+    store = Store(empty.database)
+    _, sender = create_key(store, "sender", ("decide", "outcome"), None, "test")
+    _, reader = create_key(store, "reader", ("read",), None, "test")
+    _, owner = create_key(store, "owner", ("admin",), None, "test")
+    keyring = Keyring(store)
+    keyring.refresh()
+    earlier = sign_in(keyring, sender)
+    store.close()
+    html = {"Accept": "text/html"}
+    with httpx.Client(base_url=empty.url) as http:
+        refused = http.post("/sign-in", data={"key": sender, "next": "/"})
+        assert refused.status_code == 403
+        assert "it has the role decide and outcome, and needs read" in refused.text
+        assert not http.cookies
+        http.cookies.set("lenience_session", earlier.cookie or "")
+        lost = http.get("/decisions")
+        assert (lost.status_code, "Sign out" in lost.text) == (403, True)
+        assert 'href="/decisions"' not in lost.text
+        out = http.post("/sign-out", data={"token": earlier.token})
+        assert (out.status_code, out.headers["location"]) == (303, "/sign-in")
+        http.cookies.set("lenience_session", earlier.cookie or "")  # someone has kept it
+        assert http.get("/decisions").headers["location"].startswith("/sign-in")
+        for key, may in ((reader, False), (owner, True)):
+            http.cookies.clear()
+            http.post("/sign-in", data={"key": key, "next": "/"})
+            for path in ("/", "/fairness"):
+                assert ('href="/new"' in http.get(path).text) is may
+            assert "Sign out" in http.get("/nowhere", headers=html).text
+
+
+def test_a_session_ends_with_its_key_and_cannot_be_forged(database: str) -> None:
+    store = Store(database)
+    store.upgrade()
+    keyring = Keyring(store)
+    keyring.refresh()
+    local = new_session(keyring, "local")
+    assert read_session(keyring, local.cookie) is not None
+    identity, key = create_key(store, "analyst", ("read",), None, "test")
+    keyring.refresh()
+    assert read_session(keyring, local.cookie) is None  # once there are keys, being on this machine is not enough
+    visitor = sign_in(keyring, key)
+    assert visitor.cookie is not None
+    assert (visitor.may("read"), visitor.may("admin")) == (True, False)
+    again = read_session(keyring, visitor.cookie)
+    assert again is not None
+    assert again.token == visitor.token
+    actor, end, nonce, signature = visitor.cookie.split(".")
+    for forged in (
+        f"{actor}.{int(end) + 1}.{nonce}.{signature}",
+        f"{actor}.{end}.{nonce}x.{signature}",
+        f"{actor}.1.{nonce}.{signature}",
+        "nothing",
+        "",
+    ):
+        assert read_session(keyring, forged) is None
+    revoke_key(store, identity, "test")
+    keyring.refresh()
+    assert read_session(keyring, visitor.cookie) is None
+    store.close()

@@ -1,0 +1,277 @@
+"""Tables from files, frames and OpenML."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lenience import InputError
+from lenience.files.columns import columns_of
+from lenience.files.csv_text import WINDOWS
+from lenience.files.source import open_source, quietly
+from lenience.files.table import from_columns, from_frame, from_openml, numbers_of, read_table
+
+CSV = "age,job,sex,paid\n30,clerk,f,yes\n,cook,m,no\n50,?,f,yes\n41,cook,m,\n"
+ARFF = """@relation loans
+@attribute age numeric
+@attribute job {clerk, cook}
+@attribute paid {good, bad}
+@data
+30,clerk,good
+?,cook,bad
+50,cook,good
+"""
+
+
+def test_csv(tmp_path: Path) -> None:
+    file = tmp_path / "loans.csv"
+    file.write_text(CSV)
+    table = read_table(file, "paid", group="sex")
+    assert table.features == ("age", "job=clerk", "job=cook", "job=missing")
+    assert "The group sex is no feature" in table.describe()
+    assert table.size == "2 columns, 4 after coding"
+    assert "Coded as 0 and 1, one for each category (of two, one): job 3, missing included." in table.describe()
+    assert "A missing value counts as the mean: age." in table.describe()
+    named = read_table(file, "paid", features=["age", "sex"], group="sex")
+    assert named.features == ("age", "sex=m")
+    assert "group" not in named.describe()
+    with pytest.raises(InputError, match="at least one column other than the outcome and the group"):
+        from_columns({"sex": ["m", "f"], "paid": [1, 0]}, "paid", group="sex")
+    assert table.y.tolist() == [1, 0, 1]  # the row without an outcome is left out
+    assert np.isnan(table.X[1, 0])
+    assert table.X[2].tolist() == [50, 0, 0, 1]
+    assert table.groups == ("f", "m", "f")
+    assert read_table(file, "paid", features=["age"]).features == ("age",)
+    assert read_table(file, "job", success="cook", features=["age"]).y.tolist() == [0, 1, 1]
+    assert "3 rows" in repr(table)
+
+
+def test_whatever_fit_reads(tmp_path: Path) -> None:
+    """Separated by semicolons or tabs, packed, Parquet; and the words for outcomes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    words = CSV.replace("yes", "Repaid ").replace("no", "default").replace(",\n", ",n/a\n")
+    (tmp_path / "tabs.csv").write_text("\ufeff" + words.replace(",", "\t"))
+    (tmp_path / "semicolons.csv").write_text(words.replace(",", ";"))
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(words.encode()))
+    rows = [line.split(",") for line in words.splitlines()]
+    typed = {name: [row[i] or None for row in rows[1:]] for i, name in enumerate(rows[0])}
+    typed["age"] = [None if age is None else int(age) for age in typed["age"]]  # type: ignore[misc]
+    pq.write_table(pa.table(typed), tmp_path / "typed.parquet")
+    for file in sorted(tmp_path.iterdir()):
+        table = read_table(file, "paid", group="sex")
+        assert table.features == ("age", "job=clerk", "job=cook", "job=missing"), file
+        assert table.y.tolist() == [1, 0, 1]
+        assert table.X[[0, 2], 0].tolist() == [30, 50]
+        assert table.groups == ("f", "m", "f")
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(words.encode() * 99)[:-20])
+    with pytest.raises(InputError, match=r"packed.csv.gz' cannot be read: "):
+        read_table(tmp_path / "packed.csv.gz", "paid")
+
+
+def test_arff(tmp_path: Path) -> None:
+    file = tmp_path / "loans.arff"
+    file.write_text(ARFF)
+    table = read_table(file, "paid")
+    assert table.features == ("age", "job=cook")
+    assert table.y.tolist() == [1, 0, 1]
+    assert np.isnan(table.X[1, 0])
+    file.write_text("not an arff file")
+    with pytest.raises(InputError, match="an ARFF file"):
+        read_table(file, "paid")
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+def test_moments_of_a_frame_are_dates_and_spans_are_days(unit: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    days = ["2024-01-02", None, "2024-03-04", "2024-03-04"]
+    frame = pandas.DataFrame(
+        {
+            "when": pandas.Series(days).astype(f"datetime64[{unit}]"),
+            "span": pandas.Series(pandas.to_timedelta([12, 24, 36, None], unit="h")).astype(f"timedelta64[{unit}]"),
+            "paid": [1, 0, 1, 0],
+        }
+    )
+    table = from_frame(frame, "paid")
+    assert (table.dates, table.features) == (("when",), ("span",))
+    assert table.X[:3, 0].tolist() == [0.5, 1.0, 1.5]
+    assert np.isnan(table.X[3, 0])
+
+
+def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    import sklearn.datasets
+    from sklearn.utils import Bunch
+
+    file = tmp_path / "loans.arff"
+    file.write_text(ARFF)
+    frame = pandas.DataFrame(columns_of(file))
+    asked: list[dict[str, Any]] = []
+
+    def fetch(**options: Any) -> Any:
+        asked.append(options)
+        if options.get("name") == "nothing":
+            raise OSError("no network")
+        return Bunch(frame=frame, target=frame["paid"])
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    table = from_openml("loans")
+    assert table.y.tolist() == [1, 0, 1]
+    assert from_openml(31, features=["age"]).features == ("age",)
+    assert asked[0] == {"name": "loans", "as_frame": True}
+    assert asked[1] == {"data_id": 31, "as_frame": True}
+    with pytest.raises(InputError, match="could not be fetched: no network"):
+        from_openml("nothing")
+    assert from_frame(frame, "paid").y.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (CSV, {"outcome": "repaid"}, "column 'repaid' must be one of age, job, sex, paid"),
+        (CSV, {"outcome": "job"}, "unless success says which value is success, not 'clerk'"),
+        (CSV, {"outcome": "paid", "success": "maybe"}, "success must be a value of 'paid'"),
+        (CSV, {"outcome": "paid", "features": ["paid"]}, "features must name at least one column"),
+        ("a,b\n1\n", {"outcome": "b"}, "line 2 of"),
+        ("a,b\n", {"outcome": "b"}, "a header and at least one row"),
+        ("a,b\n1,\n", {"outcome": "b"}, "known for at least one row"),
+        ("a,b\n1,1\n-inf,0\n", {"outcome": "b"}, "column 'a' must be finite numbers, and '-inf' is not"),
+        ("a,b\n1,1\n", {"outcome": "b", "features": ["a", "a"]}, "each column once, and 'a' is there 2 times"),
+        ("a,b,a\n1,1,1\n", {"outcome": "b"}, "must differ, and 'a' is there twice"),
+    ],
+)
+def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], message: str) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_table(file, **options)
+
+
+def test_more_refusals(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a file that exists"):
+        read_table(tmp_path / "none.csv", "y")
+    many: dict[str, list[Any]] = {"name": [f"person {i}" for i in range(60)], "y": [0, 1] * 30}
+    with pytest.raises(InputError, match="has 60 categories"):
+        from_columns(many, "y", features=["name"])
+    (tmp_path / "picture.csv").write_bytes(b"\x89PNG\xff\xfe\x00")
+    with pytest.raises(InputError, match="the file is not a CSV in UTF-8: save it as “CSV UTF-8”"):
+        read_table(tmp_path / "picture.csv", "y")
+
+
+def test_numbers() -> None:
+    columns = {"a": ["1", "true", "", "False"], "b": ["x", "", "", ""]}
+    found = numbers_of(columns, "a")
+    assert found[[0, 1, 3]].tolist() == [1, 1, 0]
+    assert np.isnan(found[2])
+    with pytest.raises(InputError, match="column 'b' must be numbers"):
+        numbers_of(columns, "b")
+    with pytest.raises(InputError, match="column 'c' must be one of a, b"):
+        numbers_of(columns, "c")
+
+
+def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
+    many = 60
+    columns: dict[str, list[Any]] = {
+        "id": [f"A-{i}" for i in range(many)],
+        "score": [i + 0.5 for i in range(many)],
+        "paid": ["", *("yes", "no") * 20, *[""] * 19],
+    }
+    table = from_columns(columns, "paid")
+    assert table.features == ("score",)
+    assert table.size == "1 feature"
+    assert table.describe() == (
+        "Only the 40 of 60 rows whose outcome is known are used: where it is known only of those who were accepted in "
+        "the past, only they are. Features: score. Left out, for it seems to identify rows (name it among the "
+        "features to use it): id."
+    )
+    # So are whole numbers: from row to row rising, or of a thousand rows, or called an id; but what is measured is not.
+    for name, numbers, left_out in (
+        ("loan", [3 * i for i in range(many)], True),
+        ("income", [7919 * i % 10_007 for i in range(many)], False),
+        ("income", [7919 * i % 10_007 for i in range(1_000)], True),
+        ("customer_id", [7919 * i % 47 for i in range(many)], True),
+        ("region_id", [i % 5 for i in range(many)], False),
+        ("rate", [i + 0.5 for i in range(many)], False),
+    ):
+        rows = {name: numbers, "age": [30] * len(numbers), "paid": [1] * len(numbers)}
+        assert from_columns(rows, "paid").identifiers == ((name,) if left_out else ()), name
+        assert from_columns(rows, "paid", features=[name]).features == (name,)  # asked for
+    with pytest.raises(InputError, match="column 'id' has 60 categories"):
+        from_columns(columns, "paid", features=["id"])  # asked for, so not passed over
+    columns["score"][3:5] = ["n/k", "12,5"]
+    said = "column 'score' must be numbers, and 2 of its 60 cells are none .such as 'n/k', '12,5'.: correct or empty"
+    with pytest.raises(InputError, match=said):
+        from_columns(columns, "paid")
+
+
+def test_dates_are_left_out_unless_they_are_named() -> None:
+    days: list[str | None] = ["2024-01-31", "1.2.2024", None] * 4
+    columns: dict[str, list[Any]] = {"decided": days, "age": [30, 40, 50] * 4, "paid": ["yes", "no", "no"] * 4}
+    table = from_columns(columns, "paid")
+    assert (table.columns, table.dates) == (("age",), ("decided",))
+    assert "Left out, for these are dates: decided." in table.describe()
+    assert from_columns(columns, "paid", ["decided"]).dates == ()
+
+
+def test_columns_that_never_change_and_groups_without_end_are_told() -> None:
+    columns: dict[str, list[Any]] = {
+        "score": [i / 7 for i in range(21)], "land": ["DE"] * 21, "term": [12, *[None] * 20], "paid": [1, 0, 1] * 7,
+    }  # fmt: skip
+    assert "The same in every row, and so without effect: land, term." in from_columns(columns, "paid").describe()
+    with pytest.raises(InputError, match="group 'score' must have at most 20 different values, and has 21: give a col"):
+        from_columns(columns, "paid", group="score")
+    columns["score"][0] = None
+    columns["score"][1] = columns["score"][2]
+    assert (from_columns(columns, "paid", group="score").groups or ())[0] == "missing"
+
+
+def _by_the_engine(source: Path, notes: list[str]) -> dict[str, list[Any]]:
+    with quietly():
+        table, backend = open_source(str(source), notes=notes)
+        found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
+        backend.disconnect()
+    return found
+
+
+def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from lenience.dashboard.wizard.intake import notes, take_in
+    from lenience.dashboard.wizard.past_file import columns
+
+    with pytest.raises(
+        InputError, match="'/dev/null' cannot be read: it is no file: save what a pipe or a device gives"
+    ):
+        read_table("/dev/null", "gut")
+    file = tmp_path / "kredite.csv"
+    file.write_bytes("Höhe;Ort;gut\n1.603,7;Köln;1\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
+    table = read_table(file, "gut")
+    assert table.X[:2, 0].tolist() == [1603.7, 603.7]
+    said = "Höhe: numbers with a decimal comma, '1.603,7' read as 1603.7."
+    assert table.describe().startswith(
+        f"The file is not in UTF-8: its letters are read as those of Windows (cp1252). {said}"
+    )
+    # Packed, and several files: by either reader (text without an extra, and the engine of histories).
+    packed, zstd = tmp_path / "kredite.csv.gz", tmp_path / "kredite.csv.zst"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    zstd.write_bytes(pa.compress(file.read_bytes(), "zstd", asbytes=True))
+    (tmp_path / "teil").mkdir()
+    (tmp_path / "teil" / "a.csv").write_text("Höhe;Ort;gut\n1.603,7;Köln;1\n", encoding="utf-8-sig")
+    (tmp_path / "teil" / "b.csv").write_bytes("Höhe;Ort;gut\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
+    for source in (packed, zstd, tmp_path / "teil" / "*.csv"):
+        for reader in (columns_of, _by_the_engine):
+            told: list[str] = []
+            rows = reader(source, told)
+            assert (rows["Höhe"][:2], rows["Ort"]) == (["1603.7", "603.7"], ["Köln", "Ulm", "Ulm"]), source
+            assert sorted(told) == [said, WINDOWS]
+    (tmp_path / "teil" / "b.csv").write_text("Ort;Höhe;gut\nUlm;1;1\n")
+    with pytest.raises(InputError, match=r"must have the same heading, and 'b.csv' has another than the first"):
+        columns_of(tmp_path / "teil" / "*.csv")
+    take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
+    assert notes(tmp_path / "kept.parquet")[1] == said
+    assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")

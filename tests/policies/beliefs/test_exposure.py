@@ -1,0 +1,180 @@
+"""Exposure limits: look-ups, words, batches, JSON."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lenience.solvers.delayed.plan as plan
+from lenience import Belief, Constant, Greedy, InputError
+from lenience.objectives.delayed import Delayed
+from lenience.policies.beliefs.exposure import ExposurePolicy
+from lenience.policies.beliefs.pending import UNLIMITED, Blind, Capped, PendingPolicy
+
+PROBLEM = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+PRIOR = Belief(2, 1)
+
+
+@pytest.fixture(scope="module")
+def policy() -> ExposurePolicy:
+    return PROBLEM.solve(PRIOR)
+
+
+def test_limits_rise_with_successes(policy: ExposurePolicy) -> None:
+    for n in range(2, 300):
+        limits = policy.exposure(n, np.arange(1, n))
+        assert np.all(np.diff(limits) >= 0), n
+        assert limits[-1] == UNLIMITED or n < 6
+
+
+def test_no_limit_from_the_break_even_on(policy: ExposurePolicy) -> None:
+    assert policy.limit(Belief(10, 8)) is None
+    assert policy.limit(Belief(20, 16)) is None
+    assert policy.accepts(Belief(10, 9), pending=10**6)
+    assert policy.limit(Belief(100, 79)) is not None
+
+
+@given(st.integers(0, 400), st.floats(0, 1), st.integers(0, 80))
+def test_one_answer(policy: ExposurePolicy, k: int, share: float, pending: int) -> None:
+    """accepts, acceptance, limit and accept_now tell the same, for a scalar and an array."""
+    belief = Belief(2 + k, 1 + round(share * k))
+    limit = policy.limit(belief)
+    expected = limit is None or pending < limit
+    assert policy.accepts(belief, pending) == expected
+    assert policy.acceptance(belief.n, belief.s, pending)[()] == float(expected)
+    table = policy.acceptance([belief.n, 2.0], [belief.s, 1.0], [[pending], [0]])
+    assert table.shape == (2, 2)
+    assert table[0, 0] == float(expected)
+    room = 7 if limit is None else min(max(limit - pending, 0), 7)
+    assert policy.accept_now(belief, pending, 7) == room
+    assert policy.explain(belief, pending).startswith("Accept" if expected else "Reject")
+
+
+def test_beyond_the_table(policy: ExposurePolicy) -> None:
+    """Limits beyond the last row are near those of a longer table, and change from 0 to none within it."""
+    longer = PROBLEM.solve(PRIOR, tolerance=1e-8)
+    assert longer.rows > policy.rows + 500
+    for k in range(policy.rows + 1, longer.rows, 97):
+        good = 1 + np.arange(int(0.8 * k) - 30, int(0.8 * k) + 6)
+        mine, theirs = policy.exposure(2 + k, good), longer.exposure(2 + k, good)
+        few = theirs < 20
+        assert np.all(np.abs(mine[few] - theirs[few]) <= 6)
+        assert np.all(mine[theirs == UNLIMITED] == UNLIMITED)
+        assert policy.stop_floor(2.0 + k) < 0.8
+        assert np.all(mine[good <= policy.stop_floor(2.0 + k) * (2 + k)] == 0)
+
+
+def test_off_the_lattice(policy: ExposurePolicy) -> None:
+    between = policy.limit(Belief(10.5, 7.3))
+    assert between is not None
+    assert 0 < between < 20
+    assert policy.limit(Belief(1, 0.5)) == Delayed(0.8, 50, 0.1, 1).solve(Belief(1, 0.5), rows=1).limit(Belief(1, 0.5))
+    assert not policy.proved(Belief(10.5, 7.3))
+
+
+def test_value(policy: ExposurePolicy) -> None:
+    at_prior = policy.value(PRIOR)
+    assert 7.000204 in at_prior or abs(at_prior.midpoint - 7.000204) < 3e-6
+    with_pending = policy.value(PRIOR, pending=3)
+    assert with_pending.lower > at_prior.upper
+    many = policy.value(PRIOR, pending=len(policy.lower) + 5)
+    assert many.upper >= with_pending.lower
+    after = policy.value(Belief(3, 2)).midpoint, policy.value(Belief(3, 1)).midpoint
+    assert after[0] > at_prior.midpoint > after[1]
+
+
+def test_words(policy: ExposurePolicy) -> None:
+    assert "1 is pending of at most 5" in policy.explain(Belief(10, 7), 1)
+    assert "5 are pending, while at most 5" in policy.explain(Belief(10, 7), 5)
+    assert "final" in policy.explain(Belief(10, 2), 0)
+    assert "3 pending may still change that" in policy.explain(Belief(10, 2), 3)
+    assert "not below the 80 % break-even" in policy.explain(Belief(10, 9), 100)
+    assert "proved" in policy.certificate.statement
+    assert f"{policy.certificate.rows:,} rows" in policy.certificate.statement
+    assert policy.write_off_after == 3.0
+
+
+def test_json(policy: ExposurePolicy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loaded policy decides alike, and without a solver."""
+    text = policy.to_json()
+    loaded = ExposurePolicy.from_json(text)
+    assert loaded.to_json() == text
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("a decision called the solver")
+
+    monkeypatch.setattr(plan, "solve_problem", fail)
+    for n in (2, 3, 10, 57, 900, 5000):
+        good = np.arange(1, n)
+        assert np.array_equal(loaded.exposure(n, good), policy.exposure(n, good))
+    assert loaded.certificate == policy.certificate
+    assert loaded.value(PRIOR) == policy.value(PRIOR)
+    assert "exposure" in repr(loaded).lower()
+    for broken in ("{}", "[]", text[:-5], text.replace('"cost":0.8', '"cost":1.8')):
+        with pytest.raises(InputError):
+            ExposurePolicy.from_json(broken)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cost", 0),
+        ("cost", 1.0),
+        ("cost", "much"),
+        ("arrivals", 0),
+        ("arrivals", float("inf")),
+        ("discount_rate", 0),
+        ("discount_rate", -0.1),
+        ("label_delay", -1),
+        ("label_delay", 0),
+        ("label_delay", float("nan")),
+    ],
+)
+def test_bad_problems(field: str, value: object) -> None:
+    good: dict[str, object] = {"cost": 0.8, "arrivals": 50, "discount_rate": 0.1, "label_delay": 1}
+    with pytest.raises(InputError, match=field):
+        Delayed(**{**good, field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"rows": 0}, {"tolerance": 0}, {"pending_cap": 0}, {"look_ahead": 0}, {"seconds": 0}, {"pending_cap": 2.5}],
+)
+def test_bad_options(options: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        PROBLEM.solve(PRIOR, **options)  # type: ignore[arg-type]
+
+
+def test_bad_questions(policy: ExposurePolicy) -> None:
+    with pytest.raises(InputError, match="prior"):
+        PROBLEM.solve((2, 1))  # type: ignore[arg-type]
+    for ask in (policy.accepts, policy.value, policy.explain):
+        with pytest.raises(InputError, match="pending"):
+            ask(PRIOR, -1)
+    with pytest.raises(InputError, match="applicants"):
+        policy.accept_now(PRIOR, 0, -2)
+    with pytest.raises(InputError, match="Discounted"):
+        Delayed(0.8, 50, 0.1, 0)
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 60), st.floats(0, 1), st.integers(0, 12), st.integers(1, 10), st.booleans())
+def test_capped(n: int, share: float, pending: int, cap: int, everywhere: bool) -> None:
+    s = round(share * n)
+    policy = Capped(Greedy(0.5), cost=0.8, cap=cap, everywhere=everywhere)
+    free = s >= 0.8 * n * (1 - 1e-12) and not everywhere
+    expected = float(s > 0.5 * n and (free or pending < cap))
+    assert policy.acceptance(n, s, pending)[()] == expected
+    assert expected == float(pending < policy.exposure(n, s)[()])
+
+
+def test_rivals_are_policies(policy: ExposurePolicy) -> None:
+    for one in (policy, Blind(Greedy(0.8), 0.8), Capped(Greedy(0.8), 0.8, 3)):
+        assert isinstance(one, PendingPolicy)
+    assert Blind(Constant(0.5), 0.8).steady_limit is None
+    with pytest.raises(InputError, match="cap"):
+        Capped(Greedy(0.8), 0.8, 0)
+    with pytest.raises(InputError, match="cost"):
+        Blind(Greedy(0.8), 1.8)

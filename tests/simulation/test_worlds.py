@@ -1,0 +1,309 @@
+"""Worlds draw what they say, and show an outcome only to whoever accepts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike, NDArray
+
+import lenience as ln
+from lenience.core.counter_rng import replication_keys
+from lenience.simulation.stream import World
+
+FLAT = ln.Belief(2, 1)
+KEYS = replication_keys(1, 0, 4000)
+
+
+class Watched:
+    """Accepts all, or no one, and keeps what it was shown."""
+
+    stop_ceiling = 0.0
+
+    def __init__(self, accept: float = 1.0, most_pending: int = 10**9) -> None:
+        self.accept, self.most, self.seen = accept, most_pending, []  # type: ignore[var-annotated]
+
+    def stop_floor(self, n: float) -> float:
+        return -1.0
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        self.seen.append((np.array(n), np.array(s), np.array(pending)))
+        return np.where(np.asarray(pending) < self.most, self.accept, 0.0) * np.ones(np.shape(n))
+
+    def to_json(self) -> str:
+        return "{}"
+
+
+def run(policy: Any, world: World, horizon: int, replications: int = 200, **more: Any) -> ln.Simulation:
+    return ln.compare_policies(
+        {"it": policy}, world, cost=0.5, horizon=horizon, replications=replications, prior=FLAT, optimum=False, **more
+    )
+
+
+def test_outcomes_succeed_at_the_rate_and_do_not_depend_on_the_policy() -> None:
+    stream = ln.Bernoulli(0.3).open(KEYS, 5)
+    first = stream.outcomes(0, stream.rates(0))
+    assert abs(first.mean() - 0.3) < 0.03
+    assert np.array_equal(first, ln.Bernoulli(0.3).open(KEYS, 50).outcomes(0, stream.rates(0)))
+    sure = ln.Bernoulli(1.0).open(KEYS, 5)
+    assert sure.outcomes(2, sure.rates(2)).all()
+    never = ln.Bernoulli(0.0).open(KEYS, 5)
+    assert not never.outcomes(2, never.rates(2)).any()
+
+
+def test_rates_are_drawn_from_the_prior() -> None:
+    rates = ln.FromPrior(ln.Belief(10, 7)).fixed_rates(KEYS)
+    assert abs(rates.mean() - 0.7) < 0.01
+    assert abs(rates.var() - 0.7 * 0.3 / 11) < 0.002
+    assert np.all(ln.FromPrior(ln.Belief(3, 3)).fixed_rates(KEYS) == 1.0)
+
+
+def test_segments_come_by_their_shares_with_beliefs_of_their_own() -> None:
+    world = ln.Mixture(shares=[3, 1], rates=[1.0, 0.0])
+    stream = world.open(KEYS, 10)
+    assert abs(stream.segment(4).mean() - 0.25) < 0.03
+    assert set(stream.rates(4)[stream.segment(4) == 1]) == {0.0}
+    found = run(ln.Greedy(0.4), world, 400)
+    # The good segment is accepted throughout; the bad one until its belief has fallen to the cost: 0.5, then 1/3.
+    assert abs(found.values("it", "accepted").mean() - 300 - 1) < 4
+    drawn = ln.Mixture(shares=[1, 1], prior=FLAT).open(KEYS, 1).by_segment()[0]
+    assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) < 0.06
+
+
+def test_one_policy_a_segment() -> None:
+    world = ln.Mixture(shares=[1, 1], rates=[0.9, 0.9])
+    found = run([ln.Constant(1.0), ln.Constant(0.0)], world, 200)
+    assert abs(found.values("it", "accepted").mean() - 100) < 3
+    assert found.estimate("it", "shut_out").mean == pytest.approx(0.5)
+    assert found.estimate("it", "stopped").mean == 0.0
+
+
+def test_change_points_and_walks_move_the_rate() -> None:
+    jump = ln.ChangePoints(rates=[0.2, 0.9], at=[3]).open(KEYS, 10)
+    assert [float(jump.rates(i)[0]) for i in range(5)] == [0.2, 0.2, 0.2, 0.9, 0.9]
+    walk = ln.RandomWalk(start=0.5, step=0.1, lowest=0.4, highest=0.7).open(KEYS, 50)
+    path = np.array([walk.rates(i) for i in range(50)])
+    assert path.min() == pytest.approx(0.4)
+    assert path.max() == pytest.approx(0.7)
+    assert np.abs(np.diff(path, axis=0)).max() == pytest.approx(0.1)
+    assert np.unique(path[-1]).size > 2
+
+
+def test_redrawn_rates_change_as_often_as_the_hazard_says() -> None:
+    stream = ln.Redrawn(FLAT, 0.05).open(KEYS, 100)
+    path = np.array([stream.rates(i) for i in range(100)])
+    assert abs((np.diff(path, axis=0) != 0).mean() - 0.05) < 0.003
+    still = ln.compare_policies(ln.Greedy(0.4), ln.Redrawn(FLAT, 0.0), cost=0.4, horizon=50, replications=100)
+    prior = ln.compare_policies(ln.Greedy(0.4), ln.FromPrior(FLAT), cost=0.4, horizon=50, replications=100)
+    assert np.array_equal(still.values("greedy", "discounted"), prior.values("greedy", "discounted"))
+
+
+def test_forgetting_is_what_its_formula_says_when_run() -> None:
+    # Everyone fails, so the belief after each failure and each fading is known.
+    policy = ln.Forgetting(0.5, 0.9, 0.9, ln.Belief(4, 2))
+    found = ln.compare_policies(
+        {"it": policy}, ln.Bernoulli(0.0), cost=0.5, horizon=60, replications=1, prior=ln.Belief(4, 2), optimum=False
+    )
+    n, s, accepted = 4.0, 2.0, 0
+    for i in range(60):
+        if i:
+            n, s = policy.fade(n, s)
+        if policy.acceptance(n, s) == 1.0:
+            accepted, n = accepted + 1, n + 1
+    assert 1 < accepted < 60  # it stops, and looks again
+    assert found.values("it", "accepted")[0] == accepted
+
+
+@pytest.mark.parametrize("kind", ["exponential", "lognormal", "fixed"])
+def test_delays_have_their_mean(kind: str) -> None:
+    chance = (np.arange(100_000) + 0.5) / 100_000
+    lags = ln.LabelDelay(kind, mean=30, sigma=0.5).lags(chance, np.full(100_000, 0.5), 10_000)
+    assert lags.mean() == pytest.approx(30.0 if kind == "fixed" else 30.5, abs=0.2)  # rounded up to whole arrivals
+    some = ln.LabelDelay(kind, mean=30, missing=0.25).lags(chance, chance, 100)
+    assert (some == 101).mean() >= 0.25
+
+
+def test_late_labels_reach_the_belief_when_they_are_due() -> None:
+    policy = Watched()
+    run(policy, ln.LateLabels(ln.Bernoulli(1.0), ln.LabelDelay("fixed", mean=3)), 10, replications=1)
+    sizes = [float(n[0]) for n, _, _ in policy.seen[:10]]
+    out = [int(pending[0]) for _, _, pending in policy.seen[:10]]
+    assert sizes == [2, 2, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert out == [0, 1, 2, 2, 2, 2, 2, 2, 2, 2]
+
+
+def test_a_limit_on_pending_labels_is_kept() -> None:
+    policy = Watched(most_pending=2)
+    found = run(policy, ln.LateLabels(ln.Bernoulli(0.9), ln.LabelDelay("exponential", mean=20)), 300)
+    assert max(int(pending.max()) for _, _, pending in policy.seen) == 2
+    assert 0 < found.values("it", "accepted").mean() < 100
+    never = run(Watched(most_pending=2), ln.LateLabels(ln.Bernoulli(0.9), ln.LabelDelay("never")), 300)
+    assert np.all(never.values("it", "accepted") == 2)
+
+
+def test_labels_without_delay_are_prompt() -> None:
+    policies = [ln.Thompson(0.5), ln.EpsilonGreedy(0.5)]
+    settings: dict[str, Any] = {"cost": 0.5, "horizon": 80, "replications": 60, "prior": FLAT}
+    prompt = ln.compare_policies(policies, ln.Bernoulli(0.6), **settings)
+    for delay in (ln.LabelDelay("none"), ln.LabelDelay("fixed", mean=0)):
+        late = ln.compare_policies(policies, ln.LateLabels(ln.Bernoulli(0.6), delay), **settings)
+        for name in prompt.policies:
+            assert np.allclose(prompt.values(name, "discounted"), late.values(name, "discounted"))
+
+
+def test_late_labels_hurt_a_policy_that_is_blind_to_them() -> None:
+    policy = ln.Discounted(0.8, 0.98).solve(FLAT)
+    earned = []
+    for mean in (0, 50):
+        world = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=mean))
+        found = ln.compare_policies(
+            policy, world, cost=0.8, discount=0.98, horizon=400, replications=1500, optimum=False
+        )
+        earned.append(found.estimate(found.policies[0], "expected", 0.999))
+    assert earned[1].upper < earned[0].lower
+
+
+def test_exposure_limits_are_ahead_of_the_blind_optimum_where_labels_are_late() -> None:
+    # 50 arrivals a year, money at 50 % a year, labels after a quarter: the mean delay is 12.5 arrivals.
+    limits = ln.Delayed(0.8, arrivals=50, discount_rate=0.5, label_delay=0.25).solve(FLAT)
+    world = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=12.5))
+    found = ln.compare_policies(
+        {"limits": limits}, world, cost=0.8, discount=50 / 50.5, horizon=600, replications=1000, seed=5
+    )
+    assert found.policies == ["optimum for prompt labels", "exposure limits", "limits"]
+    assert found.compare("limits", "optimum for prompt labels", confidence=0.999).lower > 0.0
+    assert found.baseline == "exposure limits"
+    assert abs(found.behind("limits").mean) < 0.02  # the same limits, solved a little more exactly
+    assert "labels come late: the optimum for prompt labels is not the optimum here" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("world", "name"),
+    [
+        (ln.RandomWalk(start=0.5, step=0.01), "optimum without drift"),
+        (ln.RandomWalk(start=0.5, step=0), "optimum"),
+        (ln.LateLabels(ln.Bernoulli(0.5), ln.LabelDelay("never")), "optimum for prompt labels"),
+        (ln.LateLabels(ln.Redrawn(FLAT, 0.1), ln.LabelDelay("fixed", 3)), "optimum for prompt labels, without drift"),
+        (ln.LateLabels(ln.Redrawn(FLAT, 0.0), ln.LabelDelay("fixed", 1)), "optimum"),
+        (ln.LateLabels(ln.Bernoulli(0.5), ln.LabelDelay("none", missing=0.1)), "optimum for prompt labels"),
+    ],
+)
+def test_the_optimum_is_named_for_what_it_assumes(world: Any, name: str) -> None:
+    found = ln.compare_policies([], world, cost=0.5, horizon=5, replications=2)
+    assert found.policies == [name]
+    assert found.baseline == name
+    assert (found.note == "") == (name == "optimum")
+    assert f"behind {name}" in found.table()[0]
+
+
+def test_segments_start_from_beliefs_of_their_own() -> None:
+    world = ln.Mixture({"new": 1, "known": 1}, prior={"known": ln.Belief(200, 20), "new": ln.Belief(4, 3)})
+    greedy = ln.compare_policies(ln.Greedy(0.5), world, cost=0.5, horizon=40, replications=50, discount=0.9)
+    assert greedy.prior == (ln.Belief(4, 3), ln.Belief(200, 20))
+    # The known are rejected for good from the first on: no more than the new can be accepted.
+    assert greedy.estimate("greedy", "accepted").mean < 25
+    assert greedy.estimate("greedy", "accepted").mean > 10
+    with pytest.raises(ln.InputError, match="prior must be one Belief, or as many as shares: 2, not 1"):
+        ln.Mixture([1, 1], prior=[FLAT])
+    with pytest.raises(ln.InputError, match=r"rates must be by the names of the shares: a, b, not \['a'\]"):
+        ln.Mixture({"a": 1, "b": 1}, rates={"a": 0.5})
+
+
+def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:
+    outcomes = np.array([1] * 30 + [0] * 10)
+    world = ln.Replay(outcomes, segments=["a"] * 20 + ["b"] * 20)
+    assert world.rates.tolist() == [1.0, 0.5]
+    found = run(ln.Constant(1.0), world, 40, replications=20)
+    assert np.all(found.values("it", "reward") == 30 - 20)
+    assert np.all(found.values("it", "regret") == 0)
+    along = ln.compare_policies([], world, cost=0.5, horizon=40, replications=10, prior=FLAT)
+    assert along.values("optimum", "accepted").min() > 0
+    blind = Watched(accept=0.0)
+    run(blind, world, 40, replications=5)
+    assert all(np.all(s == 1.0) and np.all(n == 2.0) for n, s, _ in blind.seen)
+    assert not np.array_equal(world.order(KEYS[0]), world.order(KEYS[1]))
+    seen: list[bool] = []
+    rows = ln.Replay(outcomes, features=np.arange(40).reshape(-1, 1))
+    played = list(rows.play(lambda x: x[0] >= 30, lambda x, y: seen.append(y), seed=3))
+    assert sorted(row for row, _ in played) == list(range(40))
+    assert seen == [False] * 10
+
+
+def test_replay_reads_files(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = tmp_path / "rows.csv"
+    file.write_text("repaid,band\n1,low\n0,low\n1,high\n")
+    world = ln.world_named("replay", file=str(file), outcome="repaid", segment="band")
+    assert isinstance(world, ln.Replay)
+    assert len(world) == 3
+    assert list(world.names) == ["high", "low"]
+    with pytest.raises(ln.InputError, match="column must be one of repaid, band"):
+        ln.world_named("replay", file=str(file), outcome="paid")
+    # As spreadsheets save them, and Parquet.
+    file.write_bytes("Höhe;Status\n1.603,7;Repaid\n603,7;default\n".encode("cp1252"))
+    world = ln.Replay.from_file(str(file), "Status", "Höhe")
+    assert (list(world.names), world.rates.tolist()) == (["1603.7", "603.7"], [1.0, 0.0])
+    file.write_text("\ufeffrepaid\tband\n1\tlow\n\tlow\n")
+    with pytest.raises(ln.InputError, match=r"repaid must be 1 or 0 in every row, or a word such as .*, not ''"):
+        ln.Replay.from_file(str(file), "repaid")
+    pq.write_table(pa.table({"outcome": [True, False], "band": [1, 2]}), tmp_path / "rows.parquet")
+    assert ln.Replay.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
+    for missing in ("none.csv", "none.parquet"):
+        with pytest.raises(ln.InputError, match=r"cannot be read|must be a file that exists"):
+            ln.world_named("replay", file=str(tmp_path / missing))
+
+
+def test_names() -> None:
+    late = ln.world_named(
+        "late-labels", world={"name": "prior", "prior": {"n": 2, "s": 1}}, delay={"kind": "fixed", "mean": 4}
+    )
+    assert late == ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("fixed", mean=4))
+    assert ln.world_named("change_points", rates=[0.1, 0.2], at=[5]) == ln.ChangePoints(rates=[0.1, 0.2], at=[5])
+    assert "replay" in ln.world_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("utopia", {}, r"world must be one of bernoulli, .*segments, not 'utopia'"),
+        ("bernoulli", {}, "bernoulli must be given its p"),
+        ("bernoulli", {"q": 1}, "parameters of bernoulli must be among p, not 'q'"),
+        ("bernoulli", {"p": 2}, "p must be a number from 0 to 1"),
+        ("segments", {"shares": []}, "shares must be at least one number"),
+        ("segments", {"shares": [1]}, "either rates or a prior"),
+        ("segments", {"shares": [1], "rates": [0.5, 0.6]}, "rates must be as many as shares: 1, not 2"),
+        ("change-points", {"rates": [0.1], "at": [5]}, "rates must be one more than the changes"),
+        ("change-points", {"rates": [0.1, 0.2, 0.3], "at": [5, 5]}, "increasing order"),
+        ("random-walk", {"start": 0.9, "step": 0.1, "highest": 0.8}, "start must be a number from 0 to 0.8"),
+        (
+            "late-labels",
+            {"world": {"name": "bernoulli", "p": 0.5}, "delay": {"kind": "slow"}},
+            "kind must be one of none",
+        ),
+        (
+            "late-labels",
+            {"world": {"name": "bernoulli", "p": 0.5}, "delay": {"pace": 1}},
+            "parameters of delay must be",
+        ),
+    ],
+)
+def test_bad_worlds(name: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ln.InputError, match=message):
+        ln.world_named(name, **given)
+
+
+def test_bad_replays() -> None:
+    with pytest.raises(ln.InputError, match="column of 0 and 1"):
+        ln.Replay([0.5])
+    with pytest.raises(ln.InputError, match="segments must be as many"):
+        ln.Replay([0, 1], segments=["a"])
+    with pytest.raises(ln.InputError, match="features must have as many rows"):
+        ln.Replay([0, 1], features=[[1]])
+    with pytest.raises(ln.InputError, match="features must be given"):
+        next(ln.Replay([0, 1]).play(lambda x: True, lambda x, y: None))
+    with pytest.raises(ln.InputError, match="horizon must be at most the 2 rows"):
+        run(ln.Constant(1.0), ln.Replay([0, 1]), 3)

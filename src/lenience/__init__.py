@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import lenience.objectives as _objectives  # noqa: F401  (so that policies read from JSON know every objective)
 from lenience.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -103,7 +104,6 @@ if TYPE_CHECKING:
     from lenience.segments.starting import shut_out_at_outset as shut_out_at_outset
     from lenience.segments.starting import starting_volume as starting_volume
     from lenience.segments.starting import starts as starts
-    from lenience.segments.thresholds import Thresholds as Thresholds
     from lenience.simulation.compare import compare_policies as compare_policies
     from lenience.simulation.drifting_worlds import ChangePoints as ChangePoints
     from lenience.simulation.drifting_worlds import RandomWalk as RandomWalk
@@ -195,7 +195,6 @@ _HOME = {
     "Simulation": "simulation.result",
     "Sweep": "analysis.sweep",
     "Thompson": "policies.beliefs.thompson",
-    "Thresholds": "segments.thresholds",
     "TooLargeError": "core.errors",
     "UnawaitedOutcomeWarning": "policies.features.outcome_matching",
     "acceptance_by_arrival": "analysis.acceptance_by_arrival",

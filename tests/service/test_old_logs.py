@@ -1,4 +1,4 @@
-"""Logs that earlier releases wrote open, pass the audit and go on; ``old_logs/write_log.py`` says how they were made."""
+"""Logs of earlier releases open, pass the audit and go on; ``old_logs/write_log.py`` says how they were made."""
 
 from __future__ import annotations
 

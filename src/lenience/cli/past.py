@@ -37,7 +37,7 @@ def history_options(command: Command) -> Command:
         click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
         click.option("--group", "group_columns", multiple=True, help="A segment column that is the group; repeatable."),
         click.option("--score", "score_columns", multiple=True, help="An ordered segment column, for --model curve."),
-        click.option("--model", type=click.Choice(MODELS), default="independent", show_default=True,
+        click.option("--model", type=click.Choice(MODELS), default="own", show_default=True,
                      help="Where beliefs come from; see the documentation of segments."),
         prior_option,
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
@@ -204,7 +204,7 @@ def read_past(
             beliefs = beliefs_of_history(history, name, prior, group_columns, score_columns).beliefs
             divided = Segments.of(shares, problem, beliefs, groups)
             segments = divided if name == model else segments
-            if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
+            if name not in ("history", "pooled-history"):  # by segment it is as own, and pooled it is a trap
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
     return Past(history, fitted, segments, groups, known, outset, late)
 

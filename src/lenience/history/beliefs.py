@@ -1,6 +1,6 @@
 """beliefs_of_history: what each model makes of past decisions, with the segments' columns as groups and scores.
 
-Independent, Jeffreys, shared and curve take the past outcomes for the segments' own labels. *history* is the paper's
+The models own, jeffreys, shared and curve take the past outcomes for the segments' own labels. *history* is the paper's
 suggestion, n₀ the outcomes observed and s₀ the successes of each segment, as a prior; *pooled history* pools them, the
 selective-labels trap, and says so. Whatever the model, a history that left segments without outcomes was selected, and
 that is said too.
@@ -18,11 +18,11 @@ from lenience.core.errors import InputError, refusal
 from lenience.history.fit import History
 from lenience.models.curve import Curve
 from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
-from lenience.models.own_counts import JEFFREYS, UNIFORM, Independent
+from lenience.models.own_counts import JEFFREYS, UNIFORM, OwnCounts
 from lenience.models.protocol import Model, Shrinkage, shrinkage
 from lenience.models.shared import Shared
 
-MODELS = ("independent", "jeffreys", "shared", "curve", "history", "pooled-history")
+MODELS = ("own", "jeffreys", "shared", "curve", "history", "pooled-history")
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 BAND = re.compile(rf"(?P<below>below )?(?P<edge>{NUMBER})(?: to {NUMBER}| and above|\s?[–-]\s?{NUMBER}|\+)?")
 
@@ -42,7 +42,7 @@ class Fitted(NamedTuple):
 
 def beliefs_of_history(
     history: History,
-    model: str = "independent",
+    model: str = "own",
     prior: Belief = UNIFORM,
     group: Sequence[str] = (),
     score: Sequence[str] = (),
@@ -97,7 +97,7 @@ def _model(
     if name in ("history", "pooled-history"):
         n, s = [row.n for row in rows], [row.s for row in rows]
         return FromHistory(n, s, prior, pooled=name == "pooled-history", arrivals=arrivals)
-    return Independent(len(rows), JEFFREYS if name == "jeffreys" else prior)
+    return OwnCounts(len(rows), JEFFREYS if name == "jeffreys" else prior)
 
 
 def ordered(column: str, values: Sequence[str]) -> list[float]:

@@ -28,7 +28,7 @@ from lenience.dashboard.wizard.answers import (
 from lenience.dashboard.wizard.bands import Cut, read_cut
 from lenience.dashboard.wizard.past_file import Mapping, Past, read_past
 from lenience.models.curve import Curve
-from lenience.models.own_counts import UNIFORM, Independent
+from lenience.models.own_counts import UNIFORM, OwnCounts
 from lenience.models.protocol import Model, Shrinkage, shrinkage
 from lenience.models.shared import Shared
 from lenience.objectives.delayed import Delayed
@@ -38,7 +38,7 @@ from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import PolicySpecification
 
-MODELS = ("independent", "shared", "curve")
+MODELS = ("own", "shared", "curve")
 DAYS = 365.25
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 COARSE, MOST_VOLUME = 0.01, 20_000.0  # of a volume that is only shown
@@ -197,7 +197,7 @@ def read_segments(path: Path, answers: Answers) -> Segments:
     if path.suffix == ".json":
         hand = msgspec.json.decode(path.read_bytes(), type=ByHand)
         names = list(hand.shares)
-        rows = shrinkage(Independent(len(names), hand.prior), [0.0] * len(names), [0.0] * len(names), names)
+        rows = shrinkage(OwnCounts(len(names), hand.prior), [0.0] * len(names), [0.0] * len(names), names)
         return Segments(rows, hand.shares, {}, [hand.prior] * len(names))
     mapping = read_mapping(answers)
     try:
@@ -215,11 +215,11 @@ def read_segments(path: Path, answers: Answers) -> Segments:
 
 def model_of(answers: Answers, past: Past, names: list[str]) -> Model:
     """The model that was chosen, of these segments, before it has seen an outcome."""
-    kind = one_of("beliefs", "model", "The model", answers.model or "independent", MODELS)
+    kind = one_of("beliefs", "model", "The model", answers.model or "own", MODELS)
     if kind == "shared":
         return Shared(len(names))
-    if kind == "independent":
-        return Independent(len(names), UNIFORM)
+    if kind == "own":
+        return OwnCounts(len(names), UNIFORM)
     if not past.scores:
         raise Refused(
             "beliefs",

@@ -127,7 +127,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         ],
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),
-        "model": answers.model or "independent",
+        "model": answers.model or "own",
         "carried": answers.pairs(("model",)),
     }
 
@@ -212,7 +212,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
         "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
-        "model": answers.model or "independent",
+        "model": answers.model or "own",
         "sent": request_words(specification),
         "carried": answers.pairs(),
     }

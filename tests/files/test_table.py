@@ -275,3 +275,19 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
     assert notes(tmp_path / "kept.parquet")[1] == said
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")
+
+
+def test_one_missing_word_leaves_a_column_of_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "loans.csv"
+    for word in ("n/a", "none", "?", "<NA>", "NULL", ""):
+        file.write_text(f"score,paid\n612,yes\n580,no\n{word},yes\n640,no\n")
+        table = read_table(file, "paid")
+        assert table.features == ("score",), word
+        assert table.X[[0, 1, 3], 0].tolist() == [612, 580, 640]
+        assert np.isnan(table.X[2, 0])
+
+
+def test_none_stays_a_category_among_words() -> None:
+    columns = {"guarantor": ["none", "parent", None, "none"], "job": ["none", None, "none", ""], "paid": [1, 0, 1, 0]}
+    table = from_columns(columns, "paid")
+    assert table.features == ("guarantor=missing", "guarantor=none", "guarantor=parent", "job=none")

@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from lenience.core.errors import InputError
 from lenience.files.unreadable import CHUNK, UTF8, check_text, unpacked
-from lenience.files.vocabulary import NOTHING, with_point
+from lenience.files.vocabulary import MISSING, with_point
 
 csv.field_size_limit(2**31 - 1)  # a heading is one field by all separators but its own, and may be long
 
@@ -51,7 +51,7 @@ def with_points(values: Sequence[str], mark: str) -> list[str] | None:
     """
     if mark == "," or not any("," in value for value in values):
         return None
-    if not all(re.fullmatch(COMMA, text := value.strip()) or text.lower() in NOTHING for value in values):
+    if not all(re.fullmatch(COMMA, text := value.strip()) or text.lower() in MISSING for value in values):
         return None
     return [with_point(value) for value in values]
 
@@ -143,7 +143,7 @@ def _commas(engine: Any, table: str, names: Sequence[str]) -> dict[str, str]:
     """The columns all of whose values are numbers, some with a decimal comma; each with the first of these in order."""
     if not names:
         return {}
-    nothing = ", ".join(literal(word) for word in NOTHING)
+    nothing = ", ".join(literal(word) for word in MISSING)
     asked = []
     for name in names:
         text = f"trim({identifier(name)})"

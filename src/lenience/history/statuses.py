@@ -14,12 +14,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.core.errors import InputError, refusal
-from lenience.files.vocabulary import NO, NOTHING, YES
+from lenience.files.vocabulary import MISSING, NO, YES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
+FALSE, TRUE, UNKNOWN, BAD = 0, 1, 2, 3  # what a value may mean
 MOST_NAMED = 4  # values that mean nothing, of those there are
 MOST_COMPARED = 1_000  # values of a column that a word is compared with
 
@@ -84,7 +84,7 @@ def strange_values(
         taken=taken.meaning(taken.value),
         whole=ibis.and_(*[trimmed(table[name]).notnull() for name in segments]),
     )
-    sound = judged.filter(judged.whole & (judged.taken < MISSING) & (judged.became == BAD))
+    sound = judged.filter(judged.whole & (judged.taken < UNKNOWN) & (judged.became == BAD))
     return (
         _most_frequent(backend, sound, "told"),
         _most_frequent(backend, judged.filter(judged.whole & (judged.taken == BAD)), "decided"),
@@ -113,12 +113,12 @@ def _code(
     yes: list[object]
     if kind.is_boolean():
         if not (success or failure or pending):
-            return Code(column, lambda flag: ibis.cases((flag.isnull(), MISSING), (flag, TRUE), else_=FALSE))
+            return Code(column, lambda flag: ibis.cases((flag.isnull(), UNKNOWN), (flag, TRUE), else_=FALSE))
         no, yes = [False], [True]
     elif kind.is_numeric():
         no, yes = [0], [1]
     elif kind.is_string():
-        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(NOTHING)
+        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(MISSING)
     else:
         raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
     later = typed(column, pending)
@@ -133,7 +133,7 @@ def _code(
             (position.isnull(), BAD),
             (position <= len(no), FALSE),
             (position <= len(no) + len(yes), TRUE),
-            else_=MISSING,
+            else_=UNKNOWN,
         )
 
     if backend.name == "duckdb":

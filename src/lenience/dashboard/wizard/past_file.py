@@ -18,9 +18,8 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.dashboard.wizard.bands import Cells, Cut, cell_of, features_of, part_of
 from lenience.dashboard.wizard.kept_table import among, connect, identifier, kept, literal, names
-from lenience.files.vocabulary import looks_like_date
+from lenience.files.vocabulary import DATE_FORMATS, looks_like_date
 from lenience.history.beliefs import BAND, ordered
-from lenience.history.dates import FORMATS
 from lenience.history.fit import History, fit_history
 from lenience.history.statuses import MOST_NAMED
 from lenience.service.domain import limits
@@ -351,7 +350,7 @@ def _moment(column: str) -> str:
     if not column:
         return "CAST(NULL AS TIMESTAMP)"
     text = identifier(column)
-    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, {list(FORMATS)}))"
+    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, {list(DATE_FORMATS)}))"
 
 
 def _is_number(text: str) -> bool:

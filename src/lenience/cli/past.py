@@ -12,7 +12,7 @@ import click
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, in_words, refusal, unknown
+from lenience.core.errors import InputError, refusal, unknown
 from lenience.core.formatting import plural
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS, beliefs_of_history
@@ -228,27 +228,25 @@ def _rates(history: History) -> dict[str, float]:
 
 
 def _truths(path: Path, history: History) -> dict[str, float]:
-    """True success rates by segment from a CSV file with the segment columns and p."""
-    import csv
-
+    """Read true success rates by segment from a file with the segment columns and p."""
+    from lenience.files.columns import read_columns
     from lenience.history.fit import SEPARATOR
 
     try:
-        with path.open(encoding="utf-8", newline="") as text:
-            rows = list(csv.DictReader(text))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"truths {str(path)!r} cannot be read: {in_words(error)}") from error
+        columns = read_columns(path)
+    except InputError as error:
+        raise InputError(f"truths: {error}") from None
     wanted = [*history.columns, "p"]
-    if not rows or any(name not in rows[0] for name in wanted):
+    if any(name not in columns for name in wanted):
         raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
-    found = {}
-    for row in rows:
-        name = SEPARATOR.join(str(row[column] or "").strip() for column in history.columns)
+    rates = {}
+    for *values, p in zip(*(columns[name] for name in wanted), strict=True):
+        name = SEPARATOR.join(str(value).strip() for value in values)
         try:
-            found[name] = real(f"p of {name}", float(row["p"] or "nan"), least=0, most=1)
+            rates[name] = real(f"p of {name}", float(p or "nan"), least=0, most=1)
         except ValueError as error:
-            raise refusal(f"p of {name}", row["p"], "a number from 0 to 1") from error
-    for one in history.segments:
-        if one.segment not in found:
-            raise InputError(f"truths must be given for every segment, and {one.segment!r} has none")
-    return found
+            raise refusal(f"p of {name}", p, "a number from 0 to 1") from error
+    for row in history.segments:
+        if row.segment not in rates:
+            raise InputError(f"truths must be given for every segment, and {row.segment!r} has none")
+    return rates

@@ -18,7 +18,7 @@ import msgspec
 
 from lenience.core.errors import InputError, unknown
 from lenience.core.formatting import counted
-from lenience.files.columns import rows_of
+from lenience.files.columns import read_rows
 from lenience.files.vocabulary import FAILURE, MISSING, SUCCESS
 from lenience.history.statuses import suggested, with_given
 from lenience.service.domain import limits
@@ -171,7 +171,7 @@ def _lines(source: object, how: Reading) -> Iterator[tuple[Line, str]]:
 
 
 def _file(path: str | Path, how: Reading) -> Iterator[tuple[Line, str]]:
-    rows = rows_of(path)
+    rows = read_rows(path)
     _, heading = next(rows)
     for name in (how.decision, how.outcome):
         if name not in heading:

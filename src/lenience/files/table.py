@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from lenience.core.errors import InputError, refusal
 from lenience.core.formatting import counted
-from lenience.files.columns import columns_of
+from lenience.files.columns import read_columns
 from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
 
 MOST_CATEGORIES = 50
@@ -120,7 +120,7 @@ def read_table(
     words that :func:`lenience.fit_history` knows.
     """
     notes: list[str] = []
-    table = from_columns(columns_of(path, notes), outcome, features, group, success, Path(path).stem)
+    table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem)
     return msgspec.structs.replace(table, notes=tuple(notes))
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lenience.files.csv_text import identifier, literal
+from lenience.files.csv_format import identifier, literal
 
 __all__ = ["among", "connect", "identifier", "kept", "literal", "names"]
 

@@ -282,7 +282,7 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     assert code == 2
     assert "give --group first" in err
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr("lenience.cli.past.beliefs_of_history")  # nothing is made of the counts before
+        patch.setattr("lenience.history.past.believe", None)  # nothing is made of the counts before
         code, _, err = run(
             "report", str(loans), *COLUMNS, *floor, "--group", "region", "--output", str(tmp_path / "x.html")
         )

@@ -288,7 +288,11 @@ def test_one_missing_word_leaves_a_column_of_numbers(tmp_path: Path) -> None:
 
 
 def test_none_stays_a_category_among_words() -> None:
-    columns = {"guarantor": ["none", "parent", None, "none"], "job": ["none", None, "none", ""], "paid": [1, 0, 1, 0]}
+    columns: dict[str, list[Any]] = {
+        "guarantor": ["none", "parent", None, "none"],
+        "job": ["none", None, "none", ""],
+        "paid": [1, 0, 1, 0],
+    }
     table = from_columns(columns, "paid")
     assert table.features == ("guarantor=missing", "guarantor=none", "guarantor=parent", "job=none")
 

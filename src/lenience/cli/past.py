@@ -15,7 +15,7 @@ from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal, unknown
 from lenience.core.formatting import plural
 from lenience.core.validation import real
-from lenience.history.beliefs import MODELS, beliefs_of_history
+from lenience.history.beliefs import MODELS
 from lenience.objectives.delayed import GIVEN_UP, Delayed
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def history_options(command: Command) -> Command:
     return command
 
 
-class Past(NamedTuple):
+class PastOptions(NamedTuple):
     """Past decisions, the beliefs a model makes of them and, where a cost is given, the segments to decide."""
 
     history: History
@@ -118,7 +118,7 @@ class Past(NamedTuple):
         )
 
 
-def read_past(
+def read_past_options(
     source: str,
     segment_columns: tuple[str, ...],
     accepted_column: str,
@@ -145,9 +145,10 @@ def read_past(
     group_columns: tuple[str, ...],
     truths: str | None,
     floor_group: tuple[str, ...] = (),
-) -> Past:
+) -> PastOptions:
     """Read past decisions as the options say; groups that a floor is for must be among theirs."""
-    from lenience.history.fit import fit_history
+    from lenience.history.past import believe, read_past
+    from lenience.history.past_columns import PastColumns
     from lenience.segments.segments import Segments
     from lenience.segments.starting import shut_out_at_outset
 
@@ -165,48 +166,46 @@ def read_past(
             told_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
         raise InputError("--discount, --arrivals and --discount-rate go with --cost")
+    columns = PastColumns(
+        segment_columns,
+        outcome_column,
+        accepted_column,
+        success=success,
+        failure=failure,
+        pending=pending,
+        accepted_values=accepted_value,
+        rejected_values=rejected_value,
+        time=time_column,
+        groups=group_columns,
+        scores=score_columns,
+        maturity=maturity,
+        half_life=half_life,
+        give_up_after=None if late is None or time_column is None else GIVEN_UP * late.label_delay * DAYS,
+        as_of=as_of,
+    )
     with saying("Counting past decisions"):
-        history = fit_history(
-            source,
-            segment_columns,
-            accepted_column,
-            outcome_column,
-            time_column,
-            connection=connection,
-            as_of=as_of,
-            maturity=maturity,
-            half_life=half_life,
-            give_up_after=None if late is None or time_column is None else GIVEN_UP * late.label_delay * DAYS,
-            success=success,
-            failure=failure,
-            pending=pending,
-            accepted_values=accepted_value,
-            rejected_values=rejected_value,
-            strict=strict,
-            warn=False,  # what it says is shown
-        )
+        past = read_past(source, columns, connection, strict)
+    history = past.history
     if not history.segments:
         said = " ".join([history.describe(), *_to_type(history)])
         raise InputError(f"source must have rows that can be used, and {source!r} has none: {said}")
-    groups, shares = history.groups(group_columns), history.shares()
-    for group in floor_group:  # what groups there are is known once the rows are counted
-        if group not in (there := dict.fromkeys(groups[name] for name in shares)):
+    for group in floor_group:  # the groups are known once the rows are counted
+        if group not in (there := dict.fromkeys(past.groups.values())):
             raise unknown("--floor-group", group, there)
-    fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
+    fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
-        return Past(history, fitted, None, groups, known, [])
+        return PastOptions(history, fitted, None, past.groups, known, [])
     outset, segments = [], None
-    with saying(f"Finding which of {len(shares):,} segments would start, with each model"):
+    with saying(f"Finding which of {len(history.segments):,} segments would start, with each model"):
         for name in MODELS:
             if name == "curve" and not score_columns:
                 continue
-            beliefs = beliefs_of_history(history, name, prior, group_columns, score_columns).beliefs
-            divided = Segments.of(shares, problem, beliefs, groups)
+            divided = Segments.of(past.shares, problem, believe(past, name, prior).beliefs, past.groups)
             segments = divided if name == model else segments
-            if name not in ("history", "pooled-history"):  # by segment it is as own, and pooled it is a trap
+            if name not in ("history", "pooled-history"):  # by segment it is the same as own, and pooled it is a trap
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
-    return Past(history, fitted, segments, groups, known, outset, late)
+    return PastOptions(history, fitted, segments, past.groups, known, outset, late)
 
 
 def _to_type(history: History) -> list[str]:

@@ -32,7 +32,7 @@ def clock_of(
         if any(asked is not None for asked in (maturity, half_life, give_up_after, as_of)):
             raise InputError("time must be named where maturity, half_life, give_up_after or as_of is asked for")
         return None
-    when = _moment(backend, table, time)
+    when = moment_of(backend, table, time)
     now = until = None if as_of is None else day_given(as_of)
     if now is None:
         now = _last(backend, table, when)
@@ -59,7 +59,7 @@ def days(field: str, value: float | dt.timedelta | None) -> float | None:
     return real(field, long, least=0, most=ALL_DAYS) if field == "maturity" else real(field, long, above=0)
 
 
-def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
+def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
     """The time column as dates or timestamps; what is none becomes missing."""
     import ibis
     import ibis.expr.operations as ops

@@ -32,6 +32,7 @@ class Words(NamedTuple):
     pending: Sequence[object] = ()
     accepted: Sequence[object] = ()
     rejected: Sequence[object] = ()
+    only: bool = False  # no other value has a meaning, and texts are compared as they are written
 
 
 class Code(NamedTuple):
@@ -43,16 +44,20 @@ class Code(NamedTuple):
 
 def outcomes(backend: Any, column: Any, words: Words) -> Code:
     """The column of outcomes: true is success, missing is pending."""
-    return _code(backend, column, ("success", "failure"), words.success, words.failure, words.pending)
+    return _code(backend, column, ("success", "failure"), words.success, words.failure, words.pending, only=words.only)
 
 
 def decisions(backend: Any, column: Any, words: Words) -> Code:
     """The column that says who was accepted."""
-    return _code(backend, column, ("accepted_values", "rejected_values"), words.accepted, words.rejected)
+    return _code(
+        backend, column, ("accepted_values", "rejected_values"), words.accepted, words.rejected, only=words.only
+    )
 
 
 def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, words: Words) -> None:
     """Refuse a word that was given and does not occur in its column."""
+    if words.only:  # the caller has shown the values that occur
+        return
     for name, given in (
         (outcome, (*words.success, *words.failure, *words.pending)),
         (accepted, (*words.accepted, *words.rejected)),
@@ -103,6 +108,7 @@ def _code(
     success: Sequence[object],
     failure: Sequence[object],
     pending: Sequence[object] = (),
+    only: bool = False,
 ) -> Code:
     """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown."""
     import ibis
@@ -121,8 +127,12 @@ def _code(
         value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(MISSING)
     else:
         raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
-    later = typed(column, pending)
-    no, yes = with_given(names, no, yes, typed(column, failure), typed(column, success), later)
+    if only and kind.is_string():
+        value, no, yes, nothing = trimmed(column), list(failure), list(success), []
+        later = list(pending)
+    else:
+        later = typed(column, pending)
+        no, yes = with_given(names, no, yes, typed(column, failure), typed(column, success), later)
     nothing += later
     if kind.is_floating():
         nothing.append(math.nan)

@@ -77,7 +77,10 @@ def _check_size(rows: int, columns: int) -> None:
 
 
 def _parquet(engine: Any, source: Path) -> tuple[str, list[str]]:
-    """Return how to read a Parquet file, and its columns; check its size first, because a small file can hold very many rows."""
+    """Return how to read a Parquet file, and its columns.
+
+    The size is checked first, because a small file can hold very many rows.
+    """
     table = kept(source)
     rows = engine.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({literal(str(source))})").fetchone()[0]
     columns = [row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]

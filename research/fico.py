@@ -28,7 +28,7 @@ from lenience.core.errors import refusal
 from lenience.core.validation import whole
 from lenience.data.fico import Cell, load_fico
 from lenience.models.curve import Curve
-from lenience.models.own_counts import JEFFREYS, UNIFORM, Independent
+from lenience.models.own_counts import JEFFREYS, UNIFORM, OwnCounts
 from lenience.models.protocol import Model
 from lenience.models.shared import Shared
 from lenience.objectives.discounted import Discounted
@@ -141,9 +141,9 @@ def make_model(name: str, world: World) -> Model:
     """A model of the cells by its name (the history models start from drawn histories, see :func:`past_counts`)."""
     count = len(world.cells)
     if name == "Jeffreys":
-        return Independent(count, JEFFREYS)
+        return OwnCounts(count, JEFFREYS)
     if name in ("independent", "history", "pooled history"):
-        return Independent(count, UNIFORM)
+        return OwnCounts(count, UNIFORM)
     if name == "shared":
         return Shared(count)
     if name == "curve":

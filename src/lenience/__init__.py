@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lenience.models.from_history import FromHistory as FromHistory
     from lenience.models.from_history import SelectiveLabelsWarning as SelectiveLabelsWarning
     from lenience.models.neighbours import Neighbours as Neighbours
-    from lenience.models.own_counts import Independent as Independent
+    from lenience.models.own_counts import OwnCounts as OwnCounts
     from lenience.models.own_counts import skeptical as skeptical
     from lenience.models.protocol import Model as Model
     from lenience.models.protocol import beliefs as beliefs
@@ -166,7 +166,7 @@ _HOME = {
     "Gittins": "policies.beliefs.gittins",
     "Greedy": "policies.beliefs.greedy",
     "History": "history.fit",
-    "Independent": "models.own_counts",
+    "OwnCounts": "models.own_counts",
     "InputError": "core.errors",
     "KLUCB": "policies.beliefs.kl_ucb",
     "LabelDelay": "simulation.label_delay",

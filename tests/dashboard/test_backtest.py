@@ -8,14 +8,14 @@ import pytest
 import lenience
 from lenience.core.belief import Belief
 from lenience.dashboard.wizard.backtest import backtest, halved
-from lenience.dashboard.wizard.past_file import Known
+from lenience.history.past_rows import KnownOutcome
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain.specification import PolicySpecification
 
 
-def _known(outcomes: str, segment: str = "all") -> list[Known]:
-    return [Known(segment, mark == "1", None, place) for place, mark in enumerate(outcomes)]
+def _known(outcomes: str, segment: str = "all") -> list[KnownOutcome]:
+    return [KnownOutcome(segment, mark == "1", None, place) for place, mark in enumerate(outcomes)]
 
 
 def test_the_replay_stops_where_the_optimal_policy_stops() -> None:
@@ -49,12 +49,12 @@ def test_the_replay_waits_for_late_outcomes() -> None:
 
 def test_the_later_half_is_decided_with_what_was_known_by_then() -> None:
     # In the earlier half nine of ten failed: the later one is closed from the start, and would have paid.
-    known = [Known("all", i >= 50 or i % 10 == 0, i / 100, i) for i in range(100)]
+    known = [KnownOutcome("all", i >= 50 or i % 10 == 0, i / 100, i) for i in range(100)]
     earlier, later = halved(known)
     assert (len(earlier), len(later)) == (50, 50)
     prior = Belief(2 + 50, 1 + 5)
     found = backtest(PolicySpecification("p", Discounted(0.7, 0.99)), {"all": prior}, later)
     assert (found.new.accepted, found.past.accepted, found.segments[0].stopped_after) == (0, 50, 0)
     assert found.past_value == pytest.approx(50 * 0.3)
-    assert halved([Known("all", True, 0.0, i) for i in range(4)])[0] == []
+    assert halved([KnownOutcome("all", True, 0.0, i) for i in range(4)])[0] == []
     assert halved(_known("0101")) == ((), ())

@@ -9,7 +9,7 @@ import pytest
 
 from lenience.dashboard.wizard import intake
 from lenience.dashboard.wizard.answers import EVERYONE, Answers, Refused
-from lenience.dashboard.wizard.plan import read_mapping, read_segments
+from lenience.dashboard.wizard.plan import read_column_answers, read_segments
 from lenience.dashboard.wizard.views import beliefs_view, columns_view, usual_delay
 from lenience.service.http.service import Service
 
@@ -39,7 +39,7 @@ def test_who_was_accepted_is_guessed_where_the_file_says_so(
     assert (chosen.accepted, chosen.outcome) == (wanted, "repaid")
     if not wanted:
         with pytest.raises(Refused, match="or that everyone in the file was"):
-            read_mapping(chosen)
+            read_column_answers(chosen)
 
 
 @pytest.mark.parametrize(("missing", "warned"), [(4, False), (5, True)])

@@ -10,19 +10,24 @@ import pytest
 from lenience.core.errors import InputError
 from lenience.dashboard.wizard import intake
 from lenience.dashboard.wizard.answers import EVERYONE, Answers, Refused
-from lenience.dashboard.wizard.past_file import Mapping, columns, known_outcomes, read_past, values
+from lenience.dashboard.wizard.past_file import ColumnAnswers, columns, known_outcomes, read_past, values
 from lenience.dashboard.wizard.plan import (
+    read_column_answers,
     read_hand,
-    read_mapping,
     read_objective,
     read_segments,
     read_specification,
     starting,
     untouched_score,
 )
+from lenience.history.past_columns import PastColumns
 from lenience.service.domain.feature_cells import segment_of
 
-MEANT = Mapping(("region",), "status", ("paid",), ("default",))
+MEANT = ColumnAnswers(PastColumns(("region",), "status", None, ("paid",), ("default",), only_given=True))
+
+
+def _meant(**changes: object) -> ColumnAnswers:
+    return ColumnAnswers(msgspec.structs.replace(MEANT.columns, **changes))
 
 
 def _taken_in(folder: Path, text: str) -> Path:
@@ -66,7 +71,7 @@ def test_names_may_hold_numbers_where_that_is_plain() -> None:
 def test_values_that_are_no_outcome_are_named(tmp_path: Path) -> None:
     odd = "a,yes,??\na,yes,lost\na,yes,??\n,yes,??\n"
     path = _taken_in(tmp_path, "region,approved,status\na,yes,paid\na,yes,default\na,no,\n" + odd)
-    mapping = msgspec.structs.replace(MEANT, accepted="approved", yes=("yes",), no=("no",))
+    mapping = _meant(accepted="approved", accepted_values=("yes",), rejected_values=("no",))
     told = read_past(path, mapping).history.describe()
     assert "3 rows not used: " in told
     assert ": '??' (2), 'lost' (1)." in told
@@ -84,7 +89,7 @@ def test_too_many_segments_name_the_column_to_cut_into_bands(tmp_path: Path) -> 
     rows = "".join(f"{'ns'[i % 2]},{i},paid\n" for i in range(1_001))
     path = _taken_in(tmp_path, "region,income,status\n" + rows)
     with pytest.raises(InputError, match=r"'income' has the most values.*into bands: type 5"):
-        read_past(path, msgspec.structs.replace(MEANT, segments=("region", "income")))
+        read_past(path, _meant(segments=("region", "income")))
 
 
 def test_a_score_that_makes_no_segments_is_told() -> None:
@@ -126,7 +131,7 @@ def test_a_column_of_numbers_is_cut_into_bands_that_the_service_finds_again(tmp_
     spec = read_specification(asked, found)
     assert [one.share for one in spec.problems()] == pytest.approx([n / 300 for n in (66, 34, 66, 33, 68, 33)])
     # Every row is where the service would put it.
-    known = known_outcomes(path, read_mapping(asked), found.past.history)
+    known = known_outcomes(path, read_column_answers(asked), found.past.history)
     assert [one.segment for one in known] == [
         segment_of(spec.features, {"score": float(score), "region": region}) for score, region, _ in rows[:300]
     ]
@@ -136,7 +141,8 @@ def test_a_column_of_numbers_is_cut_into_bands_that_the_service_finds_again(tmp_
 def test_cells_without_rows_are_there_too(tmp_path: Path) -> None:
     lines = "".join(f"{30 + i % 20},{'ab'[i > 30]},{'10'[i % 3 == 0]}\n" for i in range(60)) + "90,a,1\n"
     path = _taken_in(tmp_path, "age,kind,ok\n" + lines)
-    mapping = Mapping(("age", "kind"), "ok", ("1",), ("0",), score="age", cuts=(("age", (20.0, 80.0)),))
+    meant = PastColumns(("age", "kind"), "ok", None, ("1",), ("0",), only_given=True, scores=("age",))
+    mapping = ColumnAnswers(meant, cuts=(("age", (20.0, 80.0)),))
     past = read_past(path, mapping)
     assert [(row.segment, row.arrivals) for row in past.history.segments if row.arrivals] == [
         ("age 20..80, kind=a", 31),
@@ -144,8 +150,8 @@ def test_cells_without_rows_are_there_too(tmp_path: Path) -> None:
         ("age>=80, kind=a", 1),
     ]
     assert len(past.history.segments) == 9
-    assert past.scores["age<20, kind=b"] == 20  # its nearest edge: nobody is in that band
-    assert past.scores["age>=80, kind=b"] == past.scores["age>=80, kind=a"] == 90
+    assert past.scores["age<20, kind=b"] == (20.0,)  # its nearest edge: nobody is in that band
+    assert past.scores["age>=80, kind=b"] == past.scores["age>=80, kind=a"] == (90.0,)
     assert past.shares["age<20, kind=a"] == pytest.approx(1 / 67)
 
 

@@ -34,7 +34,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert "1 row not used: no segment." in beliefs.text
     assert "The past chose whom to accept: 37 of 43 (86 %)" in beliefs.text
     assert "1 of 3 segments has no outcome at all" in beliefs.text
-    shown = clerk.http.get("/new/objective", params={**clerk.answers(beliefs), "model": "independent"})
+    shown = clerk.http.get("/new/objective", params={**clerk.answers(beliefs), "model": "own"})
     answers = {**clerk.answers(shown), **OBJECTIVE}
     panel = clerk.http.get("/new/starting", params=answers).text
     assert all(words in panel for words in ("1 start", "2 never", "accept", "never starts"))
@@ -98,7 +98,7 @@ def test_dates_that_cannot_be_do_not_stretch_the_years(clerk: Browser) -> None:
     days = [f"{2021 + i // 366}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(1098)]
     rows = [f"north,yes,{i % 2},{day}\n" for i, day in enumerate(days)]
     odd = [f"north,yes,1,{day}\n" for day in ("2062-05-01", "1970-01-01", "1970-01-01")]
-    answers = {**clerk.uploaded((HEADING + "".join([*rows, *odd])).encode()), "model": "independent"}
+    answers = {**clerk.uploaded((HEADING + "".join([*rows, *odd])).encode()), "model": "own"}
     shown = clerk.answers(clerk.http.get("/new/objective", params=answers))
     assert float(shown["arrivals"][0]) == pytest.approx(366, rel=0.03)
     # Counted as of a day, the later rows are left out, and the replay leaves them out too.
@@ -196,7 +196,7 @@ def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(clerk: Browser, form
 def test_half_of_the_days_until_an_outcome_is_certain_is_taken_for_their_mean(
     clerk: Browser, uploaded: dict[str, Any]
 ) -> None:
-    answers = {**uploaded, "maturity": "20", "model": "independent"}
+    answers = {**uploaded, "maturity": "20", "model": "own"}
     shown = clerk.http.get("/new/objective", params=answers)
     filled = clerk.answers(shown)
     assert (filled["delay"], "10 is half of the 20 of step 2" in shown.text) == (["10"], True)

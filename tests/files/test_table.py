@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from lenience import InputError
-from lenience.files.columns import columns_of
-from lenience.files.csv_text import WINDOWS
+from lenience.files.columns import read_columns
+from lenience.files.csv_format import WINDOWS
 from lenience.files.source import open_source, quietly
 from lenience.files.table import from_columns, from_frame, from_openml, numbers_of, read_table
 
@@ -110,7 +110,7 @@ def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     file = tmp_path / "loans.arff"
     file.write_text(ARFF)
-    frame = pandas.DataFrame(columns_of(file))
+    frame = pandas.DataFrame(read_columns(file))
     asked: list[dict[str, Any]] = []
 
     def fetch(**options: Any) -> Any:
@@ -264,14 +264,50 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     (tmp_path / "teil" / "a.csv").write_text("Höhe;Ort;gut\n1.603,7;Köln;1\n", encoding="utf-8-sig")
     (tmp_path / "teil" / "b.csv").write_bytes("Höhe;Ort;gut\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))
     for source in (packed, zstd, tmp_path / "teil" / "*.csv"):
-        for reader in (columns_of, _by_the_engine):
+        for reader in (read_columns, _by_the_engine):
             told: list[str] = []
             rows = reader(source, told)
             assert (rows["Höhe"][:2], rows["Ort"]) == (["1603.7", "603.7"], ["Köln", "Ulm", "Ulm"]), source
             assert sorted(told) == [said, WINDOWS]
     (tmp_path / "teil" / "b.csv").write_text("Ort;Höhe;gut\nUlm;1;1\n")
     with pytest.raises(InputError, match=r"must have the same heading, and 'b.csv' has another than the first"):
-        columns_of(tmp_path / "teil" / "*.csv")
+        read_columns(tmp_path / "teil" / "*.csv")
     take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
     assert notes(tmp_path / "kept.parquet")[1] == said
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")
+
+
+def test_one_missing_word_leaves_a_column_of_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "loans.csv"
+    for word in ("n/a", "none", "?", "<NA>", "NULL", ""):
+        file.write_text(f"score,paid\n612,yes\n580,no\n{word},yes\n640,no\n")
+        table = read_table(file, "paid")
+        assert table.features == ("score",), word
+        assert table.X[[0, 1, 3], 0].tolist() == [612, 580, 640]
+        assert np.isnan(table.X[2, 0])
+
+
+def test_none_stays_a_category_among_words() -> None:
+    columns: dict[str, list[Any]] = {
+        "guarantor": ["none", "parent", None, "none"],
+        "job": ["none", None, "none", ""],
+        "paid": [1, 0, 1, 0],
+    }
+    table = from_columns(columns, "paid")
+    assert table.features == ("guarantor=missing", "guarantor=none", "guarantor=parent", "job=none")
+
+
+def test_every_reader_leaves_out_repeated_headings(tmp_path: Path) -> None:
+    from lenience.dashboard.wizard.intake import notes, take_in
+    from lenience.dashboard.wizard.past_file import columns
+
+    file = tmp_path / "kredite.csv"
+    file.write_text("Ort;repaid;approved\n1,5;1;1\nOrt;repaid;approved\n2,5;0;1\n", encoding="utf-8")
+    expected = {"Ort": ["1.5", "2.5"], "repaid": ["1", "0"], "approved": ["1", "1"]}
+    for reader in (read_columns, _by_the_engine):
+        told: list[str] = []
+        assert reader(file, told) == expected
+        assert "1 row left out: the heading once more." in told
+    take_in(file, tmp_path / "kept.parquet")
+    assert notes(tmp_path / "kept.parquet")[0] == "1 row left out: the heading once more."
+    assert columns(tmp_path / "kept.parquet")[0].examples == ("1.5", "2.5")

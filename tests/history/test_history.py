@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lenience import AlikeSegmentsWarning, Belief, Discounted, InputError
-from lenience.files.columns import columns_of
+from lenience.files.columns import read_columns
 from lenience.history.fit import fit_history
 from past_decisions import agree, by_hand, past
 
@@ -364,7 +364,7 @@ def test_a_value_of_any_length_is_read(tmp_path: Path, reading: str) -> None:
     if reading == "history":
         assert fit_history(str(file), "region", "accepted", "outcome")["north"].labels == 1
     else:
-        assert [len(values[0]) for values in columns_of(file).values()] == [5, 1, 1, 3_000_000]
+        assert [len(values[0]) for values in read_columns(file).values()] == [5, 1, 1, 3_000_000]
 
 
 def test_a_heading_of_too_many_columns_is_refused_at_once(tmp_path: Path) -> None:

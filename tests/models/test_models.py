@@ -8,16 +8,16 @@ import pytest
 from lenience import Belief, InputError
 from lenience.models.curve import Curve
 from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
-from lenience.models.own_counts import JEFFREYS, UNIFORM, Independent, skeptical
+from lenience.models.own_counts import JEFFREYS, UNIFORM, OwnCounts, skeptical
 from lenience.models.protocol import Model, beliefs, shrinkage
 from lenience.models.shared import Shared, digamma_pair, fit_beta
 
 SCORES = np.linspace(5, 95, 12)
 GROUPS = ["a", "b", "c"] * 4
 MODELS: list[Model] = [
-    Independent(12),
-    Independent(12, JEFFREYS),
-    Independent(12, skeptical(0.8)),
+    OwnCounts(12),
+    OwnCounts(12, JEFFREYS),
+    OwnCounts(12, skeptical(0.8)),
     Shared(12),
     Curve(SCORES),
     Curve(SCORES, GROUPS),
@@ -66,10 +66,10 @@ def test_named_priors() -> None:
     prior = skeptical(0.9, n=6, chance=0.05)
     assert prior.n == 6
     assert prior.exceeds(0.9) == pytest.approx(0.05, abs=1e-9)
-    own = Independent(2, [Belief(3, 2), Belief(5, 1)])
+    own = OwnCounts(2, [Belief(3, 2), Belief(5, 1)])
     assert own.priors([0, 0], [0, 0])[1].tolist() == [2, 1]
     with pytest.raises(InputError, match="one for each"):
-        Independent(3, [UNIFORM])
+        OwnCounts(3, [UNIFORM])
 
 
 def test_history_by_cell_is_the_papers_prior() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from lenience import Belief, Delayed, Discounted, InputError, Segments, exposure_limits, fit_history
 from lenience.analysis.ignored_delay import Ignored
-from lenience.models.own_counts import Independent
+from lenience.models.own_counts import OwnCounts
 from lenience.models.protocol import shrinkage
 from lenience.reports.segment_report import segments_report, write_report
 from lenience.segments.policies import SegmentPolicies
@@ -80,7 +80,7 @@ def test_a_segment_that_is_known_to_lose_is_not_called_rare() -> None:
 def test_optional_parts(tmp_path: Path) -> None:
     pytest.importorskip("ibis")
     history = fit_history({"g": ["a", "a"], "a": [1, 0], "y": [1, 1]}, "g", "a", "y")
-    rows = shrinkage(Independent(2), [10, 0], [7, 0], ["many <b>", "few & far"])
+    rows = shrinkage(OwnCounts(2), [10, 0], [7, 0], ["many <b>", "few & far"])
     path = write_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
     text = read(path.read_text(encoding="utf-8"))
     assert "Where beliefs come from" in text

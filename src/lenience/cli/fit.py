@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from lenience.cli.options import bold, console, json_option, print_json, table
-from lenience.cli.past import Past, history_options, read_past
+from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import even_percent
 from lenience.reports.exposure_text import describe_late, told
 
@@ -29,7 +29,7 @@ def fit(as_json: bool, **options: Any) -> None:
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
         --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
     """
-    past = read_past(**options)
+    past = read_past_options(**options)
     starts = {}
     if past.segments is not None:
         from lenience.segments.starting import starts as find_starts
@@ -44,7 +44,7 @@ def fit(as_json: bool, **options: Any) -> None:
         for row, shrunk in zip(past.history.segments, past.fitted.shrinkage, strict=True):
             entry: dict[str, Any] = {
                 **msgspec.to_builtins(row),
-                "group": past.groups[row.segment],
+                "group": past.groups.get(row.segment, ""),
                 "prior": msgspec.to_builtins(shrunk.prior),
                 "belief": msgspec.to_builtins(shrunk.belief),
             }
@@ -114,7 +114,7 @@ def fit(as_json: bool, **options: Any) -> None:
         _print_outset(past)
 
 
-def _print_outset(past: Past) -> None:
+def _print_outset(past: PastOptions) -> None:
     """By model and group, how many segments are shut out at the outset, and how many of the deserving."""
     record = "known success rate" if past.truths is not None else "record"
     at_once = "" if past.late is None else ", if labels came at once"

@@ -50,7 +50,7 @@ def offpolicy(
     from lenience.analysis.off_policy import off_policy
     from lenience.core.errors import InputError
     from lenience.core.validation import real
-    from lenience.files.columns import columns_of
+    from lenience.files.columns import read_columns
     from lenience.files.table import coded, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
@@ -58,7 +58,7 @@ def offpolicy(
     if without_score is not None and score is None:
         raise InputError("--without-score goes with --score")
     notes: list[str] = []
-    columns = columns_of(log, notes)
+    columns = read_columns(log, notes)
     for note in notes:
         click.echo(note, err=True)
     if score is not None and at_least is not None:

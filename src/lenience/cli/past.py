@@ -12,10 +12,10 @@ import click
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, in_words, refusal, unknown
+from lenience.core.errors import InputError, refusal, unknown
 from lenience.core.formatting import plural
 from lenience.core.validation import real
-from lenience.history.beliefs import MODELS, beliefs_of_history
+from lenience.history.beliefs import MODELS
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def history_options(command: Command) -> Command:
         click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
         click.option("--group", "group_columns", multiple=True, help="A segment column that is the group; repeatable."),
         click.option("--score", "score_columns", multiple=True, help="An ordered segment column, for --model curve."),
-        click.option("--model", type=click.Choice(MODELS), default="independent", show_default=True,
+        click.option("--model", type=click.Choice(MODELS), default="own", show_default=True,
                      help="Where beliefs come from; see the documentation of segments."),
         prior_option,
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
@@ -64,7 +64,7 @@ def history_options(command: Command) -> Command:
     return command
 
 
-class Past(NamedTuple):
+class PastOptions(NamedTuple):
     """Past decisions, the beliefs a model makes of them and, where a cost is given, the segments to decide."""
 
     history: History
@@ -118,7 +118,7 @@ class Past(NamedTuple):
         )
 
 
-def read_past(
+def read_past_options(
     source: str,
     segment_columns: tuple[str, ...],
     accepted_column: str,
@@ -145,9 +145,10 @@ def read_past(
     group_columns: tuple[str, ...],
     truths: str | None,
     floor_group: tuple[str, ...] = (),
-) -> Past:
+) -> PastOptions:
     """Read past decisions as the options say; groups that a floor is for must be among theirs."""
-    from lenience.history.fit import fit_history
+    from lenience.history.past import believe, read_past
+    from lenience.history.past_columns import PastColumns
     from lenience.segments.segments import Segments
     from lenience.segments.starting import shut_out_at_outset
 
@@ -165,48 +166,46 @@ def read_past(
             told_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
         raise InputError("--discount, --arrivals and --discount-rate go with --cost")
+    columns = PastColumns(
+        segment_columns,
+        outcome_column,
+        accepted_column,
+        success=success,
+        failure=failure,
+        pending=pending,
+        accepted_values=accepted_value,
+        rejected_values=rejected_value,
+        time=time_column,
+        groups=group_columns,
+        scores=score_columns,
+        maturity=maturity,
+        half_life=half_life,
+        give_up_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
+        as_of=as_of,
+    )
     with saying("Counting past decisions"):
-        history = fit_history(
-            source,
-            segment_columns,
-            accepted_column,
-            outcome_column,
-            time_column,
-            connection=connection,
-            as_of=as_of,
-            maturity=maturity,
-            half_life=half_life,
-            give_up_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
-            success=success,
-            failure=failure,
-            pending=pending,
-            accepted_values=accepted_value,
-            rejected_values=rejected_value,
-            strict=strict,
-            warn=False,  # what it says is shown
-        )
+        past = read_past(source, columns, connection, strict)
+    history = past.history
     if not history.segments:
         said = " ".join([history.describe(), *_to_type(history)])
         raise InputError(f"source must have rows that can be used, and {source!r} has none: {said}")
-    groups, shares = history.groups(group_columns), history.shares()
-    for group in floor_group:  # what groups there are is known once the rows are counted
-        if group not in (there := dict.fromkeys(groups[name] for name in shares)):
+    for group in floor_group:  # the groups are known once the rows are counted
+        if group not in (there := dict.fromkeys(past.groups.values())):
             raise unknown("--floor-group", group, there)
-    fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
+    fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
-        return Past(history, fitted, None, groups, known, [])
+        return PastOptions(history, fitted, None, past.groups, known, [])
     outset, segments = [], None
-    with saying(f"Finding which of {len(shares):,} segments would start, with each model"):
+    with saying(f"Finding which of {len(history.segments):,} segments would start, with each model"):
         for name in MODELS:
             if name == "curve" and not score_columns:
                 continue
-            beliefs = beliefs_of_history(history, name, prior, group_columns, score_columns).beliefs
-            divided = Segments.of(shares, problem, beliefs, groups)
+            divided = Segments.of(past.shares, problem, believe(past, name, prior).beliefs, past.groups)
             segments = divided if name == model else segments
-            if name not in ("history", "pooled-history"):  # by segment it is as independent, and pooled it is a trap
+            if name not in ("history", "pooled-history"):  # by segment it is the same as own, and pooled it is a trap
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
-    return Past(history, fitted, segments, groups, known, outset, late)
+    return PastOptions(history, fitted, segments, past.groups, known, outset, late)
 
 
 def _to_type(history: History) -> list[str]:
@@ -228,27 +227,25 @@ def _rates(history: History) -> dict[str, float]:
 
 
 def _truths(path: Path, history: History) -> dict[str, float]:
-    """True success rates by segment from a CSV file with the segment columns and p."""
-    import csv
-
+    """Read true success rates by segment from a file with the segment columns and p."""
+    from lenience.files.columns import read_columns
     from lenience.history.fit import SEPARATOR
 
     try:
-        with path.open(encoding="utf-8", newline="") as text:
-            rows = list(csv.DictReader(text))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"truths {str(path)!r} cannot be read: {in_words(error)}") from error
+        columns = read_columns(path)
+    except InputError as error:
+        raise InputError(f"truths: {error}") from None
     wanted = [*history.columns, "p"]
-    if not rows or any(name not in rows[0] for name in wanted):
+    if any(name not in columns for name in wanted):
         raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
-    found = {}
-    for row in rows:
-        name = SEPARATOR.join(str(row[column] or "").strip() for column in history.columns)
+    rates = {}
+    for *values, p in zip(*(columns[name] for name in wanted), strict=True):
+        name = SEPARATOR.join(str(value).strip() for value in values)
         try:
-            found[name] = real(f"p of {name}", float(row["p"] or "nan"), least=0, most=1)
+            rates[name] = real(f"p of {name}", float(p or "nan"), least=0, most=1)
         except ValueError as error:
-            raise refusal(f"p of {name}", row["p"], "a number from 0 to 1") from error
-    for one in history.segments:
-        if one.segment not in found:
-            raise InputError(f"truths must be given for every segment, and {one.segment!r} has none")
-    return found
+            raise refusal(f"p of {name}", p, "a number from 0 to 1") from error
+    for row in history.segments:
+        if row.segment not in rates:
+            raise InputError(f"truths must be given for every segment, and {row.segment!r} has none")
+    return rates

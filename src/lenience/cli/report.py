@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json
-from lenience.cli.past import history_options, read_past
+from lenience.cli.past import history_options, read_past_options
 from lenience.cli.progress import saying
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import duration, percent
@@ -81,7 +81,7 @@ def report(
     if cap is not None:
         whole("--cap", cap)
     options["cost"], unit = _break_even(cost, gain, loss)
-    past = read_past(**options, floor_group=floor_group)
+    past = read_past_options(**options, floor_group=floor_group)
     assert past.segments is not None
     with saying(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()

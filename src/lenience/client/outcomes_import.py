@@ -18,8 +18,8 @@ import msgspec
 
 from lenience.core.errors import InputError, unknown
 from lenience.core.formatting import counted
-from lenience.files.columns import rows_of
-from lenience.files.vocabulary import FAILURE, NOTHING, SUCCESS
+from lenience.files.columns import read_rows
+from lenience.files.vocabulary import FAILURE, MISSING, SUCCESS
 from lenience.history.statuses import suggested, with_given
 from lenience.service.domain import limits
 
@@ -92,7 +92,7 @@ def import_outcomes(
     given = [[str(word).strip().lower() for word in some] for some in words]
     failures, successes = with_given(("success", "failure"), FAILURE, SUCCESS, given[1], given[0], given[2])
     meaning = {str(word): "success" for word in successes} | {str(word): "failure" for word in failures}
-    how = Reading(decision, outcome, meaning | dict.fromkeys([*NOTHING, *given[2]], ""), references)
+    how = Reading(decision, outcome, meaning | dict.fromkeys([*MISSING, *given[2]], ""), references)
     if not isinstance(source, str | Path | Mapping) and isinstance(source, Iterable):
         source = list(source)
     contradicting = _contradictions(source, how, [word for some in given for word in some])
@@ -171,7 +171,7 @@ def _lines(source: object, how: Reading) -> Iterator[tuple[Line, str]]:
 
 
 def _file(path: str | Path, how: Reading) -> Iterator[tuple[Line, str]]:
-    rows = rows_of(path)
+    rows = read_rows(path)
     _, heading = next(rows)
     for name in (how.decision, how.outcome):
         if name not in heading:

@@ -1,98 +1,115 @@
-"""Files of rows as their columns, as they are written: what :func:`lenience.fit_history` reads, and ARFF.
+"""The columns and rows of a file as they are written, without an extra package for CSV.
 
-Text is separated by commas, semicolons, tabs or bars, whichever divides the heading into the most columns, and may be
-packed by gzip; for it no extra is needed. Parquet, Zstandard, folders and patterns are read by the engine of histories.
+How a CSV file is read is decided in :mod:`lenience.files.csv_format`. Parquet, Zstandard, folders and patterns are
+read by DuckDB (:mod:`lenience.files.source`), and ARFF by SciPy.
 """
 
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterator
 from glob import glob
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from lenience.core.errors import InputError, in_words
 from lenience.core.formatting import counted
-from lenience.files.csv_text import HEAD, WINDOWS, opened, separator, told, with_points
-from lenience.files.unreadable import PARQUET, UTF8, begins, check_text
+from lenience.files.csv_format import (
+    CsvFormat,
+    decimal_comma_note,
+    detect_format,
+    repeated_headings_note,
+    replace_decimal_commas,
+)
+from lenience.files.unreadable import PARQUET, begins
 
 
-def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, list[Any]]:
-    """The columns of a file by name, as they are written; of Parquet as they are typed.
+def read_columns(path: str | Path, notes: list[str] | None = None) -> dict[str, list[Any]]:
+    """Read the columns of a file by name: text as it is written, Parquet as it is typed.
 
-    Numbers with decimal commas get points; what is to be said of such things is added to ``notes``.
+    Parameters
+    ----------
+    path
+        A CSV, Parquet or ARFF file, a folder of Parquet files, or a pattern.
+    notes
+        A list that gets what to tell the user about how the file was read, e.g. that numbers have decimal commas.
+
+    Returns
+    -------
+    dict of str to list
+        The values of each column.
+
+    Raises
+    ------
+    InputError
+        If the file does not exist or cannot be read.
     """
-    said = [] if notes is None else notes
+    remarks = [] if notes is None else notes
     file = Path(path)
     if not file.exists() and not glob(str(path), recursive=True):
         raise InputError(f"data must be a file that exists, not {str(path)!r}")
     if file.suffix.lower() == ".arff":
         return _arff(file)
     if not file.is_file() or file.suffix == ".zst" or begins(file) == PARQUET or ".parquet" in file.name:
-        return _engine(str(path), said)
-    lines = rows_of(file, said)
-    _, heading = next(lines)
-    columns: list[list[str]] = [[] for _ in heading]
-    for number, row in lines:
-        if len(row) != len(heading):
-            raise InputError(f"line {number:,} of {str(file)!r} must have {len(heading)} values, not {len(row)}")
-        for column, value in zip(columns, row, strict=True):
+        return _engine(str(path), remarks)
+    lines = _csv_rows(file, remarks)
+    layout = next(lines)
+    assert isinstance(layout, CsvFormat)
+    values: list[list[str]] = [[] for _ in layout.names]
+    for line in lines:
+        assert not isinstance(line, CsvFormat)
+        number, row = line
+        if len(row) != len(values):
+            raise InputError(f"line {number:,} of {str(file)!r} must have {len(values)} values, not {len(row)}")
+        for column, value in zip(values, row, strict=True):
             column.append(value)
-    found: dict[str, list[Any]] = dict(zip(heading, columns, strict=True))
-    mark = _mark(file, check_text(file))
-    for name, values in found.items():
-        pointed = with_points(values, mark)
+    columns: dict[str, list[Any]] = dict(zip(layout.names, values, strict=True))
+    for name, texts in columns.items():
+        pointed = replace_decimal_commas(texts, layout.separator)
         if pointed is not None:
-            said.append(told(name, next(value for value in values if "," in value)))
-            found[name] = pointed
-    return found
+            remarks.append(decimal_comma_note(name, next(value for value in texts if "," in value)))
+            columns[name] = pointed
+    return columns
 
 
-def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """The heading of a text file and then its rows that are not empty, each with its line, read as they are asked for.
+def read_rows(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the heading of a CSV file and then its rows that are not empty, each with its line, while it is read.
 
-    That its letters are not in UTF-8 is added to ``notes``.
+    A row that repeats the heading is left out. What to tell the user is added to ``notes``.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
     ...     print("id; paid\\n\\n17; yes", file=file, flush=True)
-    ...     list(rows_of(file.name))
+    ...     list(read_rows(file.name))
     [(1, ['id', 'paid']), (3, ['17', ' yes'])]
     """
-    file = Path(path)
+    for item in _csv_rows(Path(path), [] if notes is None else notes):
+        yield (1, item.names) if isinstance(item, CsvFormat) else item
+
+
+def _csv_rows(file: Path, notes: list[str]) -> Iterator[CsvFormat | tuple[int, list[str]]]:
+    """Yield how a CSV file is written, and then its rows with their lines."""
     try:
-        encoding = check_text(file)
-        if encoding != UTF8 and notes is not None:
-            notes.append(WINDOWS)
-        mark = _mark(file, encoding)
-        with opened(file, encoding) as text:
-            reader = csv.reader(text, delimiter=mark)
-            full = ((reader.line_num, row) for row in reader if row)
-            line, heading = next(full, (0, []))
-            names = [name.strip() for name in heading]
-            for name, often in Counter(names).items():
-                if often > 1:
-                    raise InputError(f"the names of columns must differ, and {name!r} is there twice")
-            first = next(full, None)
-            if first is None:
-                raise InputError(
-                    f"it must have a header and at least one row, and has {counted(len(names[:1]), 'line')}"
-                )
-            yield line, names
-            yield first
-            yield from full
+        layout = detect_format(file)
+        notes += layout.notes
+        repeated, rows = 0, 0
+        for line, row in layout.rows():
+            if layout.is_heading(row):
+                repeated += 1
+                continue
+            if not rows:
+                yield layout
+            rows += 1
+            yield line, row
+        if not rows:
+            lines = len(layout.heading[:1])
+            raise InputError(f"it must have a header and at least one row, and has {counted(lines, 'line')}")
+        if repeated:
+            notes.append(repeated_headings_note(repeated))
     except FileNotFoundError:
-        raise InputError(f"data must be a file that exists, not {str(path)!r}") from None
+        raise InputError(f"data must be a file that exists, not {str(file)!r}") from None
     except (InputError, OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"data {str(path)!r} cannot be read: {in_words(error)}") from None
-
-
-def _mark(file: Path, encoding: str) -> str:
-    with opened(file, encoding) as text:
-        return separator(list(islice(text, HEAD)))
+        raise InputError(f"data {str(file)!r} cannot be read: {in_words(error)}") from None
 
 
 def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
@@ -101,10 +118,10 @@ def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
     with quietly(), reading(path):
         table, backend = open_source(path, notes=notes)
         try:
-            found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
+            columns: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
         finally:
             backend.disconnect()
-    return found
+    return columns
 
 
 def _arff(file: Path) -> dict[str, list[Any]]:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lenience.core.errors import InputError, in_words, refusal
 from lenience.files.connection import connect, table_of
-from lenience.files.csv_text import heading, in_utf8, numbers_read, scan
+from lenience.files.csv_format import csv_query
 from lenience.files.unreadable import unreadable
 
 if TYPE_CHECKING:
@@ -70,27 +70,11 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
 
 
 def _text(backend: Any, paths: Sequence[Path], notes: list[str]) -> ir.Table:
-    """Files of text with the same heading, every value as it is written, but for decimal commas."""
-    with ExitStack() as copies:
-        texts: list[Path] = []
-        headings: list[tuple[str, list[str]]] = []
-        said: list[str] = []
-        for path in paths:
-            try:
-                text, letters = copies.enter_context(in_utf8(path))
-                texts.append(text)
-                headings.append(heading(text))
-            except InputError as error:
-                raise InputError(f"{path.name!r}: {error}" if len(paths) > 1 else str(error)) from None
-            said += letters
-            if headings[-1] != headings[0]:
-                raise InputError(f"its files must have the same heading, and {path.name!r} has another than the first")
-        mark, names = headings[0]
-        names = [name or f"column{i}" for i, name in enumerate(names)]
-        query, numbers = numbers_read(backend.con, scan(texts, mark, names), mark, names)
-        # A copy in UTF-8 is gone in a moment, and is taken in at once; the files themselves are read when counted.
-        backend.con.execute(f"CREATE {'VIEW' if texts == [*paths] else 'TABLE'} past_decisions AS {query}")
-    notes += [*dict.fromkeys(said), *numbers]
+    """Open CSV files of one heading as a table of texts."""
+    with csv_query(backend.con, paths) as query:
+        # A copy in UTF-8 is about to be deleted, so it is loaded now; the files themselves are read when counted.
+        backend.con.execute(f"CREATE {'TABLE' if query.temporary else 'VIEW'} past_decisions AS {query.sql}")
+    notes += query.notes
     return backend.table("past_decisions")
 
 

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from lenience.core.errors import InputError, refusal
 from lenience.core.formatting import counted
-from lenience.files.columns import columns_of
-from lenience.files.vocabulary import NOTHING, looks_like_date, yes_or_no
+from lenience.files.columns import read_columns
+from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
 
-MISSING = ("", "na", "nan", "null", "?", "<na>")
 MOST_CATEGORIES = 50
 MOST_GROUPS = 20
 LEAST_IDENTIFIERS = 10  # values that must all be different to be taken for identifiers
@@ -121,7 +120,7 @@ def read_table(
     words that :func:`lenience.fit_history` knows.
     """
     notes: list[str] = []
-    table = from_columns(columns_of(path, notes), outcome, features, group, success, Path(path).stem)
+    table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem)
     return msgspec.structs.replace(table, notes=tuple(notes))
 
 
@@ -130,7 +129,7 @@ def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.
     found = []
     for value in _column(columns, column):
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
-        number = math.nan if _missing(text) else _number(text)
+        number = math.nan if is_missing(text) else _number(text)
         if number is None:
             raise InputError(f"column {column!r} must be numbers, and {value!r} is none")
         found.append(number)
@@ -236,7 +235,9 @@ def _stacked(
 
 def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tuple[str, ...]:
     found = tuple(
-        "missing" if _missing(value) else str(value).strip() for value, keep in zip(values, known, strict=True) if keep
+        "missing" if _has_no_category(value) else str(value).strip()
+        for value, keep in zip(values, known, strict=True)
+        if keep
     )
     several = len(set(found))
     if several > MOST_GROUPS:
@@ -259,10 +260,9 @@ def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
     return columns[name]
 
 
-def _missing(value: Any) -> bool:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return True
-    return str(value).strip().lower() in MISSING
+def _has_no_category(value: Any) -> bool:
+    """Return whether a cell is missing in a column of categories, where "none" is a category: no guarantor, no job."""
+    return is_missing(value) and not (isinstance(value, str) and value.strip().lower() == "none")
 
 
 def _number(value: Any) -> float | None:
@@ -273,14 +273,15 @@ def _number(value: Any) -> float | None:
 
 
 def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[np.float64]]]:
-    gone = [_missing(value) for value in values]
-    numbers = [math.nan if lost else _number(value) for value, lost in zip(values, gone, strict=True)]
-    if all(value is not None for value in numbers):
-        found = np.array(numbers, dtype=np.float64)
-        if np.isinf(found).any():
-            endless = next(value for value, number in zip(values, found, strict=True) if math.isinf(number))
+    numbers = [math.nan if is_missing(value) else _number(value) for value in values]
+    gone = [_has_no_category(value) for value in values]
+    # A column of nothing but "none" and missing cells has categories, because it has no number.
+    if None not in numbers and (all(gone) or not all(math.isnan(number or 0.0) for number in numbers)):
+        coded_numbers = np.array(numbers, dtype=np.float64)
+        if np.isinf(coded_numbers).any():
+            endless = next(value for value, number in zip(values, coded_numbers, strict=True) if math.isinf(number))
             raise InputError(f"column {column!r} must be finite numbers, and {endless!r} is not: correct or empty it")
-        yield column, found
+        yield column, coded_numbers
         return
     labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
     categories = sorted(set(labels))
@@ -310,7 +311,7 @@ def _identifies(column: str, values: Sequence[Any]) -> bool:
     >>> _identifies("loan", range(1001, 1020)), _identifies("age", [30, 20, 40] * 9), _identifies("pay", [3, 1, 2] * 9)
     (True, False, False)
     """
-    texts = [str(value).strip() for value in values if not _missing(value)]
+    texts = [str(value).strip() for value in values if not _has_no_category(value)]
     different = len(set(texts))
     named = ID.fullmatch(column) is not None
     if len(texts) < LEAST_IDENTIFIERS or (2 * different < len(texts) if named else different < len(texts)):
@@ -326,7 +327,7 @@ def _identifies(column: str, values: Sequence[Any]) -> bool:
 
 def _dated(values: Sequence[Any]) -> bool:
     """Whether most values are dates: the days to come are not among those of the file."""
-    texts = [str(value) for value in values if not _missing(value)]
+    texts = [str(value) for value in values if not is_missing(value)]
     return 2 * sum(map(looks_like_date, texts)) > len(texts)
 
 
@@ -341,7 +342,7 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
     found = np.full(len(values), np.nan)
     for i, value in enumerate(values):
         text = str(value).strip()
-        if _missing(value) or text.lower() in NOTHING:
+        if is_missing(value):
             continue
         number = _number(text)
         if success is not None:

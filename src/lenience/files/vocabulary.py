@@ -13,7 +13,8 @@ ABROAD = {
     **dict.fromkeys(("nein", "nee", "nej", "nei", "non", "não", "nao", "nie", "ne"), False),
 }  # yes and no in other languages: to guess by where a person sees the guess, since they also answer "did it fail?"
 THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # 50,000: a number with its thousands apart, or one with a decimal comma
-NOTHING = ("", "nan", "null", "none", "na", "n/a")
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")  # the words that every reader takes as missing
+DATE_FORMATS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y-%m")  # read in addition to 2024-12-31 14:30:00
 
 
 def yes_or_no(text: str) -> bool | None:
@@ -24,6 +25,15 @@ def yes_or_no(text: str) -> bool | None:
     """
     word = text.strip().lower()
     return True if word in YES else False if word in NO else None
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell is missing: None, NaN, or one of the words that people write for it.
+
+    >>> [is_missing(value) for value in (None, float("nan"), " N/A ", "?", "none", 0, "nobody")]
+    [True, True, True, True, True, False, False]
+    """
+    return value is None or value != value or str(value).strip().lower() in MISSING
 
 
 def looks_like_date(text: str) -> bool:

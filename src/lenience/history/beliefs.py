@@ -1,6 +1,6 @@
 """beliefs_of_history: what each model makes of past decisions, with the segments' columns as groups and scores.
 
-Independent, Jeffreys, shared and curve take the past outcomes for the segments' own labels. *history* is the paper's
+The models own, jeffreys, shared and curve take the past outcomes for the segments' own labels. *history* is the paper's
 suggestion, n₀ the outcomes observed and s₀ the successes of each segment, as a prior; *pooled history* pools them, the
 selective-labels trap, and says so. Whatever the model, a history that left segments without outcomes was selected, and
 that is said too.
@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal
-from lenience.history.fit import History
+from lenience.history.fit import History, SegmentHistory
 from lenience.models.curve import Curve
 from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
-from lenience.models.own_counts import JEFFREYS, UNIFORM, Independent
+from lenience.models.own_counts import JEFFREYS, UNIFORM, OwnCounts
 from lenience.models.protocol import Model, Shrinkage, shrinkage
 from lenience.models.shared import Shared
 
-MODELS = ("independent", "jeffreys", "shared", "curve", "history", "pooled-history")
+MODELS = ("own", "jeffreys", "shared", "curve", "history", "pooled-history")
 NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 BAND = re.compile(rf"(?P<below>below )?(?P<edge>{NUMBER})(?: to {NUMBER}| and above|\s?[–-]\s?{NUMBER}|\+)?")
 
@@ -33,16 +33,24 @@ class Fitted(NamedTuple):
     model: str
     shrinkage: list[Shrinkage]
     warning: str | None
+    fitted_model: Model
 
     @property
     def beliefs(self) -> dict[str, Belief]:
         """The belief of each segment."""
         return {row.cell: row.belief for row in self.shrinkage}
 
+    @property
+    def beliefs_before(self) -> dict[str, Belief]:
+        """The belief of each segment before the model has seen any outcome."""
+        names = [row.cell for row in self.shrinkage]
+        nothing = [0.0] * len(names)
+        return {row.cell: row.prior for row in shrinkage(self.fitted_model, nothing, nothing, names)}
+
 
 def beliefs_of_history(
     history: History,
-    model: str = "independent",
+    model: str = "own",
     prior: Belief = UNIFORM,
     group: Sequence[str] = (),
     score: Sequence[str] = (),
@@ -59,45 +67,80 @@ def beliefs_of_history(
     >>> fitted.warning
     'the past accepted nobody in 1 of 3 segments: what is believed of them comes from the prior or from other segments'
     """
+    scores = None
+    if score:
+        ranks = [ordered(column, [row.values[i] for row in history.segments])
+                 for column, i in zip(score, history.positions("score", score), strict=True)]  # fmt: skip
+        scores = list(zip(*ranks, strict=True))
+    groups = list(history.groups(group).values()) if group else None
+    return fit_model(history.segments, model, prior, groups, scores)
+
+
+def fit_model(
+    rows: Sequence[SegmentHistory],
+    model: str,
+    prior: Belief = UNIFORM,
+    groups: Sequence[str] | None = None,
+    scores: Sequence[tuple[float, ...]] | None = None,
+) -> Fitted:
+    """Return what a model makes of the counts of segments.
+
+    Parameters
+    ----------
+    rows
+        The counts of each segment.
+    model
+        One of :data:`MODELS`.
+    prior
+        The prior of the models that take one.
+    groups
+        The group of each segment, for the curve.
+    scores
+        The scores of each segment, for the curve.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or the curve has no scores.
+    """
     if model not in MODELS:
         raise refusal("model", model, f"one of {', '.join(MODELS)}")
-    rows = history.segments
-    if model == "curve" and not score:
+    if model == "curve" and not scores:
         raise InputError("score must name a segment column that is ordered where the model is the curve")
     n, s = [row.n for row in rows], [row.s for row in rows]
-    arrivals = [max(float(row.arrivals), row.n) for row in rows]
-    caught: str | None = None
-    with warnings.catch_warnings(record=True) as found:
+    warning: str | None = None
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SelectiveLabelsWarning)
-        cells = _model(history, model, prior, group, score, arrivals)
-    for one in found:
-        caught = str(one.message)
+        cells = _model(rows, model, prior, groups, scores)
+    for one in caught:
+        warning = str(one.message)
     own = ([0.0] * len(rows), [0.0] * len(rows)) if isinstance(cells, FromHistory) else (n, s)
     shrunk = shrinkage(cells, *own, [row.segment for row in rows])
     unseen = [row for row in rows if not row.labels]
-    if caught is None and unseen:
+    if warning is None and unseen:
         past = "shows no outcome" if any(row.accepted for row in unseen) else "accepted nobody"
         source = "the prior or from other segments" if model in ("shared", "curve") else "the prior alone"
         where = f"{len(unseen):,} of {len(rows):,} segments"
-        caught = f"the past {past} in {where}: what is believed of them comes from {source}"
-    return Fitted(model, shrunk, caught)
+        warning = f"the past {past} in {where}: what is believed of them comes from {source}"
+    return Fitted(model, shrunk, warning, cells)
 
 
 def _model(
-    history: History, name: str, prior: Belief, group: Sequence[str], score: Sequence[str], arrivals: list[float]
+    rows: Sequence[SegmentHistory],
+    name: str,
+    prior: Belief,
+    groups: Sequence[str] | None,
+    scores: Sequence[tuple[float, ...]] | None,
 ) -> Model:
-    rows = history.segments
     if name == "shared":
         return Shared(len(rows))
     if name == "curve":
-        features = [ordered(column, [row.values[i] for row in rows])
-                    for column, i in zip(score, history.positions("score", score), strict=True)]  # fmt: skip
-        groups = list(history.groups(group).values()) if group else None
-        return Curve(list(zip(*features, strict=True)), groups)
+        return Curve(scores or (), groups)
     if name in ("history", "pooled-history"):
         n, s = [row.n for row in rows], [row.s for row in rows]
+        arrivals = [max(float(row.arrivals), row.n) for row in rows]
         return FromHistory(n, s, prior, pooled=name == "pooled-history", arrivals=arrivals)
-    return Independent(len(rows), JEFFREYS if name == "jeffreys" else prior)
+    return OwnCounts(len(rows), JEFFREYS if name == "jeffreys" else prior)
 
 
 def ordered(column: str, values: Sequence[str]) -> list[float]:

@@ -22,8 +22,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lenience.files.vocabulary import NOTHING
-from lenience.history.statuses import BAD, FALSE, MISSING, MOST_NAMED, TRUE, Words, decisions, outcomes, trimmed
+from lenience.files.vocabulary import MISSING
+from lenience.history.statuses import BAD, FALSE, MOST_NAMED, TRUE, UNKNOWN, Words, decisions, outcomes, trimmed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -80,11 +80,11 @@ def counts(
     accepted_is, outcome_is = taken.meaning(groups.a), label.meaning(groups.o)
     kind = ibis.cases(
         (ibis.or_(*[groups[name].isnull() for name in names]), "segment"),
-        (accepted_is >= MISSING, "accepted"),
+        (accepted_is >= UNKNOWN, "accepted"),
         (outcome_is == BAD, "outcome"),
-        ((accepted_is == FALSE) & (outcome_is != MISSING), "rejected"),
+        ((accepted_is == FALSE) & (outcome_is != UNKNOWN), "rejected"),
         (accepted_is == FALSE, "turned_down"),
-        (outcome_is == MISSING, "pending"),
+        (outcome_is == UNKNOWN, "pending"),
         (outcome_is == TRUE, "success"),
         else_="failure",
     )
@@ -124,7 +124,7 @@ def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> lis
     if not table[time].type().is_string():
         return []
     judged = table.select(value=table[time].strip(), lost=clock.when.isnull())
-    judged = judged.filter(judged.lost & ~judged["value"].lower().isin(NOTHING))  # missing ones are not in it either
+    judged = judged.filter(judged.lost & ~judged["value"].lower().isin(MISSING))  # missing ones are not in it either
     found = judged.group_by("value").agg(rows=judged.count())
     found = found.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
     return [str(row["value"]) for row in backend.to_pyarrow(found).to_pylist()]

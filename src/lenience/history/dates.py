@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from lenience.core.errors import InputError, refusal
 from lenience.core.validation import real
+from lenience.files.vocabulary import DATE_FORMATS
 from lenience.history.counts import DAY, Clock, after, strange_dates
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 EARLIEST = dt.datetime(1900, 1, 1)  # of dates given as text
-FORMATS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y-%m")  # that are read beside 2024-12-31 14:30:00
 ALL_DAYS = 365_000.0  # before which nobody decided anything that is in a file
 SUCH = "2024-12-31 or 31.12.2024"
 
@@ -32,7 +32,7 @@ def clock_of(
         if any(asked is not None for asked in (maturity, half_life, give_up_after, as_of)):
             raise InputError("time must be named where maturity, half_life, give_up_after or as_of is asked for")
         return None
-    when = _moment(backend, table, time)
+    when = moment_of(backend, table, time)
     now = until = None if as_of is None else day_given(as_of)
     if now is None:
         now = _last(backend, table, when)
@@ -59,7 +59,7 @@ def days(field: str, value: float | dt.timedelta | None) -> float | None:
     return real(field, long, least=0, most=ALL_DAYS) if field == "maturity" else real(field, long, above=0)
 
 
-def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
+def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
     """The time column as dates or timestamps; what is none becomes missing."""
     import ibis
     import ibis.expr.operations as ops
@@ -75,7 +75,7 @@ def _moment(backend: Any, table: ir.Table, time: str) -> ir.Value:
         text = column.strip()
         moment = text.try_cast("timestamp")
         if backend.name == "duckdb":
-            moment = moment.coalesce(_try_strptime()(text, list(FORMATS)))
+            moment = moment.coalesce(_try_strptime()(text, list(DATE_FORMATS)))
         # 31/01/24 is read as a day in the year 31: such a date is one that cannot be read.
         return ibis.ifelse(moment >= ibis.literal(EARLIEST), moment, ibis.null("timestamp"))
     raise InputError(f"time must be a column of dates or timestamps on this engine, and {time!r} is {kind}")
@@ -103,7 +103,7 @@ def _read(text: str) -> dt.datetime | None:
         return dt.datetime.fromisoformat(text)
     except ValueError:
         pass
-    for pattern in FORMATS[:-1]:  # a month is no day
+    for pattern in DATE_FORMATS[:-1]:  # a month is no day
         try:
             return dt.datetime.strptime(text, pattern)
         except ValueError:

@@ -238,6 +238,7 @@ def fit_history(
     pending: Sequence[object] | None = None,
     accepted_values: Sequence[object] | None = None,
     rejected_values: Sequence[object] | None = None,
+    only_given: bool = False,
     strict: bool = False,
     warn: bool = True,
 ) -> History:
@@ -251,9 +252,10 @@ def fit_history(
     ``given_up`` counts them. What was decided after an
     ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
     what, beside 1 and 0, true and false, and words for them; ``pending`` which mean that it is not known yet, and
-    ``accepted_values`` and ``rejected_values`` which of ``accepted``; one that does not occur is refused. White space
-    around texts does not count. Segments whose names differ only by case, or by space within, are told by
-    ``describe()``, and with ``warn`` by an :class:`AlikeSegmentsWarning`.
+    ``accepted_values`` and ``rejected_values`` which of ``accepted``; one that does not occur is refused. With
+    ``only_given`` no other value has a meaning, and texts are compared as they are written. White space around texts
+    does not count. Segments whose names differ only by case, or by space within, are told by ``describe()``, and with
+    ``warn`` by an :class:`AlikeSegmentsWarning`.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],
@@ -268,8 +270,9 @@ def fit_history(
     1 row not used: an outcome on a rejection.
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
-    given = (success, failure, pending, accepted_values, rejected_values)
-    words = Words(*(tuple(values or ()) for values in given))
+    words = Words(
+        success or (), failure or (), pending or (), accepted_values or (), rejected_values or (), only=only_given
+    )
     needed, notes = days("maturity", maturity), list[str]()
     with quietly(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection, notes)

@@ -14,12 +14,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.core.errors import InputError, refusal
-from lenience.files.vocabulary import NO, NOTHING, YES
+from lenience.files.vocabulary import MISSING, NO, YES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-FALSE, TRUE, MISSING, BAD = 0, 1, 2, 3  # what a value may mean
+FALSE, TRUE, UNKNOWN, BAD = 0, 1, 2, 3  # what a value may mean
 MOST_NAMED = 4  # values that mean nothing, of those there are
 MOST_COMPARED = 1_000  # values of a column that a word is compared with
 
@@ -32,6 +32,7 @@ class Words(NamedTuple):
     pending: Sequence[object] = ()
     accepted: Sequence[object] = ()
     rejected: Sequence[object] = ()
+    only: bool = False  # no other value has a meaning, and texts are compared as they are written
 
 
 class Code(NamedTuple):
@@ -43,16 +44,20 @@ class Code(NamedTuple):
 
 def outcomes(backend: Any, column: Any, words: Words) -> Code:
     """The column of outcomes: true is success, missing is pending."""
-    return _code(backend, column, ("success", "failure"), words.success, words.failure, words.pending)
+    return _code(backend, column, ("success", "failure"), words.success, words.failure, words.pending, only=words.only)
 
 
 def decisions(backend: Any, column: Any, words: Words) -> Code:
     """The column that says who was accepted."""
-    return _code(backend, column, ("accepted_values", "rejected_values"), words.accepted, words.rejected)
+    return _code(
+        backend, column, ("accepted_values", "rejected_values"), words.accepted, words.rejected, only=words.only
+    )
 
 
 def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, words: Words) -> None:
     """Refuse a word that was given and does not occur in its column."""
+    if words.only:  # the caller has shown the values that occur
+        return
     for name, given in (
         (outcome, (*words.success, *words.failure, *words.pending)),
         (accepted, (*words.accepted, *words.rejected)),
@@ -84,7 +89,7 @@ def strange_values(
         taken=taken.meaning(taken.value),
         whole=ibis.and_(*[trimmed(table[name]).notnull() for name in segments]),
     )
-    sound = judged.filter(judged.whole & (judged.taken < MISSING) & (judged.became == BAD))
+    sound = judged.filter(judged.whole & (judged.taken < UNKNOWN) & (judged.became == BAD))
     return (
         _most_frequent(backend, sound, "told"),
         _most_frequent(backend, judged.filter(judged.whole & (judged.taken == BAD)), "decided"),
@@ -103,6 +108,7 @@ def _code(
     success: Sequence[object],
     failure: Sequence[object],
     pending: Sequence[object] = (),
+    only: bool = False,
 ) -> Code:
     """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown."""
     import ibis
@@ -113,16 +119,20 @@ def _code(
     yes: list[object]
     if kind.is_boolean():
         if not (success or failure or pending):
-            return Code(column, lambda flag: ibis.cases((flag.isnull(), MISSING), (flag, TRUE), else_=FALSE))
+            return Code(column, lambda flag: ibis.cases((flag.isnull(), UNKNOWN), (flag, TRUE), else_=FALSE))
         no, yes = [False], [True]
     elif kind.is_numeric():
         no, yes = [0], [1]
     elif kind.is_string():
-        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(NOTHING)
+        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(MISSING)
     else:
         raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
-    later = typed(column, pending)
-    no, yes = with_given(names, no, yes, typed(column, failure), typed(column, success), later)
+    if only and kind.is_string():
+        value, no, yes, nothing = trimmed(column), list(failure), list(success), []
+        later = list(pending)
+    else:
+        later = typed(column, pending)
+        no, yes = with_given(names, no, yes, typed(column, failure), typed(column, success), later)
     nothing += later
     if kind.is_floating():
         nothing.append(math.nan)
@@ -133,7 +143,7 @@ def _code(
             (position.isnull(), BAD),
             (position <= len(no), FALSE),
             (position <= len(no) + len(yes), TRUE),
-            else_=MISSING,
+            else_=UNKNOWN,
         )
 
     if backend.name == "duckdb":

@@ -1,4 +1,4 @@
-"""Independent: every cell is on its own, from a prior that is given.
+"""The model of own counts: every cell is on its own, from a prior that is given.
 
 The simplest model, and for rare cells often a bad one: nothing is learnt of a cell from its neighbours, and what the
 prior says decides whether a cell is ever tried.
@@ -41,10 +41,10 @@ def skeptical(cost: float, n: float = 4.0, chance: float = 0.1) -> Belief:
 PRIORS = "a Belief, such as Belief(n=2, s=1), or one for each cell"
 
 
-class Independent:
+class OwnCounts:
     """Cells on their own, with one prior for all or one each.
 
-    >>> Independent(3, JEFFREYS).priors([0, 0, 5], [0, 0, 4])
+    >>> OwnCounts(3, JEFFREYS).priors([0, 0, 5], [0, 0, 4])
     (array([1., 1., 1.]), array([0.5, 0.5, 0.5]))
     """
 
@@ -71,4 +71,4 @@ class Independent:
     def __repr__(self) -> str:
         first = self.given[0]
         alike = all(prior == first for prior in self.given)
-        return f"Independent({self._cells}, {first if alike else 'own priors'})"
+        return f"OwnCounts({self._cells}, {first if alike else 'own priors'})"

@@ -57,11 +57,11 @@ class Model(Protocol):
 def beliefs(model: Model, labels: ArrayLike, successes: ArrayLike) -> list[Belief]:
     """The belief of every cell: the model's prior plus the cell's own labels.
 
-    >>> from lenience.models.own_counts import Independent
-    >>> beliefs(Independent(2), labels=[10, 0], successes=[7, 0])
+    >>> from lenience.models.own_counts import OwnCounts
+    >>> beliefs(OwnCounts(2), labels=[10, 0], successes=[7, 0])
     [Belief(n=12.0, s=8.0), Belief(n=2.0, s=1.0)]
     """
-    n, s = checked_counts(having("model", model, "priors", "a model, such as Independent(2)").cells, labels, successes)
+    n, s = checked_counts(having("model", model, "priors", "a model, such as OwnCounts(2)").cells, labels, successes)
     n0, s0 = model.priors(n, s)
     return [Belief(float(a), float(min(b, a))) for a, b in zip(n0 + n, s0 + s, strict=True)]
 
@@ -69,12 +69,12 @@ def beliefs(model: Model, labels: ArrayLike, successes: ArrayLike) -> list[Belie
 def shrinkage(model: Model, labels: ArrayLike, successes: ArrayLike, names: list[str] | None = None) -> list[Shrinkage]:
     """For each cell the prior, its own data and the belief.
 
-    >>> from lenience.models.own_counts import Independent
-    >>> row = shrinkage(Independent(1), [18], [12])[0]
+    >>> from lenience.models.own_counts import OwnCounts
+    >>> row = shrinkage(OwnCounts(1), [18], [12])[0]
     >>> row.own_rate, row.pull, row.belief.mean
     (0.6666666666666666, 0.1, 0.65)
     """
-    n, s = checked_counts(having("model", model, "priors", "a model, such as Independent(2)").cells, labels, successes)
+    n, s = checked_counts(having("model", model, "priors", "a model, such as OwnCounts(2)").cells, labels, successes)
     n0, s0 = model.priors(n, s)
     called = names or [str(i) for i in range(model.cells)]
     return [

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.counter_rng import replication_keys
-from lenience.core.errors import InputError, in_words, refusal
-from lenience.files.columns import columns_of
+from lenience.core.errors import InputError, refusal
+from lenience.files.columns import read_columns
 from lenience.files.vocabulary import yes_or_no
 from lenience.simulation.stream import Stream
 
@@ -49,7 +49,7 @@ class Replay:
     @classmethod
     def from_file(cls, file: str, outcome: str = "outcome", segment: str | None = None) -> Replay:
         """From a CSV (as ``fit_history`` reads it) or Parquet file, by the names of its columns."""
-        columns = _parquet(file) if file.endswith(".parquet") else columns_of(file)
+        columns = read_columns(file)
         for column in (outcome, segment):
             if column is not None and column not in columns:
                 raise refusal("column", column, f"one of {', '.join(columns)} of {file}")
@@ -99,17 +99,6 @@ class Replay:
             if accepted:
                 learn(self.features[row], bool(self.outcomes[row]))
             yield int(row), accepted
-
-
-def _parquet(file: str) -> dict[str, list[Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        found: dict[str, list[Any]] = pyarrow.parquet.read_table(file).to_pydict()
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"file {file!r} cannot be read: {in_words(error)}") from error
-    return found
 
 
 class _Rows(Stream):

@@ -21,7 +21,7 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.dashboard.wizard.past_file import Known
+from lenience.history.past_rows import KnownOutcome
 from lenience.service.domain.rule import CAP, LIMIT, Counts, SegmentRule
 from lenience.service.domain.solved_tables import Effort, load, solve
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
@@ -102,7 +102,7 @@ class _Walk:
         self.stopped_after: int | None = None
         self.held_back = 0
 
-    def meet(self, one: Known, at: float, draw: float) -> bool:
+    def meet(self, one: KnownOutcome, at: float, draw: float) -> bool:
         """Decide one, and learn what is known by then; whether it was accepted."""
         counts = self.counts
         while self.awaited and self.awaited[0][0] <= at:
@@ -139,7 +139,7 @@ class _Walk:
 def backtest(
     specification: PolicySpecification,
     priors: dict[str, Belief],
-    known: Sequence[Known],
+    known: Sequence[KnownOutcome],
     seconds: float = SECONDS,
     points: int = 200,
 ) -> Backtest:
@@ -179,12 +179,12 @@ def backtest(
     return Backtest(rows, course, len(many) - len(walks))
 
 
-def halved(known: Sequence[Known], wait: float = 0.0) -> tuple[Sequence[Known], Sequence[Known]]:
+def halved(known: Sequence[KnownOutcome], wait: float = 0.0) -> tuple[Sequence[KnownOutcome], Sequence[KnownOutcome]]:
     """The outcomes that were known when the later half of the applicants began, and that half.
 
     An outcome is known ``wait`` years after the decision. Nobody is divided from those of the same moment.
 
-    >>> past = [Known("all", True, years, 0) for years in (0.0, 0.1, 0.4, 0.5, 0.5, 0.9)]
+    >>> past = [KnownOutcome("all", True, years, 0) for years in (0.0, 0.1, 0.4, 0.5, 0.5, 0.9)]
     >>> [[one.years for one in half] for half in halved(past, wait=0.2)]
     [[0.0, 0.1], [0.5, 0.5, 0.9]]
     """

@@ -12,17 +12,17 @@ from lenience.dashboard.figures.course import course_picture
 from lenience.dashboard.rendering import UNIT, natural
 from lenience.dashboard.wizard.answers import Answers, Refused, sentence
 from lenience.dashboard.wizard.backtest import Backtest, backtest, halved
-from lenience.dashboard.wizard.past_file import Known, known_outcomes, rejected_since
+from lenience.dashboard.wizard.past_file import known_outcomes, rejected_since
 from lenience.dashboard.wizard.plan import (
     DAYS,
-    Segments,
-    model_of,
-    read_mapping,
+    SegmentPlan,
+    believe_as_answered,
+    read_column_answers,
     read_segments,
     read_specification,
     read_unit,
 )
-from lenience.models.protocol import shrinkage
+from lenience.history.past_rows import KnownOutcome
 
 SHOWN = 100  # segments of which the rows are shown, the largest
 NO_DATE = (
@@ -49,7 +49,7 @@ def replayed_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
         return shown | {"trouble": sentence(str(error)), "cold": True}
     assert segments.past is not None
     history = segments.past.history
-    mapping = read_mapping(answers)
+    mapping = read_column_answers(answers)
     known = known_outcomes(path, mapping, history)
     objective = specification.objective
     late = objective.label_delay
@@ -61,9 +61,9 @@ def replayed_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
             "dated": bool(answers.time),
         }
     else:
-        earlier, later = halved(known, max(late, mapping.maturity / DAYS))
-        if not mapping.time or not earlier:
-            return shown | {"trouble": NO_HALVES if mapping.time else NO_DATE}
+        earlier, later = halved(known, max(late, (mapping.columns.maturity or 0.0) / DAYS))
+        if not mapping.columns.time or not earlier:
+            return shown | {"trouble": NO_HALVES if mapping.columns.time else NO_DATE}
         priors = _believed(segments, answers, earlier)
         since, rejected = rejected_since(path, mapping, history, later[0].years or 0.0)
         shown |= {"rejected": rejected, "waiting": 0, "dated": True, "since": since, "taught": len(earlier)}
@@ -74,15 +74,13 @@ def replayed_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
     return shown | _told(found, answers) | {"late": late > 0}
 
 
-def _believed(segments: Segments, answers: Answers, outcomes: Sequence[Known]) -> dict[str, Belief]:
-    """What the model makes of these outcomes alone."""
+def _believed(segments: SegmentPlan, answers: Answers, outcomes: Sequence[KnownOutcome]) -> dict[str, Belief]:
+    """Return what the model makes of these outcomes alone."""
     assert segments.past is not None
-    names = [row.cell for row in segments.rows]
-    seen = Counter(one.segment for one in outcomes)
-    good = Counter(one.segment for one in outcomes if one.success)
-    model = model_of(answers, segments.past, names)
-    rows = shrinkage(model, [float(seen[name]) for name in names], [float(good[name]) for name in names], names)
-    return {row.cell: row.belief for row in rows}
+    labels = Counter(one.segment for one in outcomes)
+    successes = Counter(one.segment for one in outcomes if one.success)
+    counts = {name: (float(labels[name]), float(successes[name])) for name in labels}
+    return believe_as_answered(answers, segments.past, counts).beliefs
 
 
 def _told(found: Backtest, answers: Answers) -> dict[str, Any]:

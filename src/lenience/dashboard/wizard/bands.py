@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ import msgspec
 import numpy as np
 
 from lenience.core.errors import InputError
-from lenience.dashboard.wizard.kept_table import among, connect, identifier, kept, literal, names
-from lenience.history.fit import SegmentHistory
+from lenience.dashboard.wizard.kept_table import connect, identifier, kept, literal, names
 from lenience.models.binning import Binning, bin_by_quantiles
 from lenience.service.domain import limits
-from lenience.service.domain.feature_cells import OTHER, Feature, names_of
+from lenience.service.domain.feature_cells import OTHER, Feature
 
 MOST_BANDS = 20
 MOST_COLUMNS = 8  # that a policy takes as features
@@ -87,7 +85,7 @@ def _feature(path: Path, column: str, cut: Cut | None) -> Feature:
 
 def _edges(path: Path, column: str, cut: Cut) -> list[float]:
     with connect() as engine:
-        number = number_of(column)
+        number = _number(column)
         there = engine.execute(f"SELECT {number} AS v FROM {kept(path)} WHERE isfinite(v)").fetchnumpy()["v"]
     if len(there) == 0:
         raise InputError(f"the column {column!r} holds no numbers that could be cut into bands")
@@ -128,79 +126,9 @@ def _values(path: Path, column: str) -> list[str]:
     return found
 
 
-def number_of(column: str) -> str:
+def _number(column: str) -> str:
     """A column's number in a query; nothing where it is none."""
     return f"TRY_CAST({identifier(column)} AS DOUBLE)"
-
-
-def part_of(feature: Feature) -> str:
-    """The part of a feature that a row lies in, in a query; nothing where its value is missing."""
-    if feature.values:
-        text = identifier(feature.name)
-        known = f"WHEN {among(text, feature.values)} THEN {literal(feature.name + '=')} || {text}"
-        return f"CASE WHEN {text} IS NULL THEN NULL {known} ELSE {literal(feature.labels[-1])} END"
-    number = number_of(feature.name)
-    below = " ".join(
-        f"WHEN {number} < '{edge!r}'::DOUBLE THEN {literal(label)}"
-        for edge, label in zip(feature.edges, feature.labels, strict=False)
-    )
-    lost = f"{number} IS NULL OR NOT isfinite({number})"
-    return f"CASE WHEN {lost} THEN NULL {below} ELSE {literal(feature.labels[-1])} END"
-
-
-def cell_of(features: tuple[Feature, ...]) -> str:
-    """The name of a row's cell, in a query, as the service names it."""
-    return " || ', ' || ".join(part_of(feature) for feature in features)
-
-
-class Cells(msgspec.Struct, frozen=True):
-    """All cells of features, those of which the file has no row too."""
-
-    features: tuple[Feature, ...]
-    names: list[str]
-    parts: list[tuple[str, ...]]
-
-    @classmethod
-    def of(cls, features: tuple[Feature, ...]) -> Cells:
-        """The cells, in the order of the service."""
-        return cls(features, names_of(list(features)), list(product(*(feature.labels for feature in features))))
-
-    def place(self, column: str) -> int | None:
-        """Which feature a column is."""
-        return next((i for i, feature in enumerate(self.features) if feature.name == column), None)
-
-    def history(self, seen: tuple[SegmentHistory, ...]) -> tuple[SegmentHistory, ...]:
-        """The past of all cells: nothing, of those that are not in the file."""
-        found = {row.segment: row for row in seen}
-        return tuple(found.get(name, SegmentHistory(name, 0, 0, 0, 0, 0, 0.0, 0.0)) for name in self.names)
-
-    def groups(self, group: str) -> dict[str, str]:
-        """The group of every cell, where the group is one of the columns; else only the file can tell."""
-        i = self.place(group)
-        if i is None:
-            return {}
-        feature = self.features[i]
-        start = len(f"{feature.name}=") if feature.values else 0
-        return {name: part[i][start:] for name, part in zip(self.names, self.parts, strict=True)}
-
-    def scores(self, score: str, seen: dict[str, float]) -> dict[str, float]:
-        """The score of every cell: its own, that of cells alike in the score, or the middle of its band."""
-        i = self.place(score)
-        keys = ["" if i is None else part[i] for part in self.parts]
-        alike: dict[str, list[float]] = {}
-        for name, key in zip(self.names, keys, strict=True):
-            if name in seen:
-                alike.setdefault(key, []).append(seen[name])
-        found = {}
-        for name, key in zip(self.names, keys, strict=True):
-            if name in seen:
-                found[name] = seen[name]
-            elif key in alike:
-                found[name] = sum(alike[key]) / len(alike[key])
-            elif i is not None and self.features[i].edges:
-                edges, band = self.features[i].edges, self.features[i].labels.index(key)
-                found[name] = (edges[max(band - 1, 0)] + edges[min(band, len(edges) - 1)]) / 2
-        return found
 
 
 def example(features: list[Feature]) -> dict[str, float | str]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from lenience.dashboard.wizard.answers import EVERYONE
 from lenience.dashboard.wizard.past_file import Column, follows, without
-from lenience.files.vocabulary import ABROAD, FAILURE, NO, NOTHING, SUCCESS, YES, yes_or_no
+from lenience.files.vocabulary import ABROAD, FAILURE, MISSING, NO, SUCCESS, YES, yes_or_no
 
 Kind = Literal["accepted", "outcome"]
 WORDS: dict[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 # Columns in which 1 is the bad end.
 TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud", "ausfall", "défaut", "impago", "verlust")
 DECIDED = frozenset(YES) - frozenset(SUCCESS), frozenset(NO) - frozenset(FAILURE)  # said of a decision alone
-AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", *NOTHING)
+AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", *MISSING)
 PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n", *ABROAD)
 
 

@@ -7,15 +7,15 @@ a value a person sees on the page is the value that is compared. White space aro
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from string import whitespace
 from typing import Any
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted
-from lenience.dashboard.wizard.kept_table import connect, identifier, kept, literal, names
-from lenience.files.csv_text import heading, in_utf8, numbers_read, scan
+from lenience.dashboard.wizard.kept_table import connect, kept, literal, names
+from lenience.files.csv_format import csv_query, without_headings
 from lenience.files.unreadable import PARQUET, begins, said_of
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
@@ -23,23 +23,17 @@ NOTES = "notes"  # under which the file kept says how it was read
 
 
 def take_in(source: Path, target: Path) -> None:
-    """Check an uploaded file and keep it as texts, with what is to be said of how it was read."""
+    """Check an uploaded file and save it as a table of texts, with notes on how it was read."""
     import duckdb
 
     parquet = begins(source) == PARQUET
-    text: AbstractContextManager[tuple[Path, list[str]]] = nullcontext((source, [])) if parquet else in_utf8(source)
-    with connect() as engine, text as (readable, letters):
+    with connect() as engine:
         try:
-            table, said = (_parquet(engine, readable), []) if parquet else _csv(engine, readable)
-            query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
-            repeated = _heading(engine, query)
-            count = engine.execute(f"SELECT count(*) FROM ({query}) WHERE {repeated}").fetchone()[0]
-            if count:
-                said.append(f"{counted(count, 'row')} left out: the heading once more.")
-            told = literal("\n".join([*letters, *said]))
-            how = f"FORMAT parquet, KV_METADATA {{{NOTES}: {told}}}"
-            wanted = f"SELECT * FROM ({query}) WHERE NOT ({repeated})"
-            engine.execute(f"COPY ({wanted}) TO {literal(str(target))} ({how})")
+            with _readable(engine, source, parquet) as (table, remarks):
+                query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
+                written = literal("\n".join(remarks))
+                options = f"FORMAT parquet, KV_METADATA {{{NOTES}: {written}}}"
+                engine.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
             rows = engine.execute(f"SELECT count(*) FROM {kept(target)}").fetchone()[0]
         except duckdb.Error as error:
             raise InputError(said_of(error, parquet)) from None
@@ -56,10 +50,23 @@ def notes(path: Path) -> list[str]:
     return str(found[0]).splitlines() if found else []
 
 
-def _heading(engine: Any, query: str) -> str:
-    """Whether a row is the heading once more, as where files were put one after the other."""
-    there = [row[0] for row in engine.execute(f"DESCRIBE {query}").fetchall()]
-    return " AND ".join(f"coalesce({identifier(name)} = {literal(name.strip())}, false)" for name in there)
+@contextmanager
+def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield the table that a query reads from, and notes on how the file is read."""
+    if parquet:
+        table, columns = _parquet(engine, source)
+        yield without_headings(engine, table, columns, [name.strip() for name in columns])
+        return
+    with csv_query(engine, [source]) as query:
+        if len(query.heading) < 2:
+            raise InputError(
+                "the file has only one column: a CSV has a heading and at least a column for the segment and one for "
+                "the outcome, separated by commas, semicolons or tabs"
+            )
+        if "" in query.heading:
+            nameless = 1 + query.heading.index("")
+            raise InputError(f"every column must have a name in the first line, and column {nameless} has none")
+        yield f"({query.sql})", query.notes
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -69,23 +76,13 @@ def _check_size(rows: int, columns: int) -> None:
         )
 
 
-def _parquet(engine: Any, source: Path) -> str:
-    """How to read a Parquet file; its size is looked at first, for a small file can hold very many rows."""
+def _parquet(engine: Any, source: Path) -> tuple[str, list[str]]:
+    """Return how to read a Parquet file, and its columns.
+
+    The size is checked first, because a small file can hold very many rows.
+    """
     table = kept(source)
     rows = engine.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({literal(str(source))})").fetchone()[0]
-    _check_size(rows, len(engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()))
-    return table
-
-
-def _csv(engine: Any, text: Path) -> tuple[str, list[str]]:
-    """How to read a CSV: separated as its first line is, every column as text; and what is to be said of it."""
-    mark, names = heading(text)
-    if len(names) < 2:
-        raise InputError(
-            "the file has only one column: a CSV has a heading and at least a column for the segment and one for the "
-            "outcome, separated by commas, semicolons or tabs"
-        )
-    if "" in names:
-        raise InputError(f"every column must have a name in the first line, and column {1 + names.index('')} has none")
-    query, notes = numbers_read(engine, scan([text], mark, names), mark, names)
-    return f"({query})", notes
+    columns = [row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+    _check_size(rows, len(columns))
+    return table, columns

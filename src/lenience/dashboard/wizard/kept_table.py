@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lenience.files.csv_text import identifier, literal
+from lenience.files.csv_format import identifier, literal
 
-__all__ = ["among", "connect", "identifier", "kept", "literal", "names"]
+__all__ = ["LIMITS", "connect", "identifier", "kept", "literal", "names"]
+LIMITS = {"memory_limit": "1GB", "max_temp_directory_size": "0GB", "autoinstall_known_extensions": "false"}
 
 
 def connect() -> Any:
     """An engine: small, with nothing left on the disk and nothing fetched."""
     import duckdb
 
-    within = {"memory_limit": "1GB", "max_temp_directory_size": "0GB", "autoinstall_known_extensions": "false"}
-    return duckdb.connect(config={"threads": "1", **within})
+    return duckdb.connect(config={"threads": "1", **LIMITS})
 
 
 @lru_cache(maxsize=64)
@@ -30,9 +29,3 @@ def names(path: Path) -> tuple[str, ...]:
 def kept(path: Path) -> str:
     """The table in that file, as a query names it."""
     return f"read_parquet({literal(str(path))})"
-
-
-def among(column: str, values: Iterable[str]) -> str:
-    """Whether a column's value is one of these."""
-    listed = ", ".join(literal(value) for value in values)
-    return f"{column} IN ({listed})" if listed else "false"

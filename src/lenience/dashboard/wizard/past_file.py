@@ -1,34 +1,41 @@
-"""A file of past decisions that was taken in, read for what each step needs.
+"""A file of past decisions that was uploaded, read for what each step of the wizard needs.
 
-Its columns are texts without white space around them (see :mod:`lenience.dashboard.wizard.intake`). Counting is left to
-:func:`lenience.fit_history`.
+Its columns are texts without white space around them (see :mod:`lenience.dashboard.wizard.intake`). What its rows mean
+and count is decided by :mod:`lenience.history.past`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from lenience.core.errors import InputError
-from lenience.dashboard.wizard.bands import Cells, Cut, cell_of, features_of, part_of
-from lenience.dashboard.wizard.kept_table import among, connect, identifier, kept, literal, names
+from lenience.dashboard.wizard.bands import Cut, features_of
+from lenience.dashboard.wizard.kept_table import LIMITS, connect, identifier, kept, names
+from lenience.files.source import quietly
 from lenience.files.vocabulary import looks_like_date
-from lenience.history.beliefs import BAND, ordered
-from lenience.history.dates import FORMATS
-from lenience.history.fit import History, fit_history
-from lenience.history.statuses import MOST_NAMED
+from lenience.history import past, past_rows
+from lenience.history.beliefs import BAND
+from lenience.history.fit import SEPARATOR, History
+from lenience.history.past import PastSegments
+from lenience.history.past_columns import PastColumns
+from lenience.history.past_rows import KnownOutcome
 from lenience.service.domain import limits
-from lenience.service.domain.feature_cells import Feature
+from lenience.service.domain.feature_cells import Feature, names_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 MOST_VALUES = 20  # that an outcome or a decision may have
 SAMPLE = 1_000
-YEAR = 365.25 * 86_400  # in seconds
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -42,50 +49,29 @@ class Column(msgspec.Struct, frozen=True):
     bands: bool = False
 
 
-class Mapping(msgspec.Struct, frozen=True):
-    """What the columns mean. Without an ``accepted`` column everyone in the file was accepted."""
+class ColumnAnswers(msgspec.Struct, frozen=True):
+    """What the columns mean, and how columns of numbers are cut into bands."""
 
-    segments: tuple[str, ...]
-    outcome: str
-    success: tuple[str, ...]
-    failure: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
-    accepted: str = ""
-    yes: tuple[str, ...] = ()
-    no: tuple[str, ...] = ()
-    time: str = ""
-    group: str = ""
-    score: str = ""
-    maturity: float = 0.0
-    as_of: str = ""
-    cuts: tuple[tuple[str, Cut], ...] = ()  # segment columns of numbers, and how they are cut into bands
+    columns: PastColumns
+    cuts: tuple[tuple[str, Cut], ...] = ()
 
 
-class Past(msgspec.Struct, frozen=True):
-    """What the file says: the counts, and of each segment its group and mean score where they were asked for."""
+class UploadedPast(PastSegments, frozen=True):
+    """The segments of an uploaded file.
 
-    history: History
-    groups: dict[str, str]
-    scores: dict[str, float]
-    years: float | None  # in which these applicants came
-    silent: int = 0  # of those accepted, who have no outcome in the file
-    features: tuple[Feature, ...] = ()  # where columns are cut: the cells of these are the segments
+    Parameters
+    ----------
+    years
+        In how many years the applicants came; None without dates.
+    silent
+        How many of those accepted have no outcome in the file.
+    features
+        The features whose cells are the segments, where columns are cut into bands.
+    """
 
-    @property
-    def shares(self) -> dict[str, float]:
-        """The share of each segment; a cell of which nobody came has that of one applicant."""
-        came = {row.segment: max(row.arrivals, 1) for row in self.history.segments}
-        whole = sum(came.values())
-        return {name: count / whole for name, count in came.items()}
-
-
-class Known(msgspec.Struct, frozen=True):
-    """One past applicant whose outcome is known; ``years`` is when, from the first date (or by place in the file)."""
-
-    segment: str
-    success: bool
-    years: float | None
-    place: int
+    years: float | None = None
+    silent: int = 0
+    features: tuple[Feature, ...] = ()
 
 
 def ready() -> bool:
@@ -151,207 +137,84 @@ def follows(path: Path, outcome: str, column: str, yes: str, no: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def read_past(path: Path, mapping: Mapping) -> Past:
-    """Count the file as the mapping says."""
-    with connect() as engine:
-        frame = engine.sql(_meant(path, mapping)).to_arrow_table()
-        history = fit_history(
-            frame,
-            "segment",
-            "accepted",
-            "outcome",
-            "decided" if mapping.time else None,
-            maturity=mapping.maturity or None,
-            as_of=mapping.as_of or None,
-            warn=False,  # what it says is shown
-        )
-        engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
-        # In their place the mapping has put a number: named are the values of the file.
-        history = msgspec.structs.replace(history, strange=_strange(engine))
-        features = features_of(path, mapping.segments, mapping.cuts)
-        _check(history, mapping)
-        used = "WHERE segment IS NOT NULL GROUP BY segment"
-        groups = {}
-        for segment, least, many in engine.execute(
-            f"SELECT segment, min(grouped), count(DISTINCT grouped) FROM past {used}"
-        ).fetchall():
-            if many > 1:
-                raise InputError(
-                    f"the segment {segment!r} has members of {many} groups of {mapping.group!r}: choose "
-                    f"{mapping.group!r} as a segment too, or another group"
-                )
-            if least is not None:
-                groups[segment] = least
-        scores = _scores(engine, mapping.score)
+def read_past(path: Path, answers: ColumnAnswers) -> UploadedPast:
+    """Count the file as the answers say."""
+    with _opened(path, answers) as (table, columns, features):
         if features:
-            cells = Cells.of(features)
-            history = msgspec.structs.replace(history, segments=cells.history(history.segments))
-            groups |= cells.groups(mapping.group)
-            scores = cells.scores(mapping.score, scores)
-        years = _span(engine, mapping)
-        missing = "accepted AND outcome IS NULL AND segment IS NOT NULL"
-        silent = engine.execute(f"SELECT count(*) FROM past WHERE {missing}").fetchone()[0]
-    if mapping.score and any(row.segment not in scores for row in history.segments):
-        without = next(row.segment for row in history.segments if row.segment not in scores)
-        raise InputError(
-            f"the column {mapping.score!r} must hold numbers, or bands such as '300-499', and the segment {without!r} "
-            "has none"
+            names_of(list(features))  # raises if there are too many cells
+        counts = past.read_past(table, columns)
+        _check(counts.history, columns)
+        return UploadedPast(
+            counts.history,
+            counts.groups,
+            counts.scores,
+            past_rows.span_in_years(table, columns),
+            past_rows.accepted_without_outcome(table, columns),
+            features,
         )
-    return Past(history, groups, scores, years, silent, features)
 
 
-def known_outcomes(path: Path, mapping: Mapping, history: History) -> list[Known]:
-    """The past applicants whose outcome is known (and mature), in order of time."""
-    with connect() as engine:
-        rows = engine.execute(
-            "SELECT segment, outcome = 1, epoch(decided - min(decided) OVER ()), place FROM "
-            f"({_meant(path, mapping)}) WHERE {_known(mapping, history)} ORDER BY decided, place"
-        ).fetchall()
-    return [Known(segment, good, None if at is None else at / YEAR, place) for segment, good, at, place in rows]
+def known_outcomes(path: Path, answers: ColumnAnswers, history: History) -> list[KnownOutcome]:
+    """Return the past applicants whose outcome is known (and mature), in order of time."""
+    with _opened(path, answers) as (table, columns, _):
+        return past_rows.known_outcomes(table, columns, history)
 
 
-def rejected_since(path: Path, mapping: Mapping, history: History, years: float) -> tuple[dt.date, int]:
-    """The day so many years after the first known outcome was decided, and how many were rejected from then on."""
-    with connect() as engine:
-        engine.execute(f"CREATE VIEW past AS {_meant(path, mapping)}")
-        first = engine.execute(f"SELECT min(decided) FROM past WHERE {_known(mapping, history)}").fetchone()[0]
-        since: dt.datetime = first + dt.timedelta(seconds=round(years * YEAR))
-        where = f"NOT accepted AND outcome IS NULL AND segment IS NOT NULL AND {_happened(mapping)} AND decided >= ?"
-        return since.date(), int(engine.execute(f"SELECT count(*) FROM past WHERE {where}", [since]).fetchone()[0])
+def rejected_since(path: Path, answers: ColumnAnswers, history: History, years: float) -> tuple[dt.date, int]:
+    """Return the day so many years after the first known outcome was decided, and how many were rejected since."""
+    with _opened(path, answers) as (table, columns, _):
+        return past_rows.rejected_since(table, columns, history, years)
 
 
-def mean_delay(path: Path, mapping: Mapping, history: History, column: str) -> tuple[float, int] | None:
-    """The days from the decision to the date in another column, on average, and of how many outcomes.
-
-    Nothing where that is not when outcomes came: it is missing for many, comes before the decision, or is still ahead.
-    """
-    dated = f"SELECT file_row_number AS place, {_moment(column)} AS came FROM read_parquet(?, file_row_number = true)"
-    both = f"({_meant(path, mapping)}) JOIN ({dated}) USING (place) WHERE {_known(mapping, history)}"
-    ahead = "count(*) FILTER (came > decided), count(*) FILTER (came > current_localtimestamp())"
-    with connect() as engine:
-        mean, later, future, known = engine.execute(
-            f"SELECT avg(epoch(came - decided)) / 86400, {ahead}, count(*) FROM {both}", [str(path)]
-        ).fetchone()
-    return (float(mean), int(later)) if known and later >= 0.9 * known and not future else None
+def mean_delay(path: Path, answers: ColumnAnswers, history: History, column: str) -> tuple[float, int] | None:
+    """Return the mean days from the decision to the date in another column, and of how many outcomes."""
+    with _opened(path, answers) as (table, columns, _):
+        return past_rows.mean_delay(table, columns, history, column)
 
 
-def _known(mapping: Mapping, history: History) -> str:
-    """Whether a row has an outcome that counts: known, and old enough."""
-    where = "accepted AND outcome IN (0, 1) AND segment IS NOT NULL"
-    if mapping.time:
-        where += f" AND {_happened(mapping)}"
-        if mapping.maturity and history.as_of is not None:
-            cutoff = history.as_of - dt.timedelta(days=mapping.maturity)
-            where += f" AND decided <= TIMESTAMP '{cutoff:%Y-%m-%d %H:%M:%S.%f}'"
-    return where
+@contextmanager
+def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, PastColumns, tuple[Feature, ...]]]:
+    """Open the file as a table, with what its columns mean and the features they are divided by."""
+    import ibis
+
+    columns = answers.columns
+    for name in (*columns.segments, columns.outcome, columns.accepted, columns.time, *columns.groups, *columns.scores):
+        if name and name not in names(path):
+            raise InputError(f"the file has no column {name!r}")
+    features = features_of(path, columns.segments, answers.cuts)
+    backend = ibis.duckdb.connect(threads=1, **LIMITS)
+    try:
+        with quietly():
+            table = backend.read_parquet(path, file_row_number=True)
+        yield table, msgspec.structs.replace(columns, cells=features), features
+    finally:
+        backend.disconnect()
 
 
-def _scores(engine: Any, column: str) -> dict[str, float]:
-    """The mean score of each segment that has one; bands such as 300-499 count by their rank, as for a command."""
-    there = "FROM past WHERE segment IS NOT NULL AND score IS NOT NULL"
-    figure = "TRY_CAST(score AS DOUBLE)"
-    told = engine.execute(f"SELECT DISTINCT score {there} AND {figure} IS NULL").fetchall()
-    if any(BAND.fullmatch(text) for (text,) in told):
-        bands = [
-            text for (text,) in engine.execute(f"SELECT DISTINCT score {there}").fetchall() if BAND.fullmatch(text)
-        ]
-        engine.execute(
-            "CREATE TABLE ranks AS SELECT unnest(?) AS band, unnest(?) AS rank", [bands, ordered(column, bands)]
-        )
-        asked = (
-            "SELECT segment, avg(rank) FROM past JOIN ranks ON score = band WHERE segment IS NOT NULL GROUP BY segment"
-        )
-    else:
-        asked = f"SELECT segment, avg({figure}) {there} AND isfinite({figure}) GROUP BY segment"
-    return {segment: float(score) for segment, score in engine.execute(asked).fetchall()}
-
-
-def _happened(mapping: Mapping) -> str:
-    """Whether a row has a date that can be: not after today, nor after that of the count."""
-    now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
-    if mapping.as_of:
-        now = min(now, dt.datetime.combine(dt.date.fromisoformat(mapping.as_of), dt.time.max))
-    return f"decided <= TIMESTAMP '{now:%Y-%m-%d %H:%M:%S.%f}'"
-
-
-def _span(engine: Any, mapping: Mapping) -> float | None:
-    """The years over which the applicants came: from the dates of the middle 98 % of them, for a single date that was
-    mistyped would lengthen it by decades."""
-    asked = f"SELECT quantile_cont(epoch(decided), [0.01, 0.99]) FROM past WHERE {_happened(mapping)}"
-    ends = engine.execute(asked).fetchone()[0] if mapping.time else None
-    return None if ends is None else (ends[1] - ends[0]) / 0.98 / YEAR
-
-
-def _check(history: History, mapping: Mapping) -> None:
-    by = " and ".join(repr(name) for name in mapping.segments)
+def _check(history: History, columns: PastColumns) -> None:
+    """Raise InputError if a policy cannot have these segments."""
+    by = " and ".join(repr(name) for name in columns.segments)
     if not history.segments:
         raise InputError(f"no row can be used: {history.describe()}")
     if len(history.segments) > limits.SEGMENTS:
         raise InputError(
             f"the file has {len(history.segments):,} segments by {by}, and a policy may have {limits.SEGMENTS:,}: "
-            f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, mapping)!r} has the most "
+            f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, columns)!r} has the most "
             "values) into bands: type 5 beside it"
         )
     for row in history.segments:
         if len(row.segment) > 200 or not re.match(limits.PLAIN, row.segment):
             raise InputError(f"the name of a segment may have 200 characters without line breaks, not {row.segment!r}")
     if not any(row.labels for row in history.segments):
-        old = f" and is {mapping.maturity:g} days old" if mapping.maturity else ""
-        raise InputError(f"no outcome is known: no accepted row has a value of {mapping.outcome!r} with a meaning{old}")
+        old = f" and is {columns.maturity:g} days old" if columns.maturity else ""
+        raise InputError(f"no outcome is known: no accepted row has a value of {columns.outcome!r} with a meaning{old}")
 
 
-def _widest(history: History, mapping: Mapping) -> str:
-    """The column that divides the applicants most."""
-    parts = [row.segment.split(" / ") for row in history.segments[:SAMPLE]]
-    values = [len({part[i] for part in parts if i < len(part)}) for i in range(len(mapping.segments))]
-    return mapping.segments[values.index(max(values))]
-
-
-def _strange(engine: Any) -> tuple[tuple[str, int], ...]:
-    """The values that are no outcome, of rows that are otherwise sound, the most frequent first."""
-    sound = "outcome = 2 AND accepted IS NOT NULL AND segment IS NOT NULL"
-    asked = f"SELECT told, count(*) AS k FROM past WHERE {sound} GROUP BY told ORDER BY k DESC, told LIMIT {MOST_NAMED}"
-    return tuple((str(value), int(rows)) for value, rows in engine.execute(asked).fetchall())
-
-
-def _meant(path: Path, mapping: Mapping) -> str:
-    """The query that says what each row means."""
-    there = names(path)
-    asked = [*mapping.segments, mapping.outcome, mapping.accepted, mapping.time, mapping.group, mapping.score]
-    for name in asked:
-        if name and name not in there:
-            raise InputError(f"the file has no column {name!r}")
-    features = features_of(path, mapping.segments, mapping.cuts)
-    # Missing where one of the columns is.
-    whole = cell_of(features) if features else " || ' / ' || ".join(identifier(name) for name in mapping.segments)
-    parts = [f"{whole} AS segment"]
-    if mapping.accepted:
-        column = identifier(mapping.accepted)
-        yes, no = among(column, mapping.yes), among(column, mapping.no)
-        parts.append(f"CASE WHEN {yes} THEN true WHEN {no} THEN false END AS accepted")
-    else:
-        parts.append("true AS accepted")
-    column = identifier(mapping.outcome)
-    good, bad = among(column, mapping.success), among(column, mapping.failure)
-    unknown = f"{column} IS NULL OR {among(column, mapping.unknown)}"
-    parts.append(
-        f"CAST(CASE WHEN {unknown} THEN NULL WHEN {good} THEN 1 WHEN {bad} THEN 0 ELSE 2 END AS TINYINT) AS outcome"
-    )
-    parts.append(f"{column} AS told")
-    parts.append(f"{_moment(mapping.time)} AS decided")
-    for name, meaning in ((mapping.group, "grouped"), (mapping.score, "score")):
-        told = identifier(name) if name else "CAST(NULL AS VARCHAR)"
-        cut = next((one for one in features if one.name == name and meaning == "grouped"), None)
-        parts.append(f"{told if cut is None else part_of(cut)} AS {meaning}")
-    parts.append("file_row_number AS place")
-    return f"SELECT {', '.join(parts)} FROM read_parquet({literal(str(path))}, file_row_number = true)"
-
-
-def _moment(column: str) -> str:
-    if not column:
-        return "CAST(NULL AS TIMESTAMP)"
-    text = identifier(column)
-    return f"coalesce(TRY_CAST({text} AS TIMESTAMP), try_strptime({text}, {list(FORMATS)}))"
+def _widest(history: History, columns: PastColumns) -> str:
+    """Return the column that divides the applicants most."""
+    parts = [row.segment.split(SEPARATOR) for row in history.segments[:SAMPLE]]
+    different = [len({part[i] for part in parts if i < len(part)}) for i in range(len(columns.segments))]
+    return columns.segments[different.index(max(different))]
 
 
 def _is_number(text: str) -> bool:

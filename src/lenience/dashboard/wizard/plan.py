@@ -6,6 +6,7 @@ import math
 import re
 import time
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,12 @@ from lenience.dashboard.wizard.answers import (
     sentence,
 )
 from lenience.dashboard.wizard.bands import Cut, read_cut
-from lenience.dashboard.wizard.past_file import Mapping, Past, read_past
-from lenience.models.curve import Curve
-from lenience.models.own_counts import UNIFORM, Independent
-from lenience.models.protocol import Model, Shrinkage, shrinkage
-from lenience.models.shared import Shared
+from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast, read_past
+from lenience.history.beliefs import Fitted
+from lenience.history.past import believe, propose_segments
+from lenience.history.past_columns import PastColumns
+from lenience.models.own_counts import UNIFORM, OwnCounts
+from lenience.models.protocol import Shrinkage, shrinkage
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.segments.starting import starting_volume
@@ -39,7 +41,7 @@ from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import PolicySpecification
 
-MODELS = ("independent", "shared", "curve")
+MODELS = ("own", "shared", "curve")
 DAYS = 365.25
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 COARSE, MOST_VOLUME = 0.01, 20_000.0  # of a volume that is only shown
@@ -54,14 +56,14 @@ class ByHand(msgspec.Struct, frozen=True):
     prior: Belief
 
 
-class Segments(msgspec.Struct, frozen=True):
+class SegmentPlan(msgspec.Struct, frozen=True):
     """What the policy will start from: of each segment its share and how its belief came about."""
 
     rows: list[Shrinkage]
     shares: dict[str, float]
     groups: dict[str, str]
     before: list[Belief]  # what the model believes of each before it has seen any outcome
-    past: Past | None = None
+    past: UploadedPast | None = None
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -139,7 +141,7 @@ def _name_alone(line: str, name: str, comma: bool) -> None:
         raise Refused("start", "segments", f"Use a point in a share: “{found[1].strip()}, {found[2]}.{part}”")
 
 
-def read_mapping(answers: Answers) -> Mapping:
+def read_column_answers(answers: Answers) -> ColumnAnswers:
     """What the columns mean, as answered."""
     if not answers.segment:
         raise Refused("columns", "segment", "Choose at least one column that divides the applicants into segments")
@@ -168,20 +170,24 @@ def read_mapping(answers: Answers) -> Mapping:
         )
     if answers.as_of and not answers.time:
         raise Refused("columns", "as_of", "Choose the column of the date: without it no row is known to be later")
-    return Mapping(
+    columns = PastColumns(
         segments=answers.segment,
         outcome=answers.outcome,
         success=good,
         failure=bad,
-        unknown=answers.meaning("outcome", "none"),
-        accepted="" if everyone else answers.accepted,
-        yes=answers.meaning("accepted", "yes"),
-        no=answers.meaning("accepted", "no"),
-        time=answers.time,
-        group=answers.group,
-        score=answers.score,
-        maturity=maturity or 0.0,
-        as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else "",
+        pending=answers.meaning("outcome", "none"),
+        accepted=None if everyone else answers.accepted,
+        accepted_values=() if everyone else answers.meaning("accepted", "yes"),
+        rejected_values=() if everyone else answers.meaning("accepted", "no"),
+        only_given=True,
+        time=answers.time or None,
+        groups=(answers.group,) if answers.group else (),
+        scores=(answers.score,) if answers.score else (),
+        maturity=maturity or None,
+        as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else None,
+    )
+    return ColumnAnswers(
+        columns,
         cuts=tuple((column, _cut(column, text)) for column, text in answers.bands if column in answers.segment),
     )
 
@@ -193,42 +199,36 @@ def _cut(column: str, text: str) -> Cut:
         raise Refused("columns", BANDS + column, sentence(str(error))) from None
 
 
-def read_segments(path: Path, answers: Answers) -> Segments:
+def read_segments(path: Path, answers: Answers) -> SegmentPlan:
     """The segments with what is believed of each: from the file by a model, or as named by hand."""
     if path.suffix == ".json":
         hand = msgspec.json.decode(path.read_bytes(), type=ByHand)
         names = list(hand.shares)
-        rows = shrinkage(Independent(len(names), hand.prior), [0.0] * len(names), [0.0] * len(names), names)
-        return Segments(rows, hand.shares, {}, [hand.prior] * len(names))
-    mapping = read_mapping(answers)
+        rows = shrinkage(OwnCounts(len(names), hand.prior), [0.0] * len(names), [0.0] * len(names), names)
+        return SegmentPlan(rows, hand.shares, {}, [hand.prior] * len(names))
     try:
-        past = read_past(path, mapping)
+        past = read_past(path, read_column_answers(answers))
+    except Refused:
+        raise
     except InputError as error:
         raise Refused("columns", "", sentence(str(error))) from None
-    counted = past.history.segments
-    names = [row.segment for row in counted]
-    model = model_of(answers, past, names)
-    rows = shrinkage(model, [row.n for row in counted], [row.s for row in counted], names)
-    nothing = [0.0] * len(names)
-    before = [row.prior for row in shrinkage(model, nothing, nothing, names)]
-    return Segments(rows, past.shares, past.groups, before, past)
+    fitted = believe_as_answered(answers, past)
+    before = fitted.beliefs_before
+    return SegmentPlan(fitted.shrinkage, past.shares, past.groups, [before[name] for name in past.names], past)
 
 
-def model_of(answers: Answers, past: Past, names: list[str]) -> Model:
-    """The model that was chosen, of these segments, before it has seen an outcome."""
-    kind = one_of("beliefs", "model", "The model", answers.model or "independent", MODELS)
-    if kind == "shared":
-        return Shared(len(names))
-    if kind == "independent":
-        return Independent(len(names), UNIFORM)
-    if not past.scores:
+def believe_as_answered(
+    answers: Answers, past: UploadedPast, counts: Mapping[str, tuple[float, float]] | None = None
+) -> Fitted:
+    """Return what the model that was chosen believes of the segments, by the file's outcomes or by other counts."""
+    model = one_of("beliefs", "model", "The model", answers.model or "own", MODELS)
+    if model == "curve" and not past.scores:
         raise Refused(
             "beliefs",
             "model",
             "A curve needs a score: choose its column in the step before, and tick it as a segment too",
         )
-    groups = [past.groups.get(name, "") for name in names] if past.groups else None
-    return Curve([past.scores[name] for name in names], groups)
+    return believe(past, model, counts=counts)
 
 
 def read_cost(answers: Answers) -> float:
@@ -291,7 +291,7 @@ def too_large(answers: Answers, error: Exception) -> Refused:
     return Refused("objective", field, said)
 
 
-def read_specification(answers: Answers, segments: Segments) -> PolicySpecification:
+def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecification:
     """The policy as the service takes it."""
     step, told = "objective", objective_told(answers)
     if not answers.name:
@@ -308,15 +308,7 @@ def read_specification(answers: Answers, segments: Segments) -> PolicySpecificat
         "name": answers.name,
         "objective": told,
         "features": [] if segments.past is None else list(segments.past.features),
-        "segments": [
-            {
-                "name": row.cell,
-                "share": min(segments.shares[row.cell], 1.0),
-                "prior": {"n": row.belief.n, "s": row.belief.s},
-                "group": segments.groups.get(row.cell),
-            }
-            for row in segments.rows
-        ],
+        "segments": propose_segments(segments.shares, {row.cell: row.belief for row in segments.rows}, segments.groups),
         "constraints": constraints,
         "description": answers.description,
     }
@@ -349,7 +341,7 @@ def _no_name(name: str) -> str:
     return f"{said}: {name[:64]!r} could be {could!r}" if could else f"{said}, a letter or digit first"
 
 
-def starting(segments: Segments, objective: Objective, seconds: float = SECONDS) -> list[Forecast]:
+def starting(segments: SegmentPlan, objective: Objective, seconds: float = SECONDS) -> list[Forecast]:
     """Which segments would start, the largest first; volumes are told to a hundredth while there is time."""
     starting_volume(UNIFORM, objective.cost, COARSE, MOST_VOLUME)  # what is compiled first does not count
     until = time.monotonic() + seconds

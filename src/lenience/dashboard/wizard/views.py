@@ -19,8 +19,8 @@ from lenience.dashboard.wizard.bands import MANY, USUAL
 from lenience.dashboard.wizard.guesses import guess_accepted, guess_columns, guess_meaning, other_dates
 from lenience.dashboard.wizard.plan import (
     DAYS,
+    read_column_answers,
     read_cost,
-    read_mapping,
     read_objective,
     read_segments,
     read_specification,
@@ -79,7 +79,7 @@ def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str
         return found
     alone = msgspec.structs.replace(answers, segment=(column,), bands=((column, text),), group="", score="")
     try:
-        past = past_file.read_past(path, read_mapping(alone))
+        past = past_file.read_past(path, read_column_answers(alone))
     except InputError as error:
         waits = isinstance(error, Refused) and error.field != BANDS + column
         return found | {"trouble": sentence(str(error)), "waits": waits}
@@ -125,7 +125,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         ],
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),
-        "model": answers.model or "independent",
+        "model": answers.model or "own",
         "carried": answers.pairs(("model",)),
     }
 
@@ -153,23 +153,23 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     }
 
 
-def usual_delay(path: Path, answers: Answers, past: past_file.Past | None) -> tuple[str, str]:
+def usual_delay(path: Path, answers: Answers, past: past_file.UploadedPast | None) -> tuple[str, str]:
     """The mean delay that the form fills in where outcomes are not certain at once, and where it comes from.
 
     By the file, where it says when outcomes came; else half of the days after which one is certain, which is the most.
     """
     if past is None or not answers.time:
         return "", ""
-    mapping = read_mapping(answers)
+    mapping = read_column_answers(answers)
     for column in other_dates(past_file.columns(path), answers.time):
         found = past_file.mean_delay(path, mapping, past.history, column)
         if found is not None:
             days = f"{found[0]:.3g}"
-            return days if mapping.maturity else "", f"in the file {days}, from {answers.time} to {column}"
-    if not mapping.maturity:
+            return days if mapping.columns.maturity else "", f"in the file {days}, from {answers.time} to {column}"
+    if not mapping.columns.maturity:
         return "", ""
-    half = f"{mapping.maturity / 2:g}"
-    most = f"the {mapping.maturity:g} of step 2, after which all are certain"
+    half = f"{mapping.columns.maturity / 2:g}"
+    most = f"the {mapping.columns.maturity:g} of step 2, after which all are certain"
     return half, f"{half} is half of {most}: type the mean if you know it"
 
 
@@ -210,7 +210,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
         "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
-        "model": answers.model or "independent",
+        "model": answers.model or "own",
         "sent": request_words(specification),
         "carried": answers.pairs(),
     }
@@ -230,7 +230,7 @@ def _from_file(path: Path) -> None:
         raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
 
 
-def _nobody(past: past_file.Past) -> list[str]:
+def _nobody(past: past_file.UploadedPast) -> list[str]:
     """That some cells have nobody, where columns were cut."""
     empty = [row.segment for row in past.history.segments if row.arrivals == 0]
     if not empty:
@@ -240,7 +240,7 @@ def _nobody(past: past_file.Past) -> list[str]:
     return [f"Nobody in the file is in {which}. The share of one applicant is taken for {'it' if one else 'each'}."]
 
 
-def _silent(past: past_file.Past, answers: Answers) -> str:
+def _silent(past: past_file.UploadedPast, answers: Answers) -> str:
     """That many of those taken as accepted have no outcome: some of them may have been rejected."""
     accepted = sum(row.accepted for row in past.history.segments)
     if past.silent <= MOST_SILENT * accepted:

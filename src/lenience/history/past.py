@@ -1,0 +1,291 @@
+"""From past decisions to segments with beliefs: the pipeline of the command line and of the dashboard's wizard.
+
+    source ─► read_past (counts, groups, scores) ─► believe (a model's belief of each segment) ─► propose_segments
+
+:func:`read_past` counts with :func:`lenience.fit_history`, so statuses, dates and missing values mean the same to every
+caller. A caller only says what the columns mean (:class:`~lenience.history.past_columns.PastColumns`).
+:mod:`lenience.history.past_rows` answers questions about single rows, by the same meanings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lenience.core.errors import InputError
+from lenience.history.beliefs import Fitted, fit_model, ordered
+from lenience.history.fit import History, SegmentHistory, fit_history
+from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
+from lenience.history.past_rows import groups_of_rows, mean_scores, prepared_table
+from lenience.models.own_counts import UNIFORM
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from lenience.core.belief import Belief
+
+
+class PastSegments(msgspec.Struct, frozen=True):
+    """The segments of past decisions, with what a model needs of each.
+
+    Parameters
+    ----------
+    history
+        The counts.
+    groups
+        The group of each segment; empty if no column of groups is named.
+    scores
+        The scores of each segment, one for each column of scores; empty if none is named.
+    """
+
+    history: History
+    groups: dict[str, str]
+    scores: dict[str, tuple[float, ...]]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the segments."""
+        return [row.segment for row in self.history.segments]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of each segment; a cell without arrivals has the share of one."""
+        arrivals = {row.segment: max(row.arrivals, 1) for row in self.history.segments}
+        total = sum(arrivals.values())
+        return {name: count / total for name, count in arrivals.items()}
+
+
+def read_past(source: object, columns: PastColumns, connection: object = None, strict: bool = False) -> PastSegments:
+    """Count past decisions, and find the group and the scores of each segment.
+
+    Parameters
+    ----------
+    source
+        A file, a frame, an Ibis table, or the name of a table of ``connection``.
+    columns
+        What its columns mean.
+    connection
+        A database, or its URL.
+    strict
+        Whether rows that cannot be used raise an error.
+
+    Returns
+    -------
+    PastSegments
+        The counts, groups and scores.
+
+    Raises
+    ------
+    InputError
+        If a column does not exist, a group or a score is missing, or the source cannot be read.
+
+    Examples
+    --------
+    >>> past = {"band": ["below 20", "20 and above"], "in": ["yes", "yes"], "good": ["1", "0"]}
+    >>> columns = PastColumns(("band",), "good", "in", groups=("band",), scores=("band",))
+    >>> read_past(past, columns).scores
+    {'20 and above': (1.0,), 'below 20': (0.0,)}
+    """
+    segments: Sequence[str] = columns.segments
+    table, accepted = source, columns.accepted
+    if columns.cells or accepted is None:
+        table = _prepared(source, columns)
+        segments, accepted = (CELL,) if columns.cells else segments, accepted or EVERYONE
+    history = fit_history(
+        table,
+        segments,
+        accepted,
+        columns.outcome,
+        columns.time,
+        connection=connection,
+        as_of=columns.as_of,
+        maturity=columns.maturity,
+        half_life=columns.half_life,
+        give_up_after=columns.give_up_after,
+        success=columns.success,
+        failure=columns.failure,
+        pending=columns.pending,
+        accepted_values=columns.accepted_values,
+        rejected_values=columns.rejected_values,
+        only_given=columns.only_given,
+        strict=strict,
+        warn=False,  # the caller shows History.describe(), which says it
+    )
+    if columns.cells:
+        return _with_all_cells(table, columns, history)
+    return PastSegments(history, _groups(table, columns, history), _scores(table, columns, history))
+
+
+def believe(
+    past: PastSegments,
+    model: str = "own",
+    prior: Belief = UNIFORM,
+    counts: Mapping[str, tuple[float, float]] | None = None,
+) -> Fitted:
+    """Return what a model believes of each segment.
+
+    Parameters
+    ----------
+    past
+        The segments.
+    model
+        One of :data:`lenience.history.beliefs.MODELS`.
+    prior
+        The prior of the models that take one.
+    counts
+        Labels and successes by segment, in place of the history's; a segment that is not there has none.
+
+    Returns
+    -------
+    Fitted
+        Prior, labels and belief of each segment, and warnings.
+    """
+    rows = past.history.segments
+    if counts is not None:
+        rows = tuple(_with_counts(row, *counts.get(row.segment, (0.0, 0.0))) for row in rows)
+    groups = [past.groups.get(row.segment, "") for row in rows] if past.groups else None
+    scores = [past.scores[row.segment] for row in rows] if past.scores else None
+    return fit_model(rows, model, prior, groups, scores)
+
+
+def propose_segments(
+    shares: Mapping[str, float], beliefs: Mapping[str, Belief], groups: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the segments of a policy's specification, as the service takes them.
+
+    Parameters
+    ----------
+    shares
+        The share of each segment.
+    beliefs
+        What the policy starts from.
+    groups
+        The group of each segment that has one.
+
+    Returns
+    -------
+    list of dict
+        Name, share, prior and group of each segment.
+
+    Examples
+    --------
+    >>> past = read_past({"region": ["n", "n"], "good": ["1", "0"]}, PastColumns(("region",), "good"))
+    >>> propose_segments(past.shares, believe(past).beliefs, past.groups)
+    [{'name': 'n', 'share': 1.0, 'prior': {'n': 4.0, 's': 2.0}, 'group': None}]
+    """
+    return [
+        {
+            "name": name,
+            "share": min(share, 1.0),
+            "prior": {"n": beliefs[name].n, "s": beliefs[name].s},
+            "group": groups.get(name),
+        }
+        for name, share in shares.items()
+    ]
+
+
+def cell_names(cells: Sequence[DividedColumn]) -> list[str]:
+    """Return the names of all cells, in the order of the service."""
+    return [", ".join(labels) for labels in product(*(cell.labels for cell in cells))]
+
+
+def _prepared(source: object, columns: PastColumns) -> ir.Table:
+    from lenience.files.source import open_source
+
+    return prepared_table(open_source(source)[0], columns)
+
+
+def _with_counts(row: SegmentHistory, n: float, s: float) -> SegmentHistory:
+    return msgspec.structs.replace(row, n=n, s=s, labels=int(n), successes=int(s))
+
+
+def _groups(table: Any, columns: PastColumns, history: History) -> dict[str, str]:
+    if not columns.groups:
+        return {}
+    if all(name in columns.segments for name in columns.groups):
+        return history.groups(columns.groups)
+    if _is_table(table) and len(columns.groups) == 1:
+        return groups_of_rows(table, columns)
+    history.positions("group", columns.groups)  # raises: names the columns that may be groups
+    return {}
+
+
+def _scores(table: Any, columns: PastColumns, history: History) -> dict[str, tuple[float, ...]]:
+    if not columns.scores:
+        return {}
+    rows = history.segments
+    if _is_table(table) and len(columns.scores) == 1 and columns.scores[0] not in columns.segments:
+        means = mean_scores(table, columns)
+        _check_scores(columns.scores[0], rows, means)
+        return {row.segment: (means[row.segment],) for row in rows}
+    positions = history.positions("score", columns.scores)
+    ranks = [
+        ordered(column, [row.values[i] for row in rows]) for column, i in zip(columns.scores, positions, strict=True)
+    ]
+    return dict(zip((row.segment for row in rows), zip(*ranks, strict=True), strict=True))
+
+
+def _with_all_cells(table: Any, columns: PastColumns, history: History) -> PastSegments:
+    """Return all cells, also those without a row, with their groups and scores."""
+    names, parts = cell_names(columns.cells), list(product(*(cell.labels for cell in columns.cells)))
+    seen = {row.segment: row for row in history.segments}
+    rows = tuple(seen.get(name, SegmentHistory(name, 0, 0, 0, 0, 0, 0.0, 0.0)) for name in names)
+    groups: dict[str, str] = {}
+    if columns.groups:
+        groups = groups_of_rows(table, columns)
+        i = _position(columns.cells, columns.groups[0])
+        if i is not None:
+            cell = columns.cells[i]
+            start = len(f"{cell.name}=") if cell.values else 0
+            groups |= {name: part[i][start:] for name, part in zip(names, parts, strict=True)}
+    scores: dict[str, float] = {}
+    if columns.scores and history.segments:
+        scores = _scores_of_cells(columns.cells, columns.scores[0], names, parts, mean_scores(table, columns))
+        _check_scores(columns.scores[0], rows, scores)
+    full = msgspec.structs.replace(history, segments=rows) if history.segments else history
+    return PastSegments(full, groups, {name: (score,) for name, score in scores.items()})
+
+
+def _scores_of_cells(
+    cells: Sequence[DividedColumn],
+    score: str,
+    names: Sequence[str],
+    parts: Sequence[tuple[str, ...]],
+    seen: Mapping[str, float],
+) -> dict[str, float]:
+    """Return the score of every cell: its own, that of cells alike in the score, or the middle of its band."""
+    i = _position(cells, score)
+    keys = ["" if i is None else part[i] for part in parts]
+    alike: dict[str, list[float]] = {}
+    for name, key in zip(names, keys, strict=True):
+        if name in seen:
+            alike.setdefault(key, []).append(seen[name])
+    scores = {}
+    for name, key in zip(names, keys, strict=True):
+        if name in seen:
+            scores[name] = seen[name]
+        elif key in alike:
+            scores[name] = sum(alike[key]) / len(alike[key])
+        elif i is not None and cells[i].edges:
+            edges, band = cells[i].edges, cells[i].labels.index(key)
+            scores[name] = (edges[max(band - 1, 0)] + edges[min(band, len(edges) - 1)]) / 2
+    return scores
+
+
+def _position(cells: Sequence[DividedColumn], column: str) -> int | None:
+    return next((i for i, cell in enumerate(cells) if cell.name == column), None)
+
+
+def _check_scores(column: str, rows: Iterable[SegmentHistory], scores: Mapping[str, float]) -> None:
+    without = next((row.segment for row in rows if row.segment not in scores), None)
+    if without is not None:
+        raise InputError(
+            f"the column {column!r} must hold numbers, or bands such as '300-499', and the segment {without!r} has none"
+        )
+
+
+def _is_table(source: object) -> bool:
+    return hasattr(source, "get_backend")

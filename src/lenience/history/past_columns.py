@@ -1,0 +1,84 @@
+"""What the columns of past decisions mean."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+CELL = "__cell__"  # the column that names a row's cell, where columns are cut into bands
+EVERYONE = "__everyone_accepted__"  # the column that says so, where the file has no rejected applicants
+
+
+class DividedColumn(Protocol):
+    """A column whose numbers are cut at edges, or whose texts are values or else «other»."""
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+
+    @property
+    def edges(self) -> list[float]:
+        """Where numbers are cut; empty if the column holds texts."""
+
+    @property
+    def values(self) -> list[str]:
+        """The texts that have a part of their own; empty if the column holds numbers."""
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the parts, in order."""
+
+
+class PastColumns(msgspec.Struct, frozen=True):
+    """What the columns of past decisions mean.
+
+    Parameters
+    ----------
+    segments
+        The columns that make a segment.
+    outcome
+        The column of the outcome.
+    accepted
+        The column that says who was accepted; None if everyone was.
+    success, failure, pending
+        Values of the outcome that mean success, failure, and not known yet.
+    accepted_values, rejected_values
+        Values of the accepted column that mean yes and no.
+    only_given
+        Whether no other value has a meaning; otherwise the usual words count too.
+    time
+        The column of the decision's date.
+    groups
+        The columns that say which group a segment belongs to.
+    scores
+        The ordered columns, for a curve.
+    maturity
+        Days until an outcome is certain.
+    half_life
+        Days after which a label counts half.
+    give_up_after
+        Days after which a missing outcome is no longer expected.
+    as_of
+        The date of the count; by default the last date that is not in the future.
+    cells
+        How the segment columns are divided, where any of them is cut into bands; empty otherwise.
+    """
+
+    segments: tuple[str, ...]
+    outcome: str
+    accepted: str | None = None
+    success: tuple[str, ...] = ()
+    failure: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
+    accepted_values: tuple[str, ...] = ()
+    rejected_values: tuple[str, ...] = ()
+    only_given: bool = False
+    time: str | None = None
+    groups: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    maturity: float | None = None
+    half_life: float | None = None
+    give_up_after: float | None = None
+    as_of: str | None = None
+    cells: tuple[DividedColumn, ...] = ()

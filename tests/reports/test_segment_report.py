@@ -74,7 +74,7 @@ def test_a_segment_that_is_known_to_lose_is_not_called_rare() -> None:
     text = read(segments_report(cells.solve()))
     assert "1 of 2 segments is almost surely a loss" in text
     assert "1 of 2 segments is too rare" in text
-    assert "known: never starts: 70 % expected, and almost surely less than the cost of 80 %" in text
+    assert "known: never starts: 70% expected, and almost surely less than the cost of 80%" in text
 
 
 def test_optional_parts(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_optional_parts(tmp_path: Path) -> None:
     path = write_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
     text = read(path.read_text(encoding="utf-8"))
     assert "Where beliefs come from" in text
-    assert "66.7 % of 12" in text
+    assert "66.7% of 12" in text
     assert "1 row not used: an outcome on a rejection." in text
     assert "averaged over what is believed" in text
     assert "would succeed, rejected" not in text

@@ -109,7 +109,7 @@ def test_a_group_of_whom_nobody_came_has_no_share() -> None:
     )
     headings, rows = rows_of(found)
     assert rows[0][headings.index("rare")] == "–"
-    assert rows[0][headings.index("common")].endswith(" %")
+    assert rows[0][headings.index("common")].endswith("%")
 
 
 def test_late_labels_are_told_when_they_are_due() -> None:

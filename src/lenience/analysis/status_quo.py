@@ -51,7 +51,7 @@ class ThanNow(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """In words, such as '30.0 % → accept'."""
+        """In words, such as '30.0% → accept'."""
         return f"{even_percent(self.accepted)} → {self.now or ('accept' if self.accept else 'reject')}"
 
 
@@ -91,7 +91,7 @@ def compare_with_now(policies: SegmentPolicies, history: History, late: Sequence
     >>> history = fit_history(past, "region", "in", "good")
     >>> [row] = compare_with_now(history.divide(Discounted(0.5, 0.9)).solve(), history)
     >>> row.change, round(row.as_now, 4), row.proposed > row.as_now
-    ('75.0 % → accept', 0.75, True)
+    ('75.0% → accept', 0.75, True)
     """
     rows = []
     known = {row.segment: row for row in history.segments if row.arrivals}
@@ -117,7 +117,7 @@ def describe_than_now(rows: Sequence[ThanNow], money: Money) -> str:
 
     >>> print(describe_than_now([ThanNow("north", 0.75, True, 0.75, 1.25)], Money()))
     Going on as now, accepting the same share of each segment, is expected to earn 0.75, the proposal 1.25: 0.50 more \
-(67 %), in units of a gain and a loss together, in all from now on.
+(67%), in units of a gain and a loss together, in all from now on.
     """
     now, then = (math.fsum(values) for values in zip(*((row.as_now, row.proposed) for row in rows), strict=True))
     share = f" ({percent((then - now) / now, 0)})" if now > 0 else ""

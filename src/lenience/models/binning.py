@@ -167,7 +167,7 @@ def advise_bands(
     >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
     ...     print(row.advice)
     5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
-    20 bands: only 0 start, 100 % of arrivals are shut out unseen
+    20 bands: only 0 start, 100% of arrivals are shut out unseen
     """
     needed = starting_volume(prior, objective.cost).midpoint
     result = []

@@ -21,7 +21,7 @@ DASHES: tuple[Any, ...] = (
 
 
 def replay_figure(found: Replayed, title: str) -> Figure:
-    """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
+    """Total reward against arrivals, and the discounted reward of each policy with its 95% interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
     _along(left, found)
     _beside(right, found)
@@ -65,4 +65,4 @@ def _beside(right: Axes, found: Replayed, small: float = 7) -> None:
     )  # fmt: skip
     right.set_yticks(places, [outcome.policy for outcome in found.outcomes])
     right.set_ylim(-0.9, len(found.outcomes) - 0.4)
-    right.set_xlabel("discounted reward, 95 % interval")
+    right.set_xlabel("discounted reward, 95% interval")

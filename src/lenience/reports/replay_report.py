@@ -51,7 +51,7 @@ CAPTION = (
 def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
     """The headings and the rows of the table; the first policy is the one the others are compared with."""
     groups = list(found.outcomes[0].by_group)
-    headings = ["policy", "reward", "± 95 %", "lead", "± 95 %", "total", "regret", "accepted", *groups]
+    headings = ["policy", "reward", "± 95%", "lead", "± 95%", "total", "regret", "accepted", *groups]
     rows = []
     for outcome in found.outcomes:
         first = outcome is found.outcomes[0]

@@ -179,7 +179,7 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
     if losing:
         text += (
             f"<p>{losing:,} of {counted(len(segments), 'segment')} {plural(losing, 'is', 'are')} almost surely a loss: "
-            "by what is believed the success rate is below the break-even, with a hope of less than 5 % that it is "
+            "by what is believed the success rate is below the break-even, with a hope of less than 5% that it is "
             "not.</p>"
         )
     slow = sum(not row.loses and row.needed < row.volume for row in shut)
@@ -209,7 +209,7 @@ def _never(segments: Segments, shut: list[Start], truths: Mapping[str, float] | 
 
 
 def _figure(policies: SegmentPolicies, rows: list[Start], late: bool) -> str:
-    """Beliefs as points with 90 % intervals, the threshold as a tick, the cost as a line."""
+    """Beliefs as points with 90% intervals, the threshold as a tick, the cost as a line."""
     order = sorted(range(len(rows)), key=lambda i: -rows[i].volume)[:MOST_DRAWN]
     drawn = [rows[i] for i in sorted(order)]
     left, width, step, top = 170.0, 720.0, 19.0, 26.0
@@ -222,7 +222,7 @@ def _figure(policies: SegmentPolicies, rows: list[Start], late: bool) -> str:
     for tick in range(0, 11, 2):
         at = x(tick / 10)
         lines.append(f'<line class="axis" x1="{at:.1f}" x2="{at:.1f}" y1="{top - 8:g}" y2="{height - 24:g}"/>')
-        lines.append(f'<text class="soft" x="{at:.1f}" y="{height - 8:g}" text-anchor="middle">{tick * 10} %</text>')
+        lines.append(f'<text class="soft" x="{at:.1f}" y="{height - 8:g}" text-anchor="middle">{tick * 10}%</text>')
     for cost in sorted({row.cost for row in drawn}):
         lines.append(
             f'<line class="cost" x1="{x(cost):.1f}" x2="{x(cost):.1f}" y1="{top - 8:g}" y2="{height - 24:g}"/>'

@@ -210,7 +210,7 @@ def _way(segment: SegmentStanding, path: Sequence[Step]) -> list[Point]:
 
 
 def _band(segment: SegmentStanding, path: Sequence[Step]) -> list[tuple[float, float, float]]:
-    """Where the success rate lay with probability 90 %, along the path."""
+    """Where the success rate lay with probability 90%, along the path."""
     from scipy.special import betaincinv
 
     way = _way(segment, path)

@@ -161,6 +161,6 @@ def percent_ticks(low: float, high: float, most: int = 6) -> list[tuple[float, s
     """Rates in per cent.
 
     >>> [words for _, words in percent_ticks(0.5, 1)]
-    ['50 %', '60 %', '70 %', '80 %', '90 %', '100 %']
+    ['50%', '60%', '70%', '80%', '90%', '100%']
     """
-    return [(value, f"{100 * value:g} %") for value in linear_ticks(low, high, most)]
+    return [(value, f"{100 * value:g}%") for value in linear_ticks(low, high, most)]

@@ -1,6 +1,6 @@
 """The picture of the what-if page: the boundary of what is asked, and that of the policy it is compared with.
 
-The axes stay where they are as one drags: rates from 0 to 100 %, observations to a few hundred.
+The axes stay where they are as one drags: rates from 0 to 100%, observations to a few hundred.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Proportions with their uncertainty: 95 % intervals of a rate, of a difference and of a ratio of two rates."""
+"""Proportions with their uncertainty: 95% intervals of a rate, of a difference and of a ratio of two rates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from lenience.core.bounds import Bounds
 
-Z = 1.959963984540054  # the 97.5 % point of the normal law
+Z = 1.959963984540054  # the 97.5% point of the normal law
 
 
 def rate_interval(hits: int, total: int) -> Bounds:

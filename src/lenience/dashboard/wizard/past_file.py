@@ -275,7 +275,7 @@ def _happened(mapping: Mapping) -> str:
 
 
 def _span(engine: Any, mapping: Mapping) -> float | None:
-    """The years over which the applicants came: from the dates of the middle 98 % of them, for a single date that was
+    """The years over which the applicants came: from the dates of the middle 98% of them, for a single date that was
     mistyped would lengthen it by decades."""
     asked = f"SELECT quantile_cont(epoch(decided), [0.01, 0.99]) FROM past WHERE {_happened(mapping)}"
     ends = engine.execute(asked).fetchone()[0] if mapping.time else None

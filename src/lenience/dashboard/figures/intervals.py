@@ -6,8 +6,8 @@ from markupsafe import Markup
 
 from lenience.core.belief import Belief
 from lenience.core.formatting import percent
-from lenience.dashboard.figures.svg import Canvas
 from lenience.models.protocol import Shrinkage
+from lenience.reports.canvas import Canvas
 
 
 def shrinkage_bar(row: Shrinkage) -> Markup:

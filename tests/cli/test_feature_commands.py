@@ -96,7 +96,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
         assert "to use it): name." in text
         assert "The group sex is no feature" in text
     assert "total reward, not discounted" in page.read_text()
-    assert "5 labels known at the start" in out
+    assert "5 outcomes are known at the start" in out
     assert "Thompson" in out
     assert "120 individuals, 2 features, c = 0.6" in out
     assert "2 runs are too few to tell whether another policy is ahead of lenience" in " ".join(out.split())

@@ -149,10 +149,10 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
         return to_frame(rows, backend)
 
     def __str__(self) -> str:
-        from lenience.reports.replay_report import rows_of
+        from lenience.simulation.replay_table import replay_rows
         from lenience.simulation.result import aligned
 
-        headings, rows = rows_of(self)
+        headings, rows = replay_rows(self)
         return aligned([headings, *rows])
 
     def __repr__(self) -> str:

@@ -128,11 +128,12 @@ class Canvas:
 
     def legend(self, entries: Sequence[tuple[str, str]], columns: int = 3) -> None:
         """Add a legend below the figure, where it hides no mark: the class and the label of each line."""
-        step = (self.width - self.left) / columns
+        left = 12.0
+        step = (self.width - left) / columns
         for i, (kind, label) in enumerate(entries):
-            x, y = self.left + (i % columns) * step, self.height + 12 + 20 * (i // columns)
-            self.add(f'<line class="line {kind}" x1="{x:.1f}" x2="{x + 34:.1f}" y1="{y:g}" y2="{y:g}"/>')
-            self.text(x + 40, y + 4, label, "key")
+            x, y = left + (i % columns) * step, self.height + 12 + 20 * (i // columns)
+            self.add(f'<line class="line {kind}" x1="{x:.1f}" x2="{x + 30:.1f}" y1="{y:g}" y2="{y:g}"/>')
+            self.text(x + 36, y + 4, label, "key")
         self._legend_height = 22.0 + 20 * ((len(entries) - 1) // columns)
 
     def drawn(self, name: str, description: str, kind: str = "") -> Markup:

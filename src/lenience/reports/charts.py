@@ -10,7 +10,6 @@ from markupsafe import Markup
 from lenience.reports.canvas import Canvas, linear_ticks, log_ticks
 
 SERIES_STYLES = 10  # classes series-0 to series-9 of the style sheet
-ROW_HEIGHT = 19.0
 LETTER = 7.2  # the width of a letter
 
 
@@ -112,6 +111,7 @@ def interval_chart(
     reference_kind: str = "reference",
     longest: int = 24,
     width: float = 720.0,
+    row_height: float = 21.0,
     name: str = "",
     kind: str = "",
 ) -> Markup:
@@ -135,6 +135,8 @@ def interval_chart(
         The number of letters after which a row's name is cut.
     width : float, default 720
         The width in view-box units.
+    row_height : float, default 21
+        The height of a row in view-box units.
     name : str
         The name that a screen reader reads out.
     kind : str
@@ -149,7 +151,7 @@ def interval_chart(
     left = 22 + LETTER * max(map(len, shown), default=0)
     bottom = 44.0 if x_label else 28.0
     margins = (26.0, 22.0, bottom, left)
-    canvas = Canvas(width, 26 + ROW_HEIGHT * len(rows) + bottom, span, (0.0, float(len(rows))), margins=margins)
+    canvas = Canvas(width, 26 + row_height * len(rows) + bottom, span, (0.0, float(len(rows))), margins=margins)
     top = float(len(rows))
     for tick, _ in ticks:
         canvas.line([(tick, 0.0), (tick, top)], "grid")

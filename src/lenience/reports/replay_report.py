@@ -142,6 +142,7 @@ def _reward_chart(result: Replayed) -> Markup:
         [(result.known, "all outcomes known")],
         x_label="discounted reward, 95% interval",
         width=480.0,
+        row_height=30.0,
         name="Discounted reward by policy",
     )
 

@@ -91,7 +91,7 @@ def main() -> None:
             ]
         )
     report(
-        f"Labels after a year, 200 arrivals a year unless said, money at 10 %, c = 0.8, Beta(1, 1) "
+        f"Labels after a year, 200 arrivals a year unless said, money at 10%, c = 0.8, Beta(1, 1) "
         f"(a process that solves next to nothing: {nothing:.0f} MB)",
         ["", "time", "value at the prior", "relative gap", "peak memory"],
         rows,

@@ -36,7 +36,7 @@ def main() -> None:
     Segments.of({"a": 1.0}, Discounted(0.8, 0.9), Belief(2, 1)).solve()  # compile
     print(f"{SEGMENTS:,} distinct segments, {os.cpu_count()} cores, every value to within 1e-9")
     print(
-        f"{'mean discounted volume':>24} {'together':>10} {'(CPU)':>10} {'one by one':>12} {'refresh, shares −1 %':>22}"
+        f"{'mean discounted volume':>24} {'together':>10} {'(CPU)':>10} {'one by one':>12} {'refresh, shares −1%':>22}"
     )
     for volume in (10.0, 100.0, 1000.0):
         cells = population(volume)

@@ -60,10 +60,10 @@ def figures() -> None:
     paper = Discounted.from_rates(0.8, arrivals=50, discount_rate=0.1)
     at_once = paper.solve(PRIOR).value(PRIOR).midpoint * paper.discount
     rows = value_by_delay(0.8, 50, 0.1, PRIOR)
-    title = "50 arrivals a year, money at 10 % a year, break-even 80 %, prior Beta(1, 1)"
+    title = "50 arrivals a year, money at 10% a year, break-even 80%, prior Beta(1, 1)"
     value_against_delay(rows, at_once, title).savefig(FIGURES / "delay-values.png", dpi=160)
     policy = Delayed(0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(PRIOR)
-    title = "Exposure limits: 200 arrivals a year, labels after a year, money at 10 %"
+    title = "Exposure limits: 200 arrivals a year, labels after a year, money at 10%"
     limit_map(policy, title=title).savefig(FIGURES / "delay-limits.png", dpi=160)
 
 

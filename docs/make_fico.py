@@ -73,7 +73,7 @@ def summary(results: list[Result]) -> str:
 
 
 def tables(results: list[Result]) -> list[str]:
-    """Every cell: rules by models in every setting, with half 95 % intervals; exact values in brackets."""
+    """Every cell: rules by models in every setting, with half 95% intervals; exact values in brackets."""
     parts = ["### Every model × every rule × every setting"]
     for cost in COSTS:
         for discount in DISCOUNTS:

@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
     )
     print(history.describe())
 
-    # A loan repaid earns 150, one that is not loses 850; 750 people come a year and money costs 10 %.
+    # A loan repaid earns 150, one that is not loses 850; 750 people come a year and money costs 10%.
     goal = ln.Discounted.from_rates(cost=850 / (850 + 150), arrivals=750, discount_rate=0.1)
     cells = history.divide(goal)
     for row in ln.starts(cells):

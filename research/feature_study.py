@@ -5,7 +5,7 @@
 replays every cell (data set × cost × labels at the start × discount) with every policy at its default and with every
 rival at each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged
 by, which favours it), and writes the tables. A cell is *behind* if some default rival's mean discounted reward exceeds
-ours by more than the half-width of the paired 95 % interval. Answers are kept beside the output as JSON, cell by cell,
+ours by more than the half-width of the paired 95% interval. Answers are kept beside the output as JSON, cell by cell,
 so that a study that was interrupted goes on.
 """
 
@@ -140,7 +140,7 @@ def main() -> None:
         "---\nhide: [navigation, toc]\n---\n\n# The study of policies with features\n\n"
         "Written by `python -m research.feature_study docs/features-study.md` (data from "
         f"{packages}); [Features](features.md) says what it shows. Mean discounted reward of each policy and, in "
-        "brackets, how much more ours earned, paired, with the half-width of its 95 % interval; in bold where the "
+        "brackets, how much more ours earned, paired, with the half-width of its 95% interval; in bold where the "
         "rival is ahead beyond the interval. *known* is what the same model earns that knows the outcomes of all rows, "
         "*told* what it earns that is told the outcome of everyone who comes, the rejected included.\n\n"
         + tables(cells),

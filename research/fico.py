@@ -43,7 +43,7 @@ EPSILON_RULES = tuple(f"ε-greedy {epsilon:g}" for epsilon in EPSILONS)
 UCB_RULES = tuple(f"Bayes-UCB {quantile:g}" for quantile in QUANTILES)
 RULES = ("optimal", "greedy", *EPSILON_RULES, "Thompson", *UCB_RULES, "always")
 MODELS = ("independent", "Jeffreys", "shared", "curve", "history", "pooled history")
-PAST = 2000  # past arrivals of the history models, of whom those with the top 40 % of scores were accepted
+PAST = 2000  # past arrivals of the history models, of whom those with the top 40% of scores were accepted
 PAST_SCORE = 60.0
 ROWS = 14.0  # rows of an exact walk, in units of 1/(1 − γ): what is left is below e⁻¹⁴
 
@@ -78,7 +78,7 @@ class World(msgspec.Struct, frozen=True, eq=False):
 class Result(msgspec.Struct, frozen=True):
     """What a rule earned on a model's beliefs, as a share of the clairvoyant's value.
 
-    ``half_width`` is half a 95 % interval of the simulated ``share``; ``exact`` is the share computed without
+    ``half_width`` is half a 95% interval of the simulated ``share``; ``exact`` is the share computed without
     simulation, where that can be; ``behind`` is how much less than the optimum on the same beliefs, pair by pair,
     with its half interval.
     """

@@ -135,8 +135,8 @@ def test_values_by_law() -> None:
     assert [(one.law, one.rate) for one in found] == [
         ("fixed", None),
         ("fixed", 0.9),
-        ("exponential, 10 % never", None),
-        ("exponential, 10 % never", 0.9),
+        ("exponential, 10% never", None),
+        ("exponential, 10% never", 0.9),
     ]
     assert [one.expire_after for one in found] == [None, None, 1.5, 1.5]
     assert all(one.values[0].policy == OPTIMAL for one in found)

@@ -68,7 +68,7 @@ def test_intervals_cover_where_propensities_are_small() -> None:
         normal += abs(estimate.value - exact) <= half
         cautions += bool(found.caution)
     assert normal < hits
-    assert hits >= 655  # 95 % of 700 are 665, with a standard deviation of 6
+    assert hits >= 655  # 95% of 700 are 665, with a standard deviation of 6
     assert cautions == 700  # by the propensities such a log is worth about 46 acceptances
     x, often, taken, known, _ = logged(600, 1)
     assert off_policy((x > 0.3).astype(float), taken, often, known, 0.6).caution == ""
@@ -109,7 +109,7 @@ def test_a_gain_at_the_edge_of_its_interval_is_no_verdict() -> None:
     for gain, words in (
         (Estimate(0.0123, 1e-7, 0.0246), "may have earned more, but no gain at all is at the edge of the interval"),
         (Estimate(-0.0123, -0.0246, -1e-7), "may have earned less, but no gain at all is at the edge"),
-        (Estimate(0.0123, 0.001, 0.0236), "would have earned more: +0.0123 an arrival, 95 % interval +0.0010 to"),
+        (Estimate(0.0123, 0.001, 0.0236), "would have earned more: +0.0123 an arrival, 95% interval +0.0010 to"),
         (Estimate(0.0, 0.0, 0.0), "does not tell the proposal from the policy that was used"),
     ):
         statement = OffPolicy(100, some, some, None, gain, 0.5, 50.0).statement

@@ -187,6 +187,6 @@ def test_what_is_hardly_in_the_unit_asked_for_is_noted(capsys: pytest.CaptureFix
     discounted(0.8, None, 50, 10)
     told_units(0.1, [30])
     assert capsys.readouterr().err.splitlines() == [
-        "Note: --discount-rate is a fraction a year, 0.1 for 10 %: 10 is 1,000 % a year.",
+        "Note: --discount-rate is a fraction a year, 0.1 for 10%: 10 is 1,000% a year.",
         "Note: --label-delay is in years, 0.25 for three months: 30 is long.",
     ]

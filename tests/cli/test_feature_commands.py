@@ -96,7 +96,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
         assert "to use it): name." in text
         assert "The group sex is no feature" in text
     assert "total reward, not discounted" in page.read_text()
-    assert "5 labels known at the start" in out
+    assert "5 outcomes are known at the start" in out
     assert "Thompson" in out
     assert "120 individuals, 2 features, c = 0.6" in out
     assert "2 runs are too few to tell whether another policy is ahead of lenience" in " ".join(out.split())
@@ -128,12 +128,12 @@ def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
     words = ("offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.7")
     code, out, err = run(*words)
     assert (code, out) == (2, "")
-    assert "score 'score' must be known in every row, and is missing in 80 of 800 rows (10 %)" in err
+    assert "score 'score' must be known in every row, and is missing in 80 of 800 rows (10%)" in err
     found = {}
     for meaning, said in (
-        ("reject", "Without score, and rejected by the proposal: 80 of 800 rows (10 %)."),
-        ("accept", "Without score, and accepted by the proposal: 80 of 800 rows (10 %)."),
-        ("leave-out", "Without score, and left out: 80 of 800 rows (10 %)."),
+        ("reject", "Without score, and rejected by the proposal: 80 of 800 rows (10%)."),
+        ("accept", "Without score, and accepted by the proposal: 80 of 800 rows (10%)."),
+        ("leave-out", "Without score, and left out: 80 of 800 rows (10%)."),
     ):
         assert said in run(*words, "--without-score", meaning)[1]
         found[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])
@@ -212,4 +212,4 @@ def test_a_log_without_overlap_is_refused(run: Run, tmp_path: Path) -> None:
     file.write_text(f"score,accepted,propensity,outcome\n{rows}")
     code, _, err = run("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
     assert code == 2
-    assert "no overlap with the proposal: of those whom it would accept, 50 %" in err
+    assert "no overlap with the proposal: of those whom it would accept, 50%" in err

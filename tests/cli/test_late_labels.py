@@ -63,7 +63,7 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert code == 0
     said = " ".join(out.split())
     assert "1 of the pending is given up" in said
-    assert "Labels come after 9 months on average" in said
+    assert "Outcomes arrive after 9 months on average" in said
     assert "365 days, longer than the --label-delay of 0.75 years" in said
     assert re.search(r"north .* 4 +no limit +accept", out)
     assert re.search(r"south .* 4 +\? +not computed", out)
@@ -90,9 +90,9 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert rows["south"]["as_now"] == pytest.approx(30 * 13 / 57 * (0.7 - 0.8))
     assert answer["than_now"]["proposed"] == pytest.approx(0.1 * answer["value"])
     html = page.read_text()
-    assert "<h2>Labels come late</h2>" in html
-    assert "blind to what is pending" in html
-    assert html.count('<span class="no">wait</span>') == 2
+    assert "<h2>Delayed outcomes</h2>" in html
+    assert "If you ignored the delay" in html
+    assert html.count('<span class="reject">wait</span>') == 2
     assert "labels after <b>1 year on average</b>" in html
 
     for wrong, said in (

@@ -91,16 +91,16 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     assert groups["x"]["false_rejection"] > groups["y"]["false_rejection"] > 0
     assert all(cost >= 0 for cost in found["constraints"].values())
     text = page.read_text()
-    for words in ("How groups fare", "Whom each model shuts out", "accept at least 10 %", "explore at most 3"):
+    for words in ("Outcomes by group", "Segments that each model rejects", "accept at least 10%", "explore at most 3"):
         assert words in text
     assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>0.55</b>; discount <b>0.98</b>" in text
     monkeypatch.setattr("lenience.solvers.stopping.evaluation.MOST_STATES", 10)
     large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given[:-2], *large)
     assert code == 0
-    assert "accept at least 10 % was not computed: evaluating" in out
+    assert "accept at least 10% was not computed: evaluating" in out
     text = page.read_text()
-    assert text.count("Its cost was not computed: evaluating") == 2
+    assert text.count("The cost of this constraint was not computed: evaluating") == 2
     assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
     truths.write_text("race,band,p\nx,10,0.5\n")
     for extra in (
@@ -129,7 +129,7 @@ COLUMNS = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid
 def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     loans, page = tmp_path / "loans.csv", tmp_path / "report.html"
     loans.write_text(LOANS)
-    told = "Selective labels: The past chose whom to accept: 4 of 5 (80 %)."
+    told = "Selective labels: The past chose whom to accept: 4 of 5 (80%)."
     code, out, _ = run("fit", str(loans), *COLUMNS)
     assert code == 0
     assert told in out
@@ -137,8 +137,8 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("report", str(loans), *COLUMNS, "--cost", "0.5", "--discount", "0.9", "--output", str(page))
     assert code == 0
     assert told in out
-    assert "The past chose whom to accept: 4 of 5 (80 %)." in page.read_text()
-    assert "Than now: Going on as now, accepting the same share of each segment, is expected to earn " in out
+    assert "The past chose whom to accept: 4 of 5 (80%)." in page.read_text()
+    assert "Compared with today: Keeping today's acceptance rates would earn " in out
     assert "<td>1 / 2</td>" in page.read_text()
     loans.write_text("region,approved,repaid\nnorth,1,1\n")
     assert "Selective labels" not in run("fit", str(loans), *COLUMNS)[1]
@@ -302,18 +302,18 @@ def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> No
     assert code == 0
     found = json.loads(out)
     now = found["than_now"]
-    # A third of 30 a year come in each segment, 80 % of them are accepted, each worth 1,000 (p̂ − ½).
+    # A third of 30 a year come in each segment, 80% of them are accepted, each worth 1,000 (p̂ − ½).
     expected = {band: 30 / 3 * 0.8 * 1000 * ((1 + good) / 42 - 0.5) for band, good in BANDS}
     assert {row["segment"]: row["as_now"] for row in now["segments"]} == pytest.approx(expected)
     assert now["as_now"] == pytest.approx(sum(expected.values()))
-    assert now["amounts"] == "in money, a year"
+    assert now["amounts"] == "in money, per year"
     assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
     assert [row["accept"] for row in now["segments"]] == [True, False, True]
     uneven = "along region decisions go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
     assert found["warning"].startswith(uneven)
     text = page.read_text()
-    assert "By how much better than now" in text
-    assert "80.0 % → accept" in text
+    assert "Compared with today" in text
+    assert "80.0% → accept" in text
     scored = ("--model", "curve", "--score", "region", "--cost", "0.5", "--discount", "0.9")
     assert "up and down" not in run("fit", str(loans), *COLUMNS, *scored)[1]
 

@@ -123,7 +123,7 @@ def test_a_number_that_cannot_be_is_marked_and_nothing_follows_from_it(browser: 
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/what-if?policy=starter-loans&segment=thin+file")
         for name, bad, words in (
-            ("break_even", "101", "Must be a number from 0.1 to 99.9 %."),
+            ("break_even", "101", "Must be a number from 0.1 to 99.9%."),
             ("weeks", "-1", "Must be a number from 0 to 1,000 weeks."),
             ("applicants", "1e12", "Must be a number from 0.01 to 1,000,000,000."),
         ):
@@ -157,7 +157,7 @@ def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Ser
         page.fill("#break_even", "75")
         page.fill("#weeks", "0")
         page.wait_for_selector("input[form=save][name=weeks][value='0']", state="attached")
-        assert "break-even 75 %" in page.inner_html(".picture")
+        assert "break-even 75%" in page.inner_html(".picture")
         assert page.locator("#live").inner_text() == page.inner_text(".summary")
         page.fill("#save [name=name]", "starter-75")
         page.click("text=Save as draft")

@@ -49,7 +49,7 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.wait_for_url("**/new/beliefs*")
         assert page.locator("text=Selective labels.").count() == 1
         page.check("[value=curve]")
-        page.wait_for_selector("tr:has(th .name:text-is('abroad')) strong:not(:text-is('50 %'))")
+        page.wait_for_selector("tr:has(th .name:text-is('abroad')) strong:not(:text-is('50%'))")
         visit.looks_right("beliefs")
         page.click("text=Choose the objective")
         page.wait_for_url("**/new/objective*")
@@ -57,7 +57,7 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.fill("[name=gain]", "250")
         page.fill("[name=loss]", "1000")
         page.fill("[name=name]", "regional")
-        page.wait_for_selector("#starting strong:text-is('80 %')")
+        page.wait_for_selector("#starting strong:text-is('80%')")
         page.wait_for_selector("#starting tbody tr")
         visit.looks_right("objective")
         page.click("text=See what would have happened")

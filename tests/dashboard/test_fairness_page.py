@@ -58,7 +58,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         numbers = (int(hits), n, int(others), m)
         inside[0] += p - q in difference_interval(*numbers)
         inside[1] += p / q in ratio_interval(*numbers)
-    # Four standard deviations of a proportion of 95 % among 4,000 are 1.4 points.
+    # Four standard deviations of a proportion of 95% among 4,000 are 1.4 points.
     assert [count / 4000 for count in inside] == pytest.approx([0.95, 0.95], abs=0.014)
 
 
@@ -80,7 +80,7 @@ def test_pictures() -> None:
     hour = 3_600_000_000
     one = Series("only", [(10 * hour, 3, 4)])
     for picture in lines([one], hour):
-        assert "only: 75 % of 4 accepted" in picture
+        assert "only: 75% of 4 accepted" in picture
     two = [one, Series(SCRIPT, [(9 * hour, 1, 2), (11 * hour, 2, 2)])]
     for picture in lines(two, hour):
         assert SCRIPT not in picture
@@ -88,7 +88,7 @@ def test_pictures() -> None:
     row = (SCRIPT, (0.5, rate_interval(5, 10)), (0.2, rate_interval(2, 10)))
     for picture in dumbbells([row]):
         assert SCRIPT not in picture
-        assert "50 % early, 20 % late" in picture
+        assert "50% early, 20% late" in picture
     assert [words for _, words in time_ticks(0, 6 * hour, hour, 8)][:3] == ["00:00", "01:00", "02:00"]
 
 
@@ -196,7 +196,7 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert SCRIPT not in page
         assert "b &lt;script&gt;" in page
         row = re.search(
-            r'<th scope="row"><span class="name">a</span></th><td class="number">4</td>\s*<td class="number">100 %',
+            r'<th scope="row"><span class="name">a</span></th><td class="number">4</td>\s*<td class="number">100%',
             page,
         )
         assert row

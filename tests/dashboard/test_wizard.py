@@ -32,7 +32,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     beliefs = clerk.http.get("/new/beliefs", params=answers)
     assert "1 row not used: an outcome on a rejection." in beliefs.text
     assert "1 row not used: no segment." in beliefs.text
-    assert "The past chose whom to accept: 37 of 43 (86 %)" in beliefs.text
+    assert "The past chose whom to accept: 37 of 43 (86%)" in beliefs.text
     assert "1 of 3 segments has no outcome at all" in beliefs.text
     shown = clerk.http.get("/new/objective", params={**clerk.answers(beliefs), "model": "own"})
     answers = {**clerk.answers(shown), **OBJECTIVE}
@@ -241,7 +241,7 @@ def test_a_hundred_thousand_rows_of_parquet(clerk: Browser) -> None:
 
 def test_without_history(clerk: Browser, forms: Served) -> None:
     refused = clerk.post("/new/segments", segments="a 60")
-    assert (refused.status_code, "Write “a, 60” if 60 % is the share" in alert(refused)) == (400, True)
+    assert (refused.status_code, "Write “a, 60” if 60% is the share" in alert(refused)) == (400, True)
     sent = clerk.post("/new/segments", segments="old, 75 %\nnew", expected="70", worth="10")
     assert sent.headers["location"].startswith("/new/objective?file=")
     answers = {**clerk.answers(clerk.http.get(sent.headers["location"])), **OBJECTIVE, "name": "by-hand"}

@@ -80,10 +80,10 @@ def test_a_bad_file_is_refused_in_one_sentence(clerk: Browser, content: bytes, s
         ({"name": ""}, "Give the policy a name"),
         ({"name": "../etc"}, "Letters, digits, dots"),
         ({"name": "my new cards"}, "no spaces: 'my new cards' could be 'my-new-cards'"),
-        ({"cost": "0.85"}, "would be 0.85 %: type 85 for 85 %, or 0.85 % if that is meant"),
-        ({"floor": "0.05"}, "would be 0.05 %: type 5 for 5 %"),
-        ({"future": "yearly", "arrivals": "9", "rate": "0.05"}, "would be 0.05 %: type 5 for 5 %"),
-        ({"future": "yearly", "arrivals": "9", "rate": "1000"}, "100 % is the most; type 10 for 10 % a year"),
+        ({"cost": "0.85"}, "would be 0.85%: type 85 for 85%, or 0.85% if that is meant"),
+        ({"floor": "0.05"}, "would be 0.05%: type 5 for 5%"),
+        ({"future": "yearly", "arrivals": "9", "rate": "0.05"}, "would be 0.05%: type 5 for 5%"),
+        ({"future": "yearly", "arrivals": "9", "rate": "1000"}, "100% is the most; type 10 for 10% a year"),
     ],
 )
 def test_an_answer_that_cannot_be_used_gets_a_sentence(

@@ -78,7 +78,7 @@ def test_history_by_cell_is_the_papers_prior() -> None:
 
 
 def test_pooled_history_warns_of_the_trap() -> None:
-    with pytest.warns(SelectiveLabelsWarning, match="1,000 past outcomes .40 % of arrivals. are pooled") as caught:
+    with pytest.warns(SelectiveLabelsWarning, match="1,000 past outcomes .40% of arrivals. are pooled") as caught:
         model = FromHistory([900, 100, 0], [880, 90, 0], pooled=True, arrivals=[900, 600, 1000])
     assert "1 of which have none" in str(caught[0].message)
     # The trap itself: a cell that was never accepted is believed to be as good as the best, and surely so.

@@ -12,7 +12,7 @@ from lenience import Belief, Delayed, Discounted, InputError, Segments, exposure
 from lenience.analysis.ignored_delay import Ignored
 from lenience.models.own_counts import OwnCounts
 from lenience.models.protocol import shrinkage
-from lenience.reports.segment_report import segments_report, write_report
+from lenience.reports.segment_report import segments_report, write_segments_report
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.starting import starts
 
@@ -57,10 +57,10 @@ def test_the_page() -> None:
     text = read(page)
     assert "Lending <2024>" in text
     assert "<2024>" not in page
-    assert "1 of 2 segments is too rare" in text
-    assert "almost surely a loss" not in text
+    assert "1 of 2 segments has too few applicants" in text
+    assert "almost certainly unprofitable" not in text
     assert "a success earns 0.2 and a failure loses 0.8" in text
-    assert "How groups fare" in text
+    assert "Outcomes by group" in text
     assert "few & far" in text
     assert not re.search(r"(src|href)=|@import|url\(|<script", page)  # nothing is fetched
     assert "prefers-color-scheme: dark" in page
@@ -72,21 +72,22 @@ def test_a_segment_that_is_known_to_lose_is_not_called_rare() -> None:
     cells = Segments.of({"known": 0.96, "rare": 0.04}, Discounted(0.8, 0.99), priors)
     assert [row.loses for row in starts(cells)] == [True, False]
     text = read(segments_report(cells.solve()))
-    assert "1 of 2 segments is almost surely a loss" in text
-    assert "1 of 2 segments is too rare" in text
-    assert "known: never starts: 70 % expected, and almost surely less than the cost of 80 %" in text
+    assert "1 of 2 segments is almost certainly unprofitable" in text
+    assert "1 of 2 segments has too few applicants" in text
+    assert "known: expected success rate 70% (between 67.6% and 72.4%), minimum rate 79." in text
+    assert text.count(", rejected") == 12  # two rows of a bar, a tick and a dot, in two figures
 
 
 def test_optional_parts(tmp_path: Path) -> None:
     pytest.importorskip("ibis")
     history = fit_history({"g": ["a", "a"], "a": [1, 0], "y": [1, 1]}, "g", "a", "y")
     rows = shrinkage(OwnCounts(2), [10, 0], [7, 0], ["many <b>", "few & far"])
-    path = write_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
+    path = write_segments_report(tmp_path / "report.html", solved(), shrinkage=rows, history=history)
     text = read(path.read_text(encoding="utf-8"))
-    assert "Where beliefs come from" in text
-    assert "66.7 % of 12" in text
+    assert "Where the expected success rates come from" in text
+    assert re.search(r"70\.0%\s+66\.7%\s+12", text)
     assert "1 row not used: an outcome on a rejection." in text
-    assert "averaged over what is believed" in text
+    assert "Computed exactly from the evidence on each segment" in text
     assert "would succeed, rejected" not in text
 
 
@@ -102,14 +103,15 @@ def test_labels_that_come_late() -> None:
     ignored = [Ignored("some <b>", 1.25, 0.5), Ignored("shut", 0.0, None)]
     page = segments_report(at_once, late=late, ignored=ignored)
     text = read(page)
-    assert "Labels come late" in text
+    assert "Delayed outcomes" in text
     assert "1 segment has no limit." in text
-    assert "Accept in 2 of 3 segments, and in each go on while fewer of its labels are pending" in text
-    assert "In 1 of 3 segments labels come so late that learning does not pay" in text
-    assert "is expected to earn 0.50 in 1 segment from nothing pending, the limits 1.25" in text
-    assert f"accept up to {(late[1].limit or 0) - 2} more" in text
     assert (
-        "Ticks: the rate above which one accepts now, below the break-even by the benefit of the doubt, as if" in text
+        "Accept applicants in 2 of 3 segments. In each, continue while fewer applicants are pending than its limit"
+        in text
     )
+    assert "In 1 of 3 segments, outcomes arrive too late" in text
+    assert "With the limits, 1 segment would earn 1.25. If you ignored the delay" in text
+    assert f"accept up to {(late[1].limit or 0) - 2} more" in text
+    assert "above it (computed as if outcomes arrived at once)" in text
     with pytest.raises(InputError, match="late must have the limits of the same segments"):
         segments_report(at_once, late=late[:2])

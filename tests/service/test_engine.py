@@ -58,7 +58,7 @@ def test_a_rejection_gives_its_principal_reasons(engine: Engine) -> None:
     rejected = engine.decide()
     assert rejected["decision"] == "reject"
     # What was observed is told apart from what was believed before anything was.
-    seen = "0 of 1 succeeded, which with what was believed beforehand, worth 2 outcomes, makes 33.3 % expected"
+    seen = "0 of 1 succeeded, which with what was believed beforehand, worth 2 outcomes, makes 33.3% expected"
     assert rejected["reason"].startswith(f"Reject: {seen}, not above the")
     assert rejected["principal_reasons"][0]["text"].startswith(f"Of applicants in the same segment {seen}; ")
     codes = [reason["code"] for reason in rejected["principal_reasons"]]

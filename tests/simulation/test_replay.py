@@ -15,10 +15,16 @@ from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.policies.features.base import SelectivePolicy
 from lenience.policies.features.baselines import EpsilonRule, GreedyRule, ThompsonRule
-from lenience.reports.replay_report import describe, price, rows_of, tables_of, verdict, write_report
+from lenience.reports.replay_report import (
+    describe_best,
+    describe_full_information,
+    describe_replay,
+    write_replay_report,
+)
 from lenience.simulation.full_information import told
 from lenience.simulation.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
 from lenience.simulation.replay_draws import draw
+from lenience.simulation.replay_table import replay_rows, replay_tables
 from research import feature_study, feature_tables
 from research.datasets import DATASETS, Dataset, load
 
@@ -70,9 +76,9 @@ def test_a_replay_says_what_it_costs_to_see_only_the_accepted() -> None:
     lost = everyone.discounted - ours.discounted
     assert lost.mean() > 0  # without labels nobody is believed above 0.8, and whoever explores pays for it
     less = f"{lost.mean():.2f} ± {half_width(lost):.2f} less"
-    assert f"would earn {everyone.mean:.2f}: lenience earned {less}" in price(found)
+    assert f"would earn {everyone.mean:.2f}. lenience earned {less}" in describe_full_information(found)
     once = replay(X, y, Discounted(0.8, 0.97), seeds=1, arrivals=60)
-    assert "±" not in price(once)
+    assert "±" not in describe_full_information(once)
 
 
 def test_a_policy_keeps_to_its_own_break_even() -> None:
@@ -91,15 +97,19 @@ def test_a_policy_keeps_to_its_own_break_even() -> None:
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        (GOAL, "break-even 0.6, discount factor 0.97 an arrival."),
-        (FiniteHorizon(0.6, 1000), "break-even 0.6, an end after 1,000 arrivals."),
-        (late(GOAL, 20), "break-even 0.6, discount factor 0.97 an arrival, outcomes 20 arrivals late on average."),
+        (GOAL, "Break-even success rate 60%, discount factor 0.97 per arrival."),
+        (FiniteHorizon(0.6, 1000), "Break-even success rate 60%, end after 1,000 arrivals."),
+        (
+            late(GOAL, 20),
+            "Break-even success rate 60%, discount factor 0.97 per arrival, outcomes 20 arrivals late on average.",
+        ),
     ],
 )
 def test_the_objective_is_said_in_words(objective: Discounted | FiniteHorizon | Delayed, words: str) -> None:
     X, y = world(30)
     found = replay(X, y, objective, {"greedy": GreedyRule(None, objective)}, seeds=1, arrivals=2)
-    assert f"no label known at the start, {words} An outcome" in describe(found)
+    assert f"{words} An outcome" in describe_replay(found)
+    assert "No outcome is known at the start. Break-even success rate 60%, " in describe_replay(found)
 
 
 def test_a_group_of_whom_nobody_came_has_no_share() -> None:
@@ -107,9 +117,9 @@ def test_a_group_of_whom_nobody_came_has_no_share() -> None:
     found = replay(
         X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=3, groups=["rare"] + ["common"] * 59
     )
-    headings, rows = rows_of(found)
+    headings, rows = replay_rows(found)
     assert rows[0][headings.index("rare")] == "–"
-    assert rows[0][headings.index("common")].endswith(" %")
+    assert rows[0][headings.index("common")].endswith("%")
 
 
 def test_late_labels_are_told_when_they_are_due() -> None:
@@ -201,32 +211,32 @@ def test_it_earns_more_than_greedy_where_greedy_never_starts() -> None:
 def test_report(tmp_path: Path) -> None:
     X, y = world()
     found = replay(X, y, GOAL, seeds=3, groups=["a"] * 200 + ["<b>"] * 200)
-    headings, rows = rows_of(found)
+    headings, rows = replay_rows(found)
     assert headings[-2:] == ["<b>", "a"]
     assert len(rows) == len(NAMES)
-    path = write_report(found, tmp_path / "report.html", "Loans <&>")
+    path = write_replay_report(found, tmp_path / "report.html", "Loans <&>")
     text = path.read_text(encoding="utf-8")
     assert "<svg" in text
     assert "Loans &lt;&amp;&gt;" in text
     assert "&lt;b&gt;" in text
     assert "http://" not in text.split("<svg")[0]
     assert "src=" not in text  # it needs nothing else
-    assert verdict(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
-    assert verdict(found) == (
-        "3 runs are too few to tell whether another policy is ahead of lenience: at least 10 are needed."
+    assert describe_best(found) in text.replace("&#x27;", "'").replace("&amp;", "&")
+    assert describe_best(found) == (
+        "3 runs are too few to tell whether another policy is ahead of lenience: use at least 10."
     )
     assert text.count("<svg") == 2  # panels that go below one another on a telephone
-    assert len(tables_of(found)) == 1
+    assert len(replay_tables(found)) == 1
     many = replay(
         X, y, GOAL, {"greedy": GreedyRule(None, GOAL)}, seeds=1, arrivals=9, groups=[i % 6 for i in range(400)]
     )
-    (headings, rows), (groups, accepted) = tables_of(many)
+    (headings, rows), (groups, accepted) = replay_tables(many)
     assert headings[-1] == "accepted"
     assert len(rows[0]) == len(headings)
     assert groups == ["accepted of", "greedy"]
     assert [row[0] for row in accepted] == list("012345")
     with pytest.raises(InputError, match="a folder that exists"):
-        write_report(found, tmp_path / "none" / "report.html", "")
+        write_replay_report(found, tmp_path / "none" / "report.html", "")
 
 
 @pytest.mark.parametrize(

@@ -99,8 +99,8 @@ def test_figures(found: ln.Simulation, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     comparison = ln.plot_comparison(found, path=tmp_path / "a.png")
     assert [axes.get_xlabel() for axes in comparison.axes] == [
-        "discounted reward (95 % interval)",
-        "behind the optimum (95 % interval)",
+        "discounted reward (95% interval)",
+        "behind the optimum (95% interval)",
     ]
     ticks = [tick.get_text() for tick in comparison.axes[0].get_yticklabels()]
     assert ticks[-1] == "optimum"

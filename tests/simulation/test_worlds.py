@@ -166,7 +166,7 @@ def test_late_labels_hurt_a_policy_that_is_blind_to_them() -> None:
 
 
 def test_exposure_limits_are_ahead_of_the_blind_optimum_where_labels_are_late() -> None:
-    # 50 arrivals a year, money at 50 % a year, labels after a quarter: the mean delay is 12.5 arrivals.
+    # 50 arrivals a year, money at 50% a year, labels after a quarter: the mean delay is 12.5 arrivals.
     limits = ln.Delayed(0.8, arrivals=50, discount_rate=0.5, label_delay=0.25).solve(FLAT)
     world = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=12.5))
     found = ln.compare_policies(

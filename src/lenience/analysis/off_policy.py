@@ -46,7 +46,7 @@ BY_CHANCE = 1e-6  # a proposal that agrees with the log less likely than this ha
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """An estimated reward an arrival with its 95 % interval."""
+    """An estimated reward an arrival with its 95% interval."""
 
     value: float
     lower: float
@@ -94,7 +94,7 @@ class OffPolicy(msgspec.Struct, frozen=True):
         else:
             verdict = "The log does not tell the proposal from the policy that was used"
         return (
-            f"{verdict}: {value} an arrival, 95 % interval {lower} to {upper}, from "
+            f"{verdict}: {value} an arrival, 95% interval {lower} to {upper}, from "
             f"{self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
             f"{' ' + self.caution if self.caution else ''}"
         )
@@ -123,7 +123,7 @@ def off_policy(
     >>> a = rng.random(4000) < e
     >>> found = off_policy((x > 0.4).astype(float), a, e, np.where(a, y, np.nan), cost=0.6, X=x[:, None])
     >>> print(found.statement)
-    The proposal would have earned more: +0.04... an arrival, 95 % interval +0.03... to +0.0..., from 4,000 arrivals
+    The proposal would have earned more: +0.04... an arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
     worth 1,215 acceptances.
     """
     c = check_cost(cost)

@@ -28,8 +28,8 @@ from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
 
 CAVEAT = (
-    "Both are expected from the same beliefs, which rest on those who were accepted: if those rejected so far would "
-    "have done worse than those accepted of the same segment, accepting more earns less than this."
+    "Both amounts are estimated from applicants who were accepted. If the rejected applicants of a segment would have "
+    "done worse than its accepted ones, accepting more earns less than this."
 )
 
 
@@ -51,7 +51,7 @@ class ThanNow(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """In words, such as '30.0 % → accept'."""
+        """In words, such as '30.0% → accept'."""
         return f"{even_percent(self.accepted)} → {self.now or ('accept' if self.accept else 'reject')}"
 
 
@@ -79,8 +79,8 @@ class Money(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """What an amount is."""
-        kind = "in units of a gain and a loss together" if self.unit is None else "in money"
-        return f"{kind}, {'in all from now on' if self.yearly is None else 'a year'}"
+        kind = "in units of gain + loss" if self.unit is None else "in money"
+        return f"{kind}, {'in total from now on' if self.yearly is None else 'per year'}"
 
 
 def compare_with_now(policies: SegmentPolicies, history: History, late: Sequence[Exposure] = ()) -> list[ThanNow]:
@@ -91,7 +91,7 @@ def compare_with_now(policies: SegmentPolicies, history: History, late: Sequence
     >>> history = fit_history(past, "region", "in", "good")
     >>> [row] = compare_with_now(history.divide(Discounted(0.5, 0.9)).solve(), history)
     >>> row.change, round(row.as_now, 4), row.proposed > row.as_now
-    ('75.0 % → accept', 0.75, True)
+    ('75.0% → accept', 0.75, True)
     """
     rows = []
     known = {row.segment: row for row in history.segments if row.arrivals}
@@ -116,12 +116,12 @@ def describe_than_now(rows: Sequence[ThanNow], money: Money) -> str:
     """The whole in a sentence or two.
 
     >>> print(describe_than_now([ThanNow("north", 0.75, True, 0.75, 1.25)], Money()))
-    Going on as now, accepting the same share of each segment, is expected to earn 0.75, the proposal 1.25: 0.50 more \
-(67 %), in units of a gain and a loss together, in all from now on.
+    Keeping today's acceptance rates would earn 0.75. The proposal would earn 1.25, which is 0.50 more (67%). Amounts
+    are in units of gain + loss, in total from now on.
     """
     now, then = (math.fsum(values) for values in zip(*((row.as_now, row.proposed) for row in rows), strict=True))
     share = f" ({percent((then - now) / now, 0)})" if now > 0 else ""
     return (
-        f"Going on as now, accepting the same share of each segment, is expected to earn {money.show(now)}, the "
-        f"proposal {money.show(then)}: {money.show(then - now)} more{share}, {money.words}."
+        f"Keeping today's acceptance rates would earn {money.show(now)}. The proposal would earn {money.show(then)}, "
+        f"which is {money.show(then - now)} more{share}. Amounts are {money.words}."
     )

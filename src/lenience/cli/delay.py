@@ -41,7 +41,7 @@ MOST_SIMULATED = 30.0  # seconds, by the estimate, of what is simulated instead
 REPLICATIONS = 1_000
 ROW_SECONDS = 1e-4  # of a simulated policy, for each arrival that counts: to look up its limits takes longest
 MOST_UPDATES = 2e9  # of the evaluation of one rival: about ten seconds
-HALF = 1.96  # standard errors in half a 95 % interval
+HALF = 1.96  # standard errors in half a 95% interval
 SIZES = (0, 1, 3, 8, 18, 48, 98)  # labels since the prior at which limits are printed
 
 
@@ -225,7 +225,7 @@ def _print(
         grid.add_row(name, *(known.get((name, years), "–") for years in delays))
     out.print(grid)
     if drawn:
-        out.print(f"±: simulated, {REPLICATIONS:,} replications with their 95 % interval; exact would take too long.")
+        out.print(f"±: simulated, {REPLICATIONS:,} replications with their 95% interval; exact would take too long.")
     if len(known) < len(policies) * len(delays):
         out.print(
             "–: exact evaluation would take too long at this size; a shorter --label-delay or fewer --arrivals (those "
@@ -272,7 +272,7 @@ def _draw(
     if figure is not None:
         at_once = Discounted.from_rates(problem.cost, problem.arrivals, problem.discount_rate)
         best = at_once.discount * at_once.solve(prior, rows=1).value(prior).midpoint
-        title = f"{problem.arrivals:g} a year, money at {100 * problem.discount_rate:g} %, c = {problem.cost:g}"
+        title = f"{problem.arrivals:g} a year, money at {100 * problem.discount_rate:g}%, c = {problem.cost:g}"
         files.append(str(plot.save(plot.value_against_delay(values, best, title), figure)))
     if limits_figure is not None:
         title = f"{problem.arrivals:g} a year, labels after {duration(problem.label_delay)} on average"

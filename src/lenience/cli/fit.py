@@ -10,7 +10,7 @@ import msgspec
 from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import even_percent
-from lenience.reports.exposure_text import describe_late, told
+from lenience.reports.exposure_text import describe_limits, exposure_json
 
 MOST_SHOWN = 40
 NARROW = 78  # columns of a window, below which figures that may not wrap would leave names no room
@@ -52,7 +52,7 @@ def fit(as_json: bool, **options: Any) -> None:
                 start = starts[row.segment]
                 entry |= {"volume": start.volume, "volume_to_start": start.needed, "accept": start.starts}
             if row.segment in late:
-                entry |= {"accept": late[row.segment].accept, "late": told(late[row.segment])}
+                entry |= {"accept": late[row.segment].accept, "late": exposure_json(late[row.segment])}
             rows.append(entry)
         print_json(
             {
@@ -109,7 +109,7 @@ def fit(as_json: bool, **options: Any) -> None:
                 "does not pay."
             )
         else:
-            said += describe_late(past.late, list(late.values()), past.history.as_of is not None)
+            said += describe_limits(past.late, list(late.values()), past.history.as_of is not None)
         out.print(said)
         _print_outset(past)
 

@@ -90,7 +90,7 @@ def offpolicy(
     grid = table(f"Reward an arrival, {found.arrivals:,} arrivals, c = {cost:g}")
     grid.add_column("")
     grid.add_column("estimate", justify="right")
-    grid.add_column("95 % interval", justify="right")
+    grid.add_column("95% interval", justify="right")
     for name, estimate in (
         ("the policy that was used", found.logged),
         ("the proposal, inverse propensity", found.inverse_propensity),

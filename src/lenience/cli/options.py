@@ -125,8 +125,8 @@ def discounted(
 def told_units(discount_rate: float, delays: Sequence[float] = ()) -> None:
     """Say on stderr that a rate or a delay is hardly in the unit that is asked for."""
     if discount_rate > MOST_RATE:
-        of = f"{discount_rate:g} is {100 * discount_rate:,.6g} % a year"
-        click.echo(f"Note: --discount-rate is a fraction a year, 0.1 for 10 %: {of}.", err=True)
+        of = f"{discount_rate:g} is {100 * discount_rate:,.6g}% a year"
+        click.echo(f"Note: --discount-rate is a fraction a year, 0.1 for 10%: {of}.", err=True)
     for years in delays:
         if years > MOST_YEARS:
             click.echo(f"Note: --label-delay is in years, 0.25 for three months: {years:g} is long.", err=True)

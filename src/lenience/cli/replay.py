@@ -68,9 +68,17 @@ def replay(
     from lenience.core.formatting import counted
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
-    from lenience.reports.replay_report import CAPTION, FEW, describe, price, tables_of, verdict, write_report
+    from lenience.reports.replay_report import (
+        CAPTION,
+        FEW,
+        describe_best,
+        describe_full_information,
+        describe_replay,
+        write_replay_report,
+    )
     from lenience.simulation.replay import late
     from lenience.simulation.replay import replay as run
+    from lenience.simulation.replay_table import replay_tables
 
     prompt = objective(cost, discount, arrivals, discount_rate, horizon)
     delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)
@@ -100,7 +108,7 @@ def replay(
 
         written.append(str(save(replay_figure(answer, title), figure)))
     if report is not None:
-        written.append(str(write_report(answer, report, title, found.describe())))
+        written.append(str(write_replay_report(answer, report, title, found.describe())))
     if as_json:
         print_json(
             {
@@ -124,8 +132,8 @@ def replay(
         )
         return
     out = console()
-    out.print(bold(title), f"\n{describe(answer)}\n{found.describe()}\n", sep="")
-    for headings, rows in tables_of(answer):
+    out.print(bold(title), f"\n{describe_replay(answer)}\n{found.describe()}\n", sep="")
+    for headings, rows in replay_tables(answer):
         grid = table()
         for position, heading in enumerate(headings):
             grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
@@ -133,7 +141,7 @@ def replay(
             grid.add_row(*row)
         out.print(grid)
     out.print(CAPTION + "\n")
-    out.print(verdict(answer) + (" (--seeds says how many are run.)" if answer.seeds < FEW else ""))
-    out.print(price(answer))
+    out.print(describe_best(answer) + (" (--seeds says how many are run.)" if answer.seeds < FEW else ""))
+    out.print(describe_full_information(answer))
     for path in written:
         out.print(f"Wrote {path}")

@@ -63,9 +63,9 @@ def report(
     from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
     from lenience.analysis.ignored_delay import cost_of_ignoring
     from lenience.analysis.status_quo import CAVEAT, Money, compare_with_now, describe_than_now
-    from lenience.reports.exposure_text import describe_late, told
-    from lenience.reports.segment_report import write_report
-    from lenience.reports.segment_report_late import describe_ignored
+    from lenience.reports.exposure_text import describe_limits, exposure_json
+    from lenience.reports.segment_report import write_segments_report
+    from lenience.reports.segment_report_exposure import describe_ignored
 
     target = Path(output)
     if target.suffix != ".html":
@@ -106,7 +106,7 @@ def report(
                 lambda: cost_of_exposure_cap(policies, caps)
             )
     with saying("Following the segments forward and writing the page"):
-        write_report(
+        write_segments_report(
             target,
             policies,
             title=title,
@@ -149,7 +149,7 @@ def report(
                         for row in compared
                     ],
                 },
-                "late": [{"segment": row.name, **told(row)} for row in late] if late else None,
+                "late": [{"segment": row.name, **exposure_json(row)} for row in late] if late else None,
                 "ignoring_the_delay": [
                     {
                         "segment": row.segment,
@@ -167,9 +167,9 @@ def report(
     if warning:
         click.echo(f"Note: {warning}.")
     if past.late is not None:
-        click.echo(f"Late labels: {describe_late(past.late, late, past.history.as_of is not None)}")
+        click.echo(f"Late labels: {describe_limits(past.late, late, past.history.as_of is not None)}")
         click.echo(" ".join(filter(None, [_counted_limits(late), describe_ignored(ignored, money)])))
-    click.echo(f"Than now: {describe_than_now(compared, money)} {CAVEAT}")
+    click.echo(f"Compared with today: {describe_than_now(compared, money)} {CAVEAT}")
     for name, why in constraints.items():
         if isinstance(why, str):
             click.echo(f"The cost of the constraint to {name} was not computed: {why}.")

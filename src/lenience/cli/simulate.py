@@ -118,7 +118,7 @@ def simulate(
     lines = found.table()
     shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
     grid = table(
-        f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95 % intervals)"
+        f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95% intervals)"
     )
     for position in shown:
         grid.add_column(lines[0][position], justify="left" if position == 0 else "right", no_wrap=position == 0)

@@ -43,7 +43,7 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     references = list(dict.fromkeys(row["reference"] for row in rows if row["reference"]))
     shown = [metric for metric in SHOWN if metric != "behind" or references]
     titles = {"behind": f"behind {references[0]}" if len(references) == 1 else "behind reference"}
-    grid = table(f"{file}: means with 95 % intervals (all metrics: --output or --json)")
+    grid = table(f"{file}: means with 95% intervals (all metrics: --output or --json)")
     settings = [name for name in ("cost", "discount", "horizon", "world") if len({row[name] for row in rows}) > 1]
     for heading in (*settings, "policy", *(titles.get(name, name.replace("_", " ")) for name in shown)):
         grid.add_column(heading, justify="left" if heading in ("policy", "world") else "right")

@@ -8,29 +8,31 @@ from lenience.core.belief import Belief
 
 
 def percent(rate: float, decimals: int = 1) -> str:
-    """A rate as a percentage with at most so many decimals.
+    """Format a rate as a percentage with at most the given number of decimals.
+
+    The percent sign follows the number without a space, everywhere: 79.3%.
 
     >>> percent(0.8), percent(0.6544)
-    ('80 %', '65.4 %')
+    ('80%', '65.4%')
     """
     text = f"{100 * rate:.{decimals}f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 
 
 def even_percent(rate: float, decimals: int = 1) -> str:
-    """A rate as a percentage with just so many decimals, for a column of them.
+    """Format a rate as a percentage with exactly the given number of decimals, for table columns.
 
     >>> even_percent(0.8), even_percent(0.6544, 0)
-    ('80.0 %', '65 %')
+    ('80.0%', '65%')
     """
-    return f"{100 * rate:.{decimals}f} %"
+    return f"{100 * rate:.{decimals}f}%"
 
 
 def percents(*rates: float) -> list[str]:
-    """Rates as percentages, with as many decimals as it takes to tell different ones apart.
+    """Format rates as percentages, with enough decimals that different rates look different.
 
     >>> percents(0.7998, 0.8, 0.79974)
-    ['79.98 %', '80 %', '79.97 %']
+    ['79.98%', '80%', '79.97%']
     """
     for decimals in range(1, 8):
         texts = [percent(rate, decimals) for rate in rates]
@@ -90,7 +92,7 @@ def duration(years: float) -> str:
 
 
 def observed(belief: Belief, rate: str | None = None) -> str:
-    """What was observed: '7 of 10 succeeded (70 %)'."""
+    """What was observed: '7 of 10 succeeded (70%)'."""
     return f"{amount(belief.s)} of {amount(belief.n)} succeeded ({rate or percent(belief.mean)})"
 
 
@@ -98,8 +100,8 @@ def describe_rule(cost: float, asked: Sequence[tuple[float, float]]) -> str:
     """What is asked for acceptance, from a few belief sizes n with their thresholds.
 
     >>> print(describe_rule(0.8, [(2, 0.349), (10, 0.654)]))
-    Accept while the share of successes is above the rate asked: 34.9 % after 2 observations, 65.4 % after 10. It rises
-    to the break-even of 80 %, for the more is known the less is left to learn; once the share has fallen to it, stop
+    Accept while the share of successes is above the rate asked: 34.9% after 2 observations, 65.4% after 10. It rises
+    to the break-even of 80%, for the more is known the less is left to learn; once the share has fallen to it, stop
     for good.
     """
     even, *rates = percents(cost, *(rate for _, rate in asked))

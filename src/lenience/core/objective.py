@@ -18,7 +18,7 @@ from msgspec import Meta
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError, refusal
-from lenience.core.formatting import counted
+from lenience.core.formatting import counted, percent
 
 if TYPE_CHECKING:
     from lenience.core.protocols import Policy
@@ -156,15 +156,15 @@ class Objective:
         --------
         >>> from lenience import Discounted, FiniteHorizon
         >>> Discounted(0.8, 0.99).describe()
-        'break-even 0.8, discount factor 0.99 an arrival'
+        'break-even success rate 80%, discount factor 0.99 per arrival'
         >>> FiniteHorizon(0.8, 1000).describe()
-        'break-even 0.8, an end after 1,000 arrivals'
+        'break-even success rate 80%, end after 1,000 arrivals'
         """
-        words = f"break-even {self.cost:g}"
+        words = f"break-even success rate {percent(self.cost, 2)}"
         if self.discount < 1.0:
-            words += f", discount factor {self.discount:.6g} an arrival"
+            words += f", discount factor {self.discount:.6g} per arrival"
         if self.horizon is not None:
-            words += f", an end after {counted(self.horizon, 'arrival')}"
+            words += f", end after {counted(self.horizon, 'arrival')}"
         if self.label_delay:
             words += f", outcomes {self.label_delay * (self.arrivals or 1.0):.6g} arrivals late on average"
         return words

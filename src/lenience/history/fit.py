@@ -202,7 +202,7 @@ class History(msgspec.Struct, frozen=True):
 
         >>> past = {"region": ["north", "north"], "in": [1, 0], "good": [1, None]}
         >>> print(fit_history(past, "region", "in", "good").selection())
-        The past chose whom to accept: 1 of 2 (50 %). Within a segment the outcomes are a fair sample only if those \
+        The past chose whom to accept: 1 of 2 (50%). Within a segment the outcomes are a fair sample only if those \
 accepted differ from those rejected by nothing else that matters.
         """
         came, taken = sum(row.arrivals for row in self.segments), sum(row.accepted for row in self.segments)

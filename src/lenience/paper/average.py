@@ -170,7 +170,7 @@ def indistinct(seed: int) -> Claim:
         "3.2",
         "Theorem 4 does not distinguish Π ≡ 1 from Π ≡ π in (0, 1), which stays in a state for a geometric time.",
         verdict(abs(accepted.mean() - 0.25) <= half and earned[0.5] < earned[1.0], CORRECTED),
-        f"π = ¼ accepts {accepted.mean():.4f} ± {half:.4f} of 400 arrivals, 500 times (99.9 %), a mean wait of 1/π. "
+        f"π = ¼ accepts {accepted.mean():.4f} ± {half:.4f} of 400 arrivals, 500 times (99.9%), a mean wait of 1/π. "
         "But the objective (2) "
         f"does distinguish: from Beta(8, 2) at c = 0.5 the average reward over {horizon:,} arrivals is "
         f"{earned[1.0]:.4f} for Π ≡ 1 and {earned[0.5]:.4f} for Π ≡ ½.",

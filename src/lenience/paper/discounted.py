@@ -86,7 +86,7 @@ def any_policy(seed: int) -> Claim:
         "The value of any policy, stochastic too, satisfies V^Π = π/(1−γ+γπ) · (p̂ − c + γ[p̂ V^Π + (1−p̂) V^Π]).",
         verdict(true),
         "Computed by the recursion and by simulating 500 arrivals one by one, 8,000 times, from Beta(5, 1), c = 0.8, "
-        "γ = 0.95 (intervals at 99.9 %): "
+        "γ = 0.95 (intervals at 99.9%): "
         f"{'; '.join(parts)}.",
         "The recursion runs from both ends, so the value of any policy is known to proved bounds.",
     )

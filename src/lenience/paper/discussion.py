@@ -107,10 +107,10 @@ def groups(seed: int) -> Claim:
         "4, and 2, future work",
         "Discrete groups carry the homogeneous policy over directly and let group fairness be studied.",
         verdict(small.shut_out > large.shut_out, PRECISE),
-        "Two groups alike in everything (p = 0.9 > c = 0.8, Beta(1, 1)) but size, 95 % and 5 % of the arrivals at "
+        "Two groups alike in everything (p = 0.9 > c = 0.8, Beta(1, 1)) but size, 95% and 5% of the arrivals at "
         f"γ = 0.999: the large one is shut out for good with probability {large.shut_out:.3f}, the small one with "
         f"{small.shut_out:.3f}; exact, at each group's own discount factor.",
-        "The smaller group has fewer to repay the cost of learning: the optimum is unfair by size. A floor of 5 % on "
+        "The smaller group has fewer to repay the cost of learning: the optimum is unfair by size. A floor of 5% on "
         f"its acceptance, under which it is never shut out for good, costs {floor:.3f} of the whole value, also exact.",
     )
 
@@ -143,7 +143,7 @@ def borrowed(seed: int) -> Claim:
         f"the score errs by {Estimate.of_mean(error['curve'], CONFIDENCE)} on average and says how sure it is (n from "
         f"{min(sizes):.1f} to {max(sizes):.1f}); a flat prior errs by {error['flat'].mean():.3f}, the pooled rate of "
         f"the past by {error['pooled'].mean():.3f}. The curve errs by {better['flat']} less than the flat prior "
-        f"(99.9 %), though by more on {lost['flat']} of the {pasts} pasts, and by more than the pooled rate on "
+        f"(99.9%), though by more on {lost['flat']} of the {pasts} pasts, and by more than the pooled rate on "
         f"{lost['pooled']} of them.",
         "With features that never repeat, any classifier with a predictive variance takes the curve's place, at a "
         "discount factor of x's own.",

@@ -45,7 +45,7 @@ def utility(seed: int) -> Claim:
         "Discounted utility is the same with outcomes y and with their conditional probabilities p(y = 1 | x, a).",
         verdict(abs(gap.mean()) <= half),
         f"Two segments (shares 0.6 and 0.4, rates 0.85 and 0.7), c = 0.8, γ = 0.99, Thompson sampling from Beta(1, 1), "
-        f"2,000 simulated runs of 400 arrivals: the two sides differ by {gap.mean():.4f} ± {half:.4f} (99.9 %).",
+        f"2,000 simulated runs of 400 arrivals: the two sides differ by {gap.mean():.4f} ± {half:.4f} (99.9%).",
         "The simulator reports both; the right-hand side is the less noisy estimate.",
     )
 
@@ -61,7 +61,7 @@ def average_utility(seed: int) -> Claim:
         "2, (2)",
         "The undiscounted average reward is E[π (p − c)].",
         verdict(abs(per_head.mean() - 0.5 * 0.05) <= half),
-        f"π = ½, p = 0.85, c = 0.8 over 20,000 arrivals, 500 times: {per_head.mean():.5f} ± {half:.5f} (99.9 %); π "
+        f"π = ½, p = 0.85, c = 0.8 over 20,000 arrivals, 500 times: {per_head.mean():.5f} ± {half:.5f} (99.9%); π "
         "(p − c) = 0.025.",
     )
 

@@ -20,49 +20,39 @@ DASHES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def replay_figure(found: Replayed, title: str) -> Figure:
-    """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
+def replay_figure(result: Replayed, title: str) -> Figure:
+    """Total reward against arrivals, and the discounted reward of each policy with its 95% interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
-    _along(left, found)
-    _beside(right, found)
+    _along(left, result)
+    _beside(right, result)
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def replay_panels(found: Replayed) -> list[Figure]:
-    """The same as two figures, small enough to be read one below the other on a telephone."""
-    figures = []
-    for draw in (_along, _beside):
-        figure, (axes,) = canvas(1, 4.4, 4.4)
-        draw(axes, found, small=8.5)
-        figures.append(figure)
-    return figures
-
-
-def _along(left: Axes, found: Replayed, small: float = 7) -> None:
-    for i, outcome in enumerate(found.outcomes):
-        first = outcome is found.outcomes[0]
+def _along(left: Axes, result: Replayed) -> None:
+    for i, outcome in enumerate(result.outcomes):
+        first = outcome is result.outcomes[0]
         left.plot(
-            found.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
+            result.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
             linewidth=2.4 if first else 1.5, label=outcome.policy, zorder=3 if first else 2,
         )  # fmt: skip
     left.set_xscale("log")
     left.axhline(0, color=INK, linewidth=0.8)
     left.set_xlabel("arrivals")
     left.set_ylabel("total reward, not discounted, mean over runs")
-    left.legend(frameon=False, fontsize=small, loc="best", handlelength=4)
+    left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
 
 
-def _beside(right: Axes, found: Replayed, small: float = 7) -> None:
-    places = np.arange(len(found.outcomes))[::-1]
-    for place, outcome, colour in zip(places, found.outcomes, COLOURS * len(found.outcomes), strict=False):
+def _beside(right: Axes, result: Replayed) -> None:
+    places = np.arange(len(result.outcomes))[::-1]
+    for place, outcome, colour in zip(places, result.outcomes, COLOURS * len(result.outcomes), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
         right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
-    right.axvline(found.known, color=INK, linestyle="--", linewidth=1)
+    right.axvline(result.known, color=INK, linestyle="--", linewidth=1)
     right.annotate(
-        "all outcomes known", (found.known, -0.6), (-5, 0), textcoords="offset points", fontsize=small, ha="right",
+        "all outcomes known", (result.known, -0.6), (-5, 0), textcoords="offset points", fontsize=7, ha="right",
         va="center", color=INK,
     )  # fmt: skip
-    right.set_yticks(places, [outcome.policy for outcome in found.outcomes])
-    right.set_ylim(-0.9, len(found.outcomes) - 0.4)
-    right.set_xlabel("discounted reward, 95 % interval")
+    right.set_yticks(places, [outcome.policy for outcome in result.outcomes])
+    right.set_ylim(-0.9, len(result.outcomes) - 0.4)
+    right.set_xlabel("discounted reward, 95% interval")

@@ -46,7 +46,7 @@ def plot_acceptance_by_arrival(
 ) -> Figure:
     """The exact chance of acceptance of the i-th arrival, early against late, one line a curve.
 
-    A simulation whose policies bear the same names is drawn over them, as points with 95 % intervals.
+    A simulation whose policies bear the same names is drawn over them, as points with 95% intervals.
     """
     mapped("curves", curves, "a mapping of names to what acceptance_by_arrival returned")
     for curve in curves.values():
@@ -66,7 +66,7 @@ def plot_acceptance_by_arrival(
 def plot_comparison(
     simulation: Simulation, metrics: Sequence[str] = ("discounted", "behind"), path: str | Path | None = None
 ) -> Figure:
-    """The policies side by side, one panel a metric, with 95 % intervals; the best on top by the first metric."""
+    """The policies side by side, one panel a metric, with 95% intervals; the best on top by the first metric."""
     having("simulation", simulation, "checkpoints", SIMULATION)
     wanted = listed("metrics", metrics, f"a list of names among {', '.join(TITLES)}")
     chosen = [metric for metric in wanted if metric != "behind" or simulation.baseline is not None]
@@ -82,7 +82,7 @@ def plot_comparison(
             colour = COLOURS[1] if name == simulation.baseline else COLOURS[0]
             axes.errorbar(found.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
         title = f"{TITLES[metric]} {simulation.baseline}" if metric == "behind" else TITLES[metric]
-        axes.set_xlabel(f"{title} (95 % interval)")
+        axes.set_xlabel(f"{title} (95% interval)")
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
         axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         axes.grid(visible=False, axis="y")
@@ -91,7 +91,7 @@ def plot_comparison(
 
 
 def plot_regret_over_time(simulation: Simulation, path: str | Path | None = None) -> Figure:
-    """The undiscounted regret against one who knows p, from the first arrival on, with 95 % bands."""
+    """The undiscounted regret against one who knows p, from the first arrival on, with 95% bands."""
     having("simulation", simulation, "checkpoints", SIMULATION)
     figure, axes = _canvas("arrivals", "regret against knowing p, undiscounted")
     at = simulation.checkpoints

@@ -1,4 +1,4 @@
-"""Exposure limits of segments in words and in JSON, for those who read them beside other facts of the segments."""
+"""Exposure limits of segments in sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lenience.core.formatting import counted, duration, plural
 from lenience.objectives.delayed import Delayed
 from lenience.segments.exposure_limits import Exposure
 
-MOST_NAMED = 3  # segments whose limit was not computed
+MOST_NAMED = 3  # segments without a computed limit that are named
 
 
-def told(row: Exposure) -> dict[str, Any]:
-    """One segment for JSON: ``limit`` is null where there is none (``unlimited``) and where it was not computed."""
+def exposure_json(row: Exposure) -> dict[str, Any]:
+    """Return one segment's limit for JSON. ``limit`` is null if there is none or if it was not computed."""
     return {
         "pending": row.pending,
         "limit": row.limit,
@@ -25,36 +25,52 @@ def told(row: Exposure) -> dict[str, Any]:
     }
 
 
-def describe_late(objective: Delayed, rows: Sequence[Exposure], dated: bool) -> str:
-    """What the limits are, which outcomes count as pending, and what is not proved or not known.
+def describe_limits(objective: Delayed, rows: Sequence[Exposure], dated: bool) -> str:
+    """Explain the limits, which outcomes count as pending, and which limits are estimates or unknown.
 
+    Parameters
+    ----------
+    objective : Delayed
+        The objective of a segment; only its delay is used.
+    rows : sequence of Exposure
+        The limits of the segments.
+    dated : bool
+        Whether the dates of the past decisions are known.
+
+    Returns
+    -------
+    str
+        The sentences.
+
+    Examples
+    --------
     >>> from lenience import Belief
     >>> late = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
     >>> row = Exposure("north", Belief(2, 1), late, 1, 2, False, True, 0.0)
-    >>> print(describe_late(late, [row], dated=True))
-    Labels come after 1 year on average. At most out: how many acceptances without a label are worth having at once; no
-    limit where the expected rate is not below the break-even. With as many pending, wait for a label. Pending:
-    accepted, and no label that counts yet; a label that is missing for longer than 3 years is not awaited.
+    >>> print(describe_limits(late, [row], dated=True))
+    Outcomes arrive after 1 year on average. The limit is the largest number of accepted applicants without an outcome
+    that a segment should have at a time. At the limit, wait for an outcome before you accept again. A segment has no
+    limit if its expected success rate is at or above the break-even. Pending: accepted, and no outcome yet. An outcome
+    that is missing for more than 3 years is no longer expected.
     """
     age = duration(objective.expire_after or 0.0)
-    awaited = (
-        f"a label that is missing for longer than {age} is not awaited"
+    sentences = [
+        f"Outcomes arrive after {duration(objective.label_delay)} on average. The limit is the largest number of "
+        "accepted applicants without an outcome that a segment should have at a time. At the limit, wait for an "
+        "outcome before you accept again. A segment has no limit if its expected success rate is at or above the "
+        "break-even. Pending: accepted, and no outcome yet.",
+        f"An outcome that is missing for more than {age} is no longer expected."
         if dated
-        else "without the dates of decisions, however old"
-    )
-    said = [
-        f"Labels come after {duration(objective.label_delay)} on average. At most out: how many acceptances without a "
-        "label are worth having at once; no limit where the expected rate is not below the break-even. With as many "
-        f"pending, wait for a label. Pending: accepted, and no label that counts yet; {awaited}."
+        else "Because the dates of the decisions are unknown, all missing outcomes count as pending.",
     ]
     if any(not row.proved and not row.not_computed for row in rows):
-        said.append("~: not proved, as accepting and rejecting differ by less there than was computed.")
+        sentences.append("~ marks an estimated limit: near it, accepting and rejecting are worth almost the same.")
     unknown = [row for row in rows if row.not_computed]
     if unknown:
         named = "; ".join(f"{row.name}: {row.not_computed}" for row in unknown[:MOST_NAMED])
         more = f"; and {len(unknown) - MOST_NAMED:,} more" if len(unknown) > MOST_NAMED else ""
-        said.append(
+        sentences.append(
             f"The {plural(len(unknown), 'limit')} of {counted(len(unknown), 'segment')} "
             f"{plural(len(unknown), 'was', 'were')} not computed ({named}{more})."
         )
-    return " ".join(said)
+    return " ".join(sentences)

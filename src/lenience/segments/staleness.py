@@ -21,7 +21,7 @@ The discount, γ > γ′. W = V^π′_γ′ ≥ 0, as π′ is optimal there. Th
 satisfies T_γ W ≥ T_γ′ W = W because E W ≥ 0, so iterating it gives V^π′_γ ≥ V^π′_γ′ = V*_γ′. And V*_γ ≤ V*_γ′ + G (x −
 x′), as in the case before with the optimal policy of γ. Together V*_γ − V^π′_γ ≤ G (x − x′). ∎
 
-In words: a share that is wrong by 1 % costs at most 1 % of what the clairvoyant would earn in the segment (G x). The
+In words: a share that is wrong by 1% costs at most 1% of what the clairvoyant would earn in the segment (G x). The
 optimum is flat, so the true loss is of second order and far smaller; the bound is what is guaranteed. The integral
 needs no quadrature: the two densities cross at most twice, since their log ratio Δα log p + Δβ log(1 − p) + const has
 one extremum, and between crossings and c it is a sum of incomplete Beta functions.

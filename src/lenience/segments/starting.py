@@ -32,7 +32,7 @@ SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments tak
 
 
 def known_to_lose(belief: Belief, cost: float) -> bool:
-    """Whether a belief leaves little hope that the success rate is above the cost (less than 5 %).
+    """Whether a belief leaves little hope that the success rate is above the cost (less than 5%).
 
     >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)
     (True, False)

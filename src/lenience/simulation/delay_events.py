@@ -74,7 +74,7 @@ class DelayLaw(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         name = f"{self.kind}, σ = {self.spread:g}" if self.kind == "lognormal" else self.kind
-        return f"{name}, {100 * self.never:g} % never" if self.never else name
+        return f"{name}, {100 * self.never:g}% never" if self.never else name
 
 
 class SimulatedValue(msgspec.Struct, frozen=True):

@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
     """What one policy did: by seed, its discounted and total reward; and the share accepted, in all and by group.
 
     ``behind`` is how much less it earned (discounted) than the first policy of the replay, with the half-width of its
-    95 % interval, paired over seeds; ``regret`` is against the model that knows all outcomes.
+    95% interval, paired over seeds; ``regret`` is against the model that knows all outcomes.
     """
 
     policy: str
@@ -87,11 +87,11 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def half_width(self) -> float:
-        """Of the 95 % interval of the mean discounted reward."""
+        """Of the 95% interval of the mean discounted reward."""
         return half_width(self.discounted)
 
     def behind(self, other: Outcome) -> tuple[float, float]:
-        """How much less this policy earned than another, with the half-width of the paired 95 % interval."""
+        """How much less this policy earned than another, with the half-width of the paired 95% interval."""
         difference = other.discounted - self.discounted
         return float(difference.mean()), half_width(difference)
 
@@ -119,7 +119,7 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
         raise InputError(f"policy must be one of {', '.join(o.policy for o in self.outcomes)}, not {policy!r}")
 
     def summary(self) -> list[dict[str, Any]]:
-        """One row a policy: its reward and how far it is behind the first policy, with half-widths of 95 % intervals
+        """One row a policy: its reward and how far it is behind the first policy, with half-widths of 95% intervals
         (none of a single run), its total and regret, and the share accepted, in all and by group.
         """
         first = self.outcomes[0]
@@ -149,10 +149,10 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
         return to_frame(rows, backend)
 
     def __str__(self) -> str:
-        from lenience.reports.replay_report import rows_of
+        from lenience.simulation.replay_table import replay_rows
         from lenience.simulation.result import aligned
 
-        headings, rows = rows_of(self)
+        headings, rows = replay_rows(self)
         return aligned([headings, *rows])
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
 
 
 def half_width(values: NDArray[np.float64]) -> float:
-    """Half the width of the 95 % interval of a mean, by Student's law: runs may be few."""
+    """Half the width of the 95% interval of a mean, by Student's law: runs may be few."""
     from scipy.special import stdtrit
 
     if len(values) < 2:
@@ -211,7 +211,7 @@ def replay(
     >>> found
     Replayed(10 policies, 10 runs of 342 arrivals)
     >>> print(found)
-    policy               reward   ± 95 %   lead ...
+    policy               reward   ± 95%   lead ...
     lenience ...
     >>> found.frame("pyarrow").column_names[:3]
     ['policy', 'discounted', 'half_width']

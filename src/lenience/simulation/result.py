@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal
 from lenience.core.frames import to_frame
+from lenience.core.intervals import wilson_interval
 from lenience.core.validation import real
 from lenience.simulation.block import COLUMNS, Block
 
@@ -60,15 +61,13 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_share(cls, share: float, count: int, confidence: float = 0.95) -> Estimate:
-        """From the share of independent trials, by Wilson's interval.
+        """From the share of independent trials that succeeded, by Wilson's interval.
 
         >>> print(Estimate.of_share(0.0, 100))
         0 [0, 0.037]
         """
-        z = z_of(confidence)
-        centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-        half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-        return cls(share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
+        interval = wilson_interval(round(share * count), count, confidence)
+        return cls(share, interval.lower, interval.upper)
 
     def __contains__(self, number: float) -> bool:
         return self.lower <= number <= self.upper

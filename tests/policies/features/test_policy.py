@@ -193,9 +193,9 @@ def test_who_would_accept_nobody_is_told_at_the_start() -> None:
     X, y = np.random.default_rng(0).normal(size=(40, 12)), np.ones(40)
     goal = Discounted(0.85, 0.99)
     said = (
-        r"none of the 40 reference rows would be accepted.*Neighbours expects a success rate of 50 % at most, and the "
+        r"none of the 40 reference rows would be accepted.*Neighbours expects a success rate of 50% at most, and the "
     )
-    with pytest.warns(NeverStartsWarning, match=said + r"break-even is 85 %.*prior=Belief\(2, 1\.7\)") as told:
+    with pytest.warns(NeverStartsWarning, match=said + r"break-even is 85%.*prior=Belief\(2, 1\.7\)") as told:
         never = FeaturePolicy(Neighbours(prior=Belief(2, 1)), goal).fit(X)
     assert not never.decide(X).any()
     assert told[0].filename == __file__

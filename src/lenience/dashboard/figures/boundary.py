@@ -14,9 +14,9 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from lenience.core.formatting import amount, percent
-from lenience.dashboard.figures.svg import Canvas, Point, log_ticks, percent_ticks
 from lenience.dashboard.read_models.belief_history import Step
 from lenience.dashboard.read_models.policy_status import SegmentStanding
+from lenience.reports.canvas import Canvas, Point, log_ticks, percent_ticks
 from lenience.service.domain.solved_tables import ExposureTable, SolvedTable, StoppingTable
 
 LIMITS = (1, 3, 10, 30, 100, 300, 1000)  # exposure limits whose borders are drawn
@@ -210,7 +210,7 @@ def _way(segment: SegmentStanding, path: Sequence[Step]) -> list[Point]:
 
 
 def _band(segment: SegmentStanding, path: Sequence[Step]) -> list[tuple[float, float, float]]:
-    """Where the success rate lay with probability 90 %, along the path."""
+    """Where the success rate lay with probability 90%, along the path."""
     from scipy.special import betaincinv
 
     way = _way(segment, path)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from lenience.core.formatting import amount
-from lenience.dashboard.figures.svg import Canvas, linear_ticks
+from lenience.reports.canvas import Canvas, linear_ticks
 
 Course = Sequence[tuple[int, float, float]]
 

@@ -6,8 +6,8 @@ from markupsafe import Markup
 
 from lenience.core.belief import Belief
 from lenience.core.formatting import percent
-from lenience.dashboard.figures.svg import Canvas
 from lenience.models.protocol import Shrinkage
+from lenience.reports.canvas import Canvas
 
 
 def shrinkage_bar(row: Shrinkage) -> Markup:
@@ -19,7 +19,7 @@ def shrinkage_bar(row: Shrinkage) -> Markup:
         low, high, 0.4, 0.6, "prior", f"Prior: {percent(row.prior.mean)} ({percent(low, 0)} – {percent(high, 0)})"
     )
     low, high = within(row.belief)
-    words = f"{percent(row.belief.mean)}, {percent(low, 0)} – {percent(high, 0)} with probability 90 %"
+    words = f"{percent(row.belief.mean)}, {percent(low, 0)} – {percent(high, 0)} with probability 90%"
     canvas.box(low, high, 0.18, 0.82, "belief", f"Belief: {words}")
     if row.own_rate is not None:
         canvas.line([(row.own_rate, 0.0), (row.own_rate, 1.0)], "own", f"Own outcomes: {percent(row.own_rate)}")
@@ -28,6 +28,6 @@ def shrinkage_bar(row: Shrinkage) -> Markup:
 
 
 def within(belief: Belief) -> tuple[float, float]:
-    """Where the success rate lies with probability 90 %."""
+    """Where the success rate lies with probability 90%."""
     found = belief.interval(0.9)
     return found.lower, found.upper

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from lenience.core.bounds import Bounds
 from lenience.core.formatting import percent
-from lenience.dashboard.figures.svg import Canvas, Point, percent_ticks
 from lenience.dashboard.short_names import shortened
+from lenience.reports.canvas import Canvas, Point, percent_ticks
 
 DAY = 86_400 * 1_000_000
 APART = 14.0  # between two names at line ends

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from lenience.dashboard.figures.series import time_ticks
-from lenience.dashboard.figures.svg import Canvas, linear_ticks
+from lenience.reports.canvas import Canvas, linear_ticks
 
 Bar = tuple[int, int, int]  # the beginning of the stretch (microseconds), arrivals, accepted
 

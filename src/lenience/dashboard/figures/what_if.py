@@ -1,6 +1,6 @@
 """The picture of the what-if page: the boundary of what is asked, and that of the policy it is compared with.
 
-The axes stay where they are as one drags: rates from 0 to 100 %, observations to a few hundred.
+The axes stay where they are as one drags: rates from 0 to 100%, observations to a few hundred.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from lenience.core.formatting import amount, percent
 from lenience.dashboard.figures.boundary import Boundary, leniency, limit_words
-from lenience.dashboard.figures.svg import Canvas, log_ticks, percent_ticks
 from lenience.dashboard.read_models.policy_status import SegmentStanding
+from lenience.reports.canvas import Canvas, log_ticks, percent_ticks
 from lenience.service.domain.solved_tables import SolvedTable
 
 REACH = 300.0  # observations, or twenty times those believed beforehand

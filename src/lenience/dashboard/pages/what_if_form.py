@@ -55,9 +55,10 @@ class Slider(msgspec.Struct, frozen=True):
         """What may be typed, in words.
 
         >>> SLIDERS[0].allowed, SLIDERS[1].allowed
-        ('from 0.1 to 99.9 %', 'from 0.01 to 1,000,000,000')
+        ('from 0.1 to 99.9%', 'from 0.01 to 1,000,000,000')
         """
-        return f"from {self.least:,.12g} to {self.most:,.12g} {self.unit}".rstrip()
+        unit = self.unit if self.unit in ("", "%") else f" {self.unit}"
+        return f"from {self.least:,.12g} to {self.most:,.12g}{unit}"
 
     @property
     def ends(self) -> tuple[float, float, float]:
@@ -206,13 +207,13 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
         applicants = problem.horizon * rate / 100
         word = (
             f"The policy has an end, after {problem.horizon:,} applicants; here as many count, at a discount rate of "
-            f"{rate:g} % a year and without an end."
+            f"{rate:g}% a year and without an end."
         )
     else:
         applicants = problem.volume * rate / 100
         word = (
             f"The policy says how many applicants count ({count(problem.volume)}), not how many come in a year: these "
-            f"are the numbers at a discount rate of {rate:g} % a year. Only their ratio matters while outcomes come "
+            f"are the numbers at a discount rate of {rate:g}% a year. Only their ratio matters while outcomes come "
             "at once."
         )
     values = {

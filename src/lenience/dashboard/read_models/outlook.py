@@ -157,6 +157,6 @@ def summary(found: Outlook) -> str:
     bound = "at most " if found.at_most else ""
     return (
         f"Worth {count(found.value.midpoint)} in all, after {count(round(found.learning, 4))} for learning "
-        f"({100 * found.learning_share:.0f} % of what one who knew would earn); a good population is shut out with a "
-        f"probability of {bound}{100 * found.shut_out:.1f} %."
+        f"({100 * found.learning_share:.0f}% of what one who knew would earn); a good population is shut out with a "
+        f"probability of {bound}{100 * found.shut_out:.1f}%."
     )

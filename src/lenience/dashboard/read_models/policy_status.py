@@ -63,7 +63,7 @@ class SegmentStanding(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def interval(self) -> Bounds:
-        """Where the success rate lies, with probability 90 %."""
+        """Where the success rate lies, with probability 90%."""
         return self.belief.interval(0.9)
 
     @property

@@ -1,34 +1,30 @@
-"""Proportions with their uncertainty: 95 % intervals of a rate, of a difference and of a ratio of two rates."""
+"""95% intervals of a rate, of the difference of two rates and of their ratio."""
 
 from __future__ import annotations
 
 import math
 
 from lenience.core.bounds import Bounds
+from lenience.core.intervals import wilson_interval
 
-Z = 1.959963984540054  # the 97.5 % point of the normal law
+CONFIDENCE = 0.95
 
 
 def rate_interval(hits: int, total: int) -> Bounds:
-    """Wilson's interval of a rate.
+    """Compute Wilson's interval of a rate.
 
-    >>> found = rate_interval(8, 10)
-    >>> round(found.lower, 4), round(found.upper, 4)
+    >>> interval = rate_interval(8, 10)
+    >>> round(interval.lower, 4), round(interval.upper, 4)
     (0.4902, 0.9433)
     """
-    if total == 0:
-        return Bounds(0.0, 1.0)
-    rate, weight = hits / total, Z * Z / total
-    middle = (rate + weight / 2) / (1 + weight)
-    half = Z / (1 + weight) * math.sqrt(rate * (1 - rate) / total + weight / (4 * total))
-    return Bounds(middle - half if hits > 0 else 0.0, middle + half if hits < total else 1.0)
+    return wilson_interval(hits, total, CONFIDENCE)
 
 
 def difference_interval(hits: int, total: int, other_hits: int, other_total: int) -> Bounds:
-    """Newcombe's interval of a rate less another, made of Wilson's two.
+    """Compute Newcombe's interval of a rate minus another rate. It combines the Wilson intervals of the two.
 
-    >>> found = difference_interval(56, 70, 48, 80)
-    >>> round(found.lower, 4), round(found.upper, 4)
+    >>> interval = difference_interval(56, 70, 48, 80)
+    >>> round(interval.lower, 4), round(interval.upper, 4)
     (0.0524, 0.3339)
     """
     if total == 0 or other_total == 0:
@@ -42,19 +38,22 @@ def difference_interval(hits: int, total: int, other_hits: int, other_total: int
 
 
 def ratio_interval(hits: int, total: int, other_hits: int, other_total: int) -> Bounds:
-    """The interval of a rate over another, by the normal law of its logarithm.
+    """Compute the interval of a rate divided by another rate, from the normal distribution of its logarithm.
 
-    Half a hit is added on either side where one has none: a logarithm must be finite.
+    Where a side has no hits, half a hit is added to both sides, because a logarithm must be finite. SciPy's
+    ``relative_risk`` uses the same method but gives no upper end there.
 
-    >>> found = ratio_interval(30, 100, 60, 100)
-    >>> round(found.lower, 3), round(found.upper, 3)
+    >>> interval = ratio_interval(30, 100, 60, 100)
+    >>> round(interval.lower, 3), round(interval.upper, 3)
     (0.356, 0.702)
     """
+    from scipy.special import ndtri
+
     if total == 0 or other_total == 0:
         return Bounds(0.0, math.inf)
     more = 0.5 if 0 in (hits, other_hits) else 0.0
     a, n, b, m = hits + more, total + more, other_hits + more, other_total + more
-    spread = Z * math.sqrt(max(1 / a - 1 / n + 1 / b - 1 / m, 0.0))
+    spread = float(ndtri(0.5 + 0.5 * CONFIDENCE)) * math.sqrt(max(1 / a - 1 / n + 1 / b - 1 / m, 0.0))
     middle = a / n / (b / m)
     low = 0.0 if hits == 0 else middle * math.exp(-spread)
     return Bounds(low, middle * math.exp(spread))

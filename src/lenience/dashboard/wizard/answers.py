@@ -153,14 +153,14 @@ def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0,
     >>> percent("objective", "cost", "The break-even", "0.85", above=0, below=100)
     Traceback (most recent call last):
         ...
-    lenience.dashboard.wizard.answers.Refused: The break-even would be 0.85 %: type 85 for 85 %, or 0.85 % if ...
+    lenience.dashboard.wizard.answers.Refused: The break-even would be 0.85%: type 85 for 85%, or 0.85% if ...
     >>> percent("objective", "cost", "The break-even", "0.85 %", above=0, below=100)
     0.0085
     """
     value = number(step, field, f"{label} in per cent", text, **bounds)
     if 0 < value < smallest and not text.rstrip().endswith("%"):
         more = f"{100 * value:g}"
-        said = f"{label} would be {value:g} %: type {more} for {more} %, or {value:g} % if that is meant"
+        said = f"{label} would be {value:g}%: type {more} for {more}%, or {value:g}% if that is meant"
         raise Refused(step, field, said)
     return value / 100
 

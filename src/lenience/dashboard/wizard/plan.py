@@ -115,12 +115,12 @@ def read_hand(text: str, rate: str, worth: str) -> ByHand:
         )
     if all(share < 0.01 for share in shares.values()) and math.isclose(sum(shares.values()), 0.01, rel_tol=0.02):
         first = f"{1e4 * next(iter(shares.values())):g}"
-        said = f"The shares are in per cent, and add up to 1 % here: type {first} for {first} %"
+        said = f"The shares are in per cent, and add up to 1% here: type {first} for {first}%"
         raise Refused("start", "segments", said)
     given = math.fsum(share for share in shares.values() if not math.isnan(share))
     left = [name for name, share in shares.items() if math.isnan(share)]
     if given > 1 + 1e-9 or (left and given >= 1):
-        raise Refused("start", "segments", f"The shares must add up to at most 100 %, not {100 * given:g} %")
+        raise Refused("start", "segments", f"The shares must add up to at most 100%, not {100 * given:g}%")
     for name in left:
         shares[name] = (1 - given) / len(left)
     mean = percent("start", "rate", "The success rate that is expected", rate or "50", above=0, below=100)
@@ -133,7 +133,7 @@ def _name_alone(line: str, name: str, comma: bool) -> None:
     found = re.fullmatch(r"(.*\S)\s+(\d[\d.]*)\s*%?|(.*[^\d.])(\d[\d.]*)\s*%", line) if not comma else None
     if found is not None:
         before, share = (found[1] or found[3]).strip(), found[2] or found[4]
-        said = f"Write “{before}, {share}” if {share} % is the share of {before!r}, or “{line},” if that is its name"
+        said = f"Write “{before}, {share}” if {share}% is the share of {before!r}, or “{line},” if that is its name"
         raise Refused("start", "segments", said)
     found = re.fullmatch(r"(.*),\s*(\d+)", name) if comma else None
     if found is not None:
@@ -264,7 +264,7 @@ def objective_told(answers: Answers) -> dict[str, Any]:
     told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
     rate = percent(step, "rate", "The discount rate a year", answers.rate, 0.1, above=0, most=1e6)
     if rate > 1:
-        said = f"The discount rate a year would be {100 * rate:g} %: 100 % is the most; type 10 for 10 % a year"
+        said = f"The discount rate a year would be {100 * rate:g}%: 100% is the most; type 10 for 10% a year"
         raise Refused(step, "rate", said)
     told["discount_rate"] = rate
     return told | {"type": "delayed", "label_delay": delay / DAYS} if delay else told

@@ -4,7 +4,7 @@ The optimal policy of a :class:`~lenience.objectives.delayed.Delayed` problem lo
 pending. Where p̂ ≥ c it accepts whatever is pending. Below, it accepts up to an *exposure limit*: as many as are worth
 having out at once before the first of them has answered. That is almost always the exact optimum, but not quite
 always: in a few states acceptance resumes at a larger number pending (c = 0.7, one arrival, one label a year, money at
-10 %, 4 of 6 successes: accept, reject, accept, reject at 0, 1, 2, 3 pending). The policy takes the first rejection for
+10%, 4 of 6 successes: accept, reject, accept, reject at 0, 1, 2, 3 pending). The policy takes the first rejection for
 its limit; the certificate counts the exceptions.
 
 A solved policy is a table: for each belief size n on the prior's lattice the limits of the states where they are
@@ -137,7 +137,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
         >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
         >>> print(policy.explain(Belief(10, 7), pending=1))
-        Accept: 7 of 10 succeeded (70 %), short of the 80 % break-even, but 1 is pending of at most 13 that are worth
+        Accept: 7 of 10 succeeded (70%), short of the 80% break-even, but 1 is pending of at most 13 that are worth
         having out at once: what one more label teaches is worth more than its expected loss of 0.1.
         """
         count = whole("pending", pending)

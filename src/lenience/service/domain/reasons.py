@@ -219,7 +219,7 @@ def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
 def overruled(reason: str, by: str, choice: str) -> str:
     """A reason as it was given, after who has decided otherwise since.
 
-    >>> overruled("Reject: 40 % are expected to succeed.", "head of risk", "accept")
-    'Decided otherwise (head of risk): accept. The policy had said: Reject: 40 % are expected to succeed.'
+    >>> overruled("Reject: 40% are expected to succeed.", "head of risk", "accept")
+    'Decided otherwise (head of risk): accept. The policy had said: Reject: 40% are expected to succeed.'
     """
     return f"Decided otherwise ({by}): {choice}. The policy had said: {reason}"

@@ -3,7 +3,7 @@
 The enclosure of :mod:`lenience.solvers.delayed.recursion` has three sources of width at the prior:
 
 - the look-ahead N. Relative to the value, it costs what it costs without delay, which the one-plane
-  recursion of :mod:`lenience.solvers.stopping.solve` tells in milliseconds (measured over nine problems: within 30 %);
+  recursion of :mod:`lenience.solvers.stopping.solve` tells in milliseconds (measured over nine problems: within 30%);
 - the pending cap M. With x = M μ/λ the relative gap follows one curve in x up to a factor, which a first coarse
   solve supplies, and beyond x = 1 the Poisson tail P(pending > M) (measured for 50 to 5,000 arrivals a year);
 - the states dropped at the band's ends, at most twice ``drop``.

@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
-from lenience.service.commands.command import Command, sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.domain.receipts import sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.audit import AuditReport, audit
 from lenience.service.queries.reading import Queries
+from lenience.service.storage.command import Command
 from lenience.service.storage.policy_cache import Registry
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Writer

@@ -15,8 +15,8 @@ from lenience import Belief, Delayed, Discounted
 from lenience.core.errors import InputError
 from lenience.core.formatting import percent
 from lenience.dashboard.figures.boundary import Boundary
-from lenience.dashboard.pages.what_if_form import SLIDERS, Asked, draft, preset, read_asked
 from lenience.dashboard.read_models.outlook import PATIENT, QUICK, answer, foresee, summary
+from lenience.dashboard.read_models.what_if_inputs import SLIDERS, Asked, draft, preset, read_asked
 from lenience.dashboard.rendering import signed
 from lenience.segments.starting import starting_volume
 from lenience.service.domain.solved_tables import load, solve

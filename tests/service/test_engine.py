@@ -10,10 +10,10 @@ from engines import Engine
 from lenience.core.belief import Belief
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
-from lenience.service.commands.command import sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.outcomes import Expire, OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.receipts import sender
 from lenience.service.queries import export
 from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from engines import Engine
-from lenience.service.commands.command import sender
-from lenience.service.commands.erase import Erase, holding
+from lenience.service.commands.erase import Erase
 from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.domain.receipts import sender
+from lenience.service.queries.personal_data import decisions_with_personal_data
 from lenience.service.queries.reading import Filters
 from lenience.service.storage.ledger import Ledger
 
@@ -61,8 +62,8 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
 
 def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.create()
-    monkeypatch.setattr("lenience.service.commands.erase.LOOKED_AT", 3)
-    monkeypatch.setattr("lenience.service.commands.erase.DAY", 0)
+    monkeypatch.setattr("lenience.service.queries.personal_data.SEARCH_SIZE", 3)
+    monkeypatch.setattr("lenience.service.queries.personal_data.DAY", 0)
     monkeypatch.setattr("lenience.service.domain.limits.BATCH", 2)
     given = ["Ada", None, "Ada", "Bob", "Ada", None, "Eve"]
     made = [engine.decide("young", reference=reference)["id"] for reference in given]
@@ -75,7 +76,7 @@ def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeyp
         told: list[tuple[int, int]] = []
         after = None
         while True:
-            found, after = holding(engine.queries, filters, after)
+            found, after = decisions_with_personal_data(engine.queries, filters, after)
             who = sender("tester", key and f"{key} {len(told)}", "", "")
             answer = engine.call(Erase(who, found, after))
             told.append((answer["found"], answer["erased"]))
@@ -85,7 +86,7 @@ def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeyp
 
     assert erased(Filters(reference="Ada"), "one") == [(2, 2), (1, 1)]
     assert erased(Filters(reference="Ada")) == [(0, 0)]
-    found, _ = holding(engine.queries, Filters(until=until), None)
+    found, _ = decisions_with_personal_data(engine.queries, Filters(until=until), None)
     assert found == [made[1]]  # of the three that were looked at
     assert erased(Filters(until=until), "two") == [(1, 1), (1, 1), (0, 0)]
     assert erased(Filters(until=until), "three") == [(0, 0), (0, 0), (0, 0)]

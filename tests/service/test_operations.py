@@ -23,11 +23,11 @@ from sqlalchemy import text
 from apart import awaited
 from engines import Engine
 from lenience.cli.serve import listen, tell_that_it_starts, tell_the_dead
-from lenience.service.commands.command import sender
+from lenience.dashboard.app import create_app
 from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import Conflict, Unavailable
+from lenience.service.domain.receipts import sender
 from lenience.service.http import decisions, erasures, policies
-from lenience.service.http.app import create_app
 from lenience.service.http.metrics import Metrics, forget_the_dead
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.migrate import revision_of

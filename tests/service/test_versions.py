@@ -11,9 +11,9 @@ from engines import Engine
 from lenience.models.curve import Curve
 from lenience.models.protocol import beliefs
 from lenience.models.shared import Shared
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import ChangeState, solve_version
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.receipts import sender
 from lenience.service.domain.specification import PolicySpecification
 from serving import LATE, SPEC
 

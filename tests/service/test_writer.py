@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import text
 
 from engines import Engine
-from lenience.service.commands.command import Answer, Sender, sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain.clock import now, when
 from lenience.service.domain.problems import NotFound, Unavailable
+from lenience.service.domain.receipts import Answer, Sender, sender
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.writer import Result, Waiting, Writer

@@ -45,7 +45,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
 
     from lenience.cli.demo_portfolio import Portfolio, Stream, play_the_past
     from lenience.client.client import Client
-    from lenience.service.http.app import create_app
+    from lenience.dashboard.app import create_app
     from lenience.service.http.logs import configure_logs
 
     database = _empty(Path(folder))

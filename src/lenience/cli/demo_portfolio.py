@@ -20,13 +20,13 @@ import numpy as np
 from lenience.client.client import Client, ServiceError
 from lenience.data.fico import Cell, load_fico
 from lenience.models.curve import Curve
-from lenience.service.commands.command import Sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, solve_version
 from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import Outcome
 from lenience.service.domain.problems import Problem
+from lenience.service.domain.receipts import Sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.storage.policy_cache import Registry
 from lenience.service.storage.store import Store

@@ -78,7 +78,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     tell_that_it_starts(workers)
     said = json.dumps({"url": address}) if as_json else told
     Thread(target=tell_when_ready, args=(listening.getsockname()[:2], said), daemon=True).start()
-    application = "lenience.service.http.app:from_environment"
+    application = "lenience.dashboard.app:from_environment"
     options: dict[str, Any] = {
         "factory": True,
         "log_config": None,

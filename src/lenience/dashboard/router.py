@@ -35,7 +35,7 @@ from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
-Answering: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
+ExceptionHandler: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
@@ -89,8 +89,8 @@ async def sign_out(request: Req) -> Response[bytes]:
     return response
 
 
-def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
-    """The pages, and what they keep in the application's state."""
+def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
+    """Create the routes of the pages, and what the pages need in the application's state."""
     guarded = [
         *overview.HANDLERS,
         *policy.HANDLERS,
@@ -142,8 +142,8 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
 
 
-def on_nowhere(otherwise: Answering) -> Answering:
-    """What a browser sees at an address where there is nothing; programs get the problem that ``otherwise`` makes."""
+def page_or_problem(otherwise: ExceptionHandler) -> ExceptionHandler:
+    """Handle an unknown address: show a browser a page, and give programs the problem that ``otherwise`` makes."""
 
     def answer(request: Req, error: HTTPException) -> Response[bytes]:
         browser = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")

@@ -11,10 +11,10 @@ from lenience.dashboard.pages.policy import FEATURE, Typed, filled_in
 from lenience.dashboard.rendering import moved, page
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard.answers import Refused, number, sentence
-from lenience.service.commands.command import sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import sender
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.queries.reading import Filters

@@ -13,10 +13,10 @@ from sqlalchemy import select
 from lenience.dashboard.read_models.policy_status import policy_names
 from lenience.dashboard.rendering import moved, page, part
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
-from lenience.service.commands.command import sender
 from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
 from lenience.service.domain.answers import DecisionsPage, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import sender
 from lenience.service.http.common import DecisionId
 from lenience.service.http.service import Service
 from lenience.service.queries.reading import Filters

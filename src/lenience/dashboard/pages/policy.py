@@ -12,25 +12,18 @@ from sqlalchemy import Connection, select
 
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.read_models.belief_history import Step, belief_path
+from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.read_models.policy_status import PolicyStanding, SegmentStanding, read_standing
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.rendering import moved, natural, page, part
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.short_names import without_features
-from lenience.dashboard.wizard.bands import example
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import NEXT, ChangeState
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import when
 from lenience.service.domain.events import Decided, State, StateChanged, VersionCreated, read
 from lenience.service.domain.problems import BadRequest
-from lenience.service.domain.specification import (
-    DelayedSpec,
-    DiscountedSpec,
-    HorizonSpec,
-    ObjectiveSpec,
-    PolicySpecification,
-)
+from lenience.service.domain.receipts import sender
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
@@ -91,8 +84,8 @@ def filled_in(
             "policy": standing,
             "life": life(connection, standing),
             "compared": [] if version else compare(connection, standing),
-            "objective": objective_words(standing.version.specification.objective),
-            "sent": request_words(standing.version.specification),
+            "objective": describe_objective(standing.version.specification.objective),
+            "sent": example_request(standing.version.specification),
             "steps": steps_of(standing),
             "hand": hand or Typed(),
             **draw(connection, standing, segment),
@@ -206,42 +199,6 @@ def compare(connection: Connection, policy: PolicyStanding) -> list[Compared]:
                     row[2] += shadow.decision == "reject" != event.decision
                     row[3] += shadow.decision == "accept" != event.decision
     return [Compared(number, *row) for number, row in tally.items()]
-
-
-def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
-    """The objective as someone in risk would put it."""
-    from lenience.core.formatting import amount, count, duration, percent
-
-    rows = [("Break-even success rate", percent(objective.cost))]
-    if isinstance(objective, HorizonSpec):
-        return [*rows, ("Individuals in all", amount(objective.horizon))]
-    if isinstance(objective, DiscountedSpec) and objective.discount is not None:
-        volume = objective.discount / (1 - objective.discount)
-        return [*rows, ("Applicants that count", f"{count(volume)} (γ = {objective.discount:.6g})")]
-    rows += [
-        ("Applicants a year", amount(objective.arrivals or 0)),
-        ("Discount rate a year", percent(objective.discount_rate or 0)),
-    ]
-    if isinstance(objective, DelayedSpec):
-        rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
-    return rows
-
-
-def request_words(specification: PolicySpecification) -> str:
-    """What a program sends to ask for a decision, by example.
-
-    >>> from lenience.service.domain.feature_cells import Feature
-    >>> cut = PolicySpecification("cards", DiscountedSpec(0.8, 0.99), features=[Feature("score", edges=[600.0])])
-    >>> print(request_words(cut))
-    {"features": {"score": 600}, "reference": "application 17"}
-    """
-    told: dict[str, Any] = {}
-    if specification.features:
-        told["features"] = example(specification.features)
-    elif specification.segments:
-        first = specification.segments[0]
-        told["segment"] = first if isinstance(first, str) else first.name
-    return msgspec.json.format(msgspec.json.encode(told | {"reference": "application 17"}), indent=0).decode()
 
 
 HANDLERS = [show, live, change_state]

@@ -10,7 +10,6 @@ from litestar import Request, Response, get, post
 from litestar.params import FromQuery, Parameter
 
 from lenience.dashboard.figures.what_if import pictures
-from lenience.dashboard.pages.what_if_form import SLIDERS, Asked, Preset, draft, preset_of, read_asked
 from lenience.dashboard.read_models.outlook import PATIENT, QUICK, Outlook, Pains, answer, foresee, summary
 from lenience.dashboard.read_models.policy_status import (
     PolicyStanding,
@@ -19,11 +18,12 @@ from lenience.dashboard.read_models.policy_status import (
     ranked_policies,
     read_standing,
 )
+from lenience.dashboard.read_models.what_if_inputs import SLIDERS, Asked, Preset, draft, preset_of, read_asked
 from lenience.dashboard.rendering import moved, page, part
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import CreateVersion
 from lenience.service.domain.problems import BadRequest, Conflict
+from lenience.service.domain.receipts import sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.service import Service
 

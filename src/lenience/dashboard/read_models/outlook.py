@@ -19,7 +19,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count
-from lenience.dashboard.pages.what_if_form import Asked
+from lenience.dashboard.read_models.what_if_inputs import Asked
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.segments.starting import starting_volume

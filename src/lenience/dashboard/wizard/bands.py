@@ -201,16 +201,3 @@ class Cells(msgspec.Struct, frozen=True):
                 edges, band = self.features[i].edges, self.features[i].labels.index(key)
                 found[name] = (edges[max(band - 1, 0)] + edges[min(band, len(edges) - 1)]) / 2
         return found
-
-
-def example(features: list[Feature]) -> dict[str, float | str]:
-    """Features such as someone who asks for a decision sends.
-
-    >>> example([Feature("score", edges=[600.0]), Feature("region", values=["north"])])
-    {'score': 600, 'region': 'north'}
-    """
-    found: dict[str, float | str] = {}
-    for one in features:
-        edge = one.edges[len(one.edges) // 2] if one.edges else 0.0
-        found[one.name] = one.values[0] if one.values else int(edge) if edge.is_integer() else edge
-    return found

@@ -25,10 +25,10 @@ from lenience.dashboard.wizard.answers import BANDS, Answers, Refused, read_answ
 from lenience.dashboard.wizard.backtest_view import replayed_view
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, too_large
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import sender
 from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]

@@ -8,15 +8,17 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lenience.service.commands.command import Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, decision_answer
 from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Shadow
 from lenience.service.domain.feature_cells import strangers, tidied
 from lenience.service.domain.identity import new_id_and_salt
+from lenience.service.domain.receipts import Answer, Made, Sender, encoder, receipt
 from lenience.service.domain.rule import Counts
-from lenience.service.storage.ledger import ChainState, Ledger, Personal
+from lenience.service.domain.state import ChainState, Personal
+from lenience.service.storage.command import keep
+from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 

@@ -14,16 +14,17 @@ from msgspec import Meta
 from sqlalchemy import insert, select, update
 
 from lenience.core.errors import InputError, TooLargeError
-from lenience.service.commands.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.domain import limits
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.receipts import Answer, Sender, encoder, receipt
 from lenience.service.domain.solved_tables import load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 from lenience.service.domain.version_warnings import cautions, dropped
 from lenience.service.storage import schema
+from lenience.service.storage.command import keep
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
 

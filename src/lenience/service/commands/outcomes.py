@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import select
 
-from lenience.service.commands.command import NO_RECEIPT, Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.commands.transitions import OverrideRequest as OverrideRequest
 from lenience.service.commands.transitions import (
     Plan,
@@ -24,9 +23,12 @@ from lenience.service.domain import limits
 from lenience.service.domain.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
 from lenience.service.domain.events import Outcome, Repeated
 from lenience.service.domain.problems import NONE_OF_THESE, NotFound, Problem, not_one, unknown_decision
+from lenience.service.domain.receipts import NO_RECEIPT, Answer, Made, Sender, encoder, receipt
 from lenience.service.domain.rule import SegmentRule
+from lenience.service.domain.state import ChainState, DecisionState
 from lenience.service.storage import schema
-from lenience.service.storage.ledger import ChainState, DecisionState, Ledger
+from lenience.service.storage.command import keep
+from lenience.service.storage.ledger import Ledger
 
 
 class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

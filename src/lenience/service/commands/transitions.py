@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lenience.service.commands.command import Receipt, Sender
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Status
 from lenience.service.domain.events import (
@@ -21,9 +20,11 @@ from lenience.service.domain.events import (
     Repeated,
 )
 from lenience.service.domain.problems import Conflict
+from lenience.service.domain.receipts import Receipt, Sender
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
-from lenience.service.storage.ledger import ChainState, DecisionState, Ledger, Personal
+from lenience.service.storage.ledger import Ledger
 
 
 class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from litestar.datastructures import State as State
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import HeaderParameter, Parameter
 
-from lenience.service.commands.command import Answer
+from lenience.service.domain.receipts import Answer
 from lenience.service.http.errors import documented
 
 Req = Request[None, str, State]

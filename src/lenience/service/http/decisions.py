@@ -14,7 +14,6 @@ from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
-from lenience.service.commands.command import sender
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
 from lenience.service.commands.outcomes import (
     Change,
@@ -35,6 +34,7 @@ from lenience.service.domain.answers import (
     OutcomesAnswer,
 )
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import sender
 from lenience.service.http.bodies import nothing_said, sentence, several
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented

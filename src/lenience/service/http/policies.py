@@ -7,12 +7,12 @@ from typing import Annotated
 from litestar import Response, get, post
 from litestar.params import JSONBody, Parameter
 
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
 from lenience.service.commands.outcomes import Expire, ExpiryRequest
 from lenience.service.domain.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import State
+from lenience.service.domain.receipts import sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented

@@ -10,15 +10,16 @@ from typing import TypeVar
 
 from sqlalchemy import delete
 
-from lenience.service.commands.command import Answer, Command, Sender, encoder
 from lenience.service.commands.keys import Keyring
 from lenience.service.commands.lifecycle import SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
 from lenience.service.domain.clock import now
 from lenience.service.domain.problems import Problem, Unavailable
+from lenience.service.domain.receipts import Answer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
+from lenience.service.storage.command import Command
 from lenience.service.storage.ended_sessions import forget_ended
 from lenience.service.storage.policy_cache import Registry
 from lenience.service.storage.store import Store

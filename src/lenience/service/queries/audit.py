@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from lenience.service.commands.command import receipt_digest
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import (
     KeyCreated,
@@ -26,6 +25,7 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.problems import NotFound
+from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
 from lenience.service.queries.chain_replay import SegmentReplay, told_apart, walk
 from lenience.service.storage import schema

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from lenience.service.domain.chain import commitment, link
+from lenience.service.domain.chain import link
 from lenience.service.domain.clock import now, when
 from lenience.service.domain.events import Decided, Erased, Event, Overridden, read, write
-from lenience.service.domain.identity import random_hex
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import Registry
 from lenience.service.storage.references import referred
@@ -24,34 +24,6 @@ from lenience.service.storage.store import Store
 
 Item = TypeVar("Item")
 _CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures")
-
-
-@dataclass(slots=True)
-class ChainState:
-    """A locked chain: its end, and the counts of its segment."""
-
-    id: int
-    policy_id: int | None
-    segment: str | None
-    revision: int
-    length: int
-    head: str
-    counts: Counts
-    changed: bool = False
-
-
-@dataclass(slots=True)
-class DecisionState:
-    """A decision as it stands in this transaction."""
-
-    id: str
-    chain: int
-    seq: int
-    version: int
-    at: int
-    accepted: bool
-    status: str
-    changed: bool = False
 
 
 @dataclass(slots=True)
@@ -204,21 +176,3 @@ def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """As many at a time as a statement takes."""
     for start in range(0, len(items), 500):
         yield items[start : start + 500]
-
-
-class Personal(NamedTuple):
-    """Personal data with the salt of its commitment."""
-
-    salt: str
-    reference: str | None
-    details: str | None
-
-    @classmethod
-    def of(cls, reference: str | None, details: str | None) -> Personal:
-        """With a new salt."""
-        return cls(random_hex(32), reference, details)
-
-    @property
-    def commitment(self) -> str:
-        """What the log holds of it."""
-        return commitment(self.salt, self.reference, self.details)

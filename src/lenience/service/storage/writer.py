@@ -24,11 +24,12 @@ from queue import Empty, SimpleQueue
 
 from sqlalchemy import func, select
 
-from lenience.service.commands.command import Answer, Command
 from lenience.service.domain.clock import now
 from lenience.service.domain.identity import time_after
 from lenience.service.domain.problems import Conflict, Damaged, Problem, Unavailable, log_cause, log_unforeseen
+from lenience.service.domain.receipts import Answer
 from lenience.service.storage import schema
+from lenience.service.storage.command import Command
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import Registry
 from lenience.service.storage.store import Store, try_again

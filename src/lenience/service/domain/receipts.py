@@ -1,17 +1,14 @@
-"""What every command to the engine has in common: who sent it, under which idempotency key, and what it answers."""
+"""Who sent a command, under which idempotency key, what was answered, and the receipt that the log holds of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Protocol
 
 import msgspec
 
 from lenience.service.domain.chain import commitment
 from lenience.service.domain.identity import random_hex
-from lenience.service.storage.ledger import Ledger
 
 encoder = msgspec.json.Encoder()
 
@@ -44,31 +41,6 @@ class Answer:
     made: Made = field(default=Made(), compare=False)  # not kept: to repeat an answer makes nothing
 
 
-class Command(Protocol):
-    """A command: it says which chains it needs, then runs on them. Until it appends its first event it may refuse."""
-
-    @property
-    def sender(self) -> Sender:
-        """Who sent it."""
-
-    @property
-    def size(self) -> int:
-        """About how many rows it writes."""
-
-    @property
-    def decisions(self) -> Sequence[str]:
-        """The decisions it is about: found, and read once their chains are locked, for all commands together."""
-
-    def resolve(self, ledger: Ledger) -> None:
-        """Know what must be known before chains are locked, or refuse."""
-
-    def chains(self, ledger: Ledger) -> list[int]:
-        """The chains to lock."""
-
-    def run(self, ledger: Ledger) -> Answer:
-        """Do it."""
-
-
 def sender(actor: str, key: str | None, path: str, body: object) -> Sender:
     """The sender of a request with an optional Idempotency-Key."""
     if key is None:
@@ -99,9 +71,3 @@ def receipt(sender: Sender, answer: Answer) -> Receipt:
 def receipt_digest(salt: str, key: str, request: str, status: int, answer: str) -> str:
     """What the log holds of an answer."""
     return commitment(salt, key, request, str(status), answer)
-
-
-def keep(ledger: Ledger, sender: Sender, given: Receipt, chain: int, seq: int, answer: Answer) -> None:
-    """Keep an answer given under a key."""
-    if sender.key is not None:
-        ledger.add_answer(sender.key, sender.request, given.salt, chain, seq, answer.status, answer.body.decode())

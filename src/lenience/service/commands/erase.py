@@ -13,9 +13,9 @@ from lenience.service.commands.transitions import plan_nothing
 from lenience.service.domain import limits
 from lenience.service.domain.answers import ErasureAnswer
 from lenience.service.domain.events import Repeated
-from lenience.service.domain.receipts import Answer, Sender, encoder, receipt
+from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
 from lenience.service.storage import schema
-from lenience.service.storage.command import keep
+from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
 
 
@@ -38,35 +38,35 @@ class Erase:
     """The command that erases the personal data of decisions that were found to have some."""
 
     sender: Sender
-    found: list[str]
+    ids: list[str]
     next: str | None
 
     @property
     def size(self) -> int:
         """About how many rows it writes."""
-        return 2 * len(self.found)
+        return 2 * len(self.ids)
 
     @property
     def decisions(self) -> list[str]:
         """All of them."""
-        return self.found
+        return self.ids
 
     def resolve(self, ledger: Ledger) -> None:
         """They were found, and a decision never goes."""
 
     def chains(self, ledger: Ledger) -> list[int]:
         """The chains of all segments concerned; or the system's, which notes a request that found nothing."""
-        return [ledger.chain_of[one] for one in self.found] or [schema.SYSTEM_CHAIN]
+        return [ledger.chain_of[one] for one in self.ids] or [schema.SYSTEM_CHAIN]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Erase it; another may have been quicker with some."""
-        states = ledger.unerased([ledger.decisions[one] for one in self.found])
+        states = ledger.unerased([ledger.decisions[one] for one in self.ids])
         plans = [(ledger.chains[one.chain], plan_nothing(one, "erasure", recorded=True)) for one in states]
-        answer = Answer(200, encoder.encode(ErasureAnswer(len(self.found), len(plans), self.next)))
+        answer = CommandAnswer(200, encoder.encode(ErasureAnswer(len(self.ids), len(plans), self.next)))
         if not plans and self.sender.key is not None:
-            given = receipt(self.sender, answer)
+            given = make_receipt(self.sender, answer)
             chain = ledger.chains[self.chains(ledger)[0]]
             event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
-            keep(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
+            store_answer(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
         carry_out(ledger, self.sender, plans, answer)
         return answer

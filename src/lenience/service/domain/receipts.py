@@ -23,7 +23,7 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class WriteCounts:
     """What a command wrote that is counted: decisions of a policy, or outcomes."""
 
     policy: str = ""
@@ -33,20 +33,20 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandAnswer:
     """An answer as it is sent and, under a key, kept."""
 
     status: int
     body: bytes
-    made: Made = field(default=Made(), compare=False)  # not kept: to repeat an answer makes nothing
+    made: WriteCounts = field(default=WriteCounts(), compare=False)  # not kept: to repeat an answer makes nothing
 
 
-def sender(actor: str, key: str | None, path: str, body: object) -> Sender:
+def make_sender(actor: str, key: str | None, path: str, body: object) -> Sender:
     """The sender of a request with an optional Idempotency-Key."""
     if key is None:
         return Sender(actor)
-    asked = sha256(path.encode() + b"\0" + encoder.encode(body)).hexdigest()
-    return Sender(actor, sha256(f"{actor}\0{key}".encode()).hexdigest(), asked)
+    digest = sha256(path.encode() + b"\0" + encoder.encode(body)).hexdigest()
+    return Sender(actor, sha256(f"{actor}\0{key}".encode()).hexdigest(), digest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Receipt:
 NO_RECEIPT = Receipt("", None)
 
 
-def receipt(sender: Sender, answer: Answer) -> Receipt:
+def make_receipt(sender: Sender, answer: CommandAnswer) -> Receipt:
     """A receipt for an answer under a key; none without a key."""
     if sender.key is None:
         return NO_RECEIPT

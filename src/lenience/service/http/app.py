@@ -24,7 +24,7 @@ from lenience.service.domain.answers import Health
 from lenience.service.domain.problems import Problem
 from lenience.service.http import decisions, erasures, policies
 from lenience.service.http.auth import needs_role
-from lenience.service.http.bodies import StrictRequest, known_body
+from lenience.service.http.bodies import StrictRequest, check_content_type
 from lenience.service.http.errors import (
     documented,
     on_exception,
@@ -35,7 +35,7 @@ from lenience.service.http.errors import (
 )
 from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import RequestMiddleware
-from lenience.service.http.parameters import known_parameters
+from lenience.service.http.parameters import reject_unknown_parameters
 from lenience.service.http.service import Service
 
 
@@ -125,7 +125,7 @@ def create_api(
     api = Router(
         "/v1",
         route_handlers=[*policies.HANDLERS, *decisions.HANDLERS, *erasures.HANDLERS],
-        guards=[needs_role, known_parameters, known_body],
+        guards=[needs_role, reject_unknown_parameters, check_content_type],
         request_class=StrictRequest,
     )
     app = Litestar(

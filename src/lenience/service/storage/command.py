@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from lenience.service.domain.receipts import Answer, Receipt, Sender
+from lenience.service.domain.receipts import CommandAnswer, Receipt, Sender
 from lenience.service.storage.ledger import Ledger
 
 
@@ -30,11 +30,11 @@ class Command(Protocol):
     def chains(self, ledger: Ledger) -> list[int]:
         """The chains to lock."""
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Do it."""
 
 
-def keep(ledger: Ledger, sender: Sender, given: Receipt, chain: int, seq: int, answer: Answer) -> None:
+def store_answer(ledger: Ledger, sender: Sender, given: Receipt, chain: int, seq: int, answer: CommandAnswer) -> None:
     """Keep an answer given under a key."""
     if sender.key is not None:
         ledger.add_answer(sender.key, sender.request, given.salt, chain, seq, answer.status, answer.body.decode())

@@ -303,7 +303,7 @@ def test_how_many_wait_is_seen_whoever_is_asked(tmp_path: Path) -> None:
 
 
 def test_the_role_of_every_endpoint_is_documented() -> None:
-    lines = (Path(__file__).parents[2] / "docs" / "service.md").read_text().splitlines()
+    lines = (Path(__file__).parents[3] / "docs" / "service.md").read_text().splitlines()
     told: dict[str, str] = {}
     for line in lines:
         if line.startswith(("| `GET /v1", "| `POST /v1")):

@@ -30,9 +30,9 @@ from benchmarks.load import Load, run
 from benchmarks.load import post as as_bytes
 from lenience.core.belief import Belief
 from lenience.core.settings import DATABASE
+from lenience.dashboard.app import create_app
 from lenience.service.commands.decide import DecisionRequest
 from lenience.service.domain.answers import DecisionAnswer
-from lenience.service.http.app import create_app
 from lenience.service.http.auth import needs_role
 from lenience.service.http.common import IdempotencyKey, PolicyName
 
@@ -64,7 +64,7 @@ async def parsed(
 
 def application() -> ASGIApp:
     """The service with that endpoint."""
-    return create_app(os.environ[DATABASE], more_handlers=[parsed])
+    return create_app(os.environ[DATABASE], route_handlers=[parsed])
 
 
 class Server:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.measure import best, report, seconds
-from lenience.cli.demo_portfolio import Portfolio, play_the_past
+from lenience.cli.demo_portfolio import Portfolio, simulate_past
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -34,7 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = sqlite_file(Path(folder))
         begun = time.perf_counter()
-        play_the_past(database, Portfolio(), times=TIMES)
+        simulate_past(database, Portfolio(), times=TIMES)
         print(f"A past of three months, {TIMES:g} times over, played in {time.perf_counter() - begun:.1f} s")
         with serving(database) as service:
             with httpx.Client(base_url=service.url) as http:

@@ -112,11 +112,11 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def portfolio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service with a month of a lender's past; the tests that use it only add to it."""
-    from lenience.cli.demo_portfolio import Portfolio, play_the_past
+    from lenience.cli.demo_portfolio import Portfolio, simulate_past
     from serving import Served, sqlite_file
 
     database = sqlite_file(tmp_path_factory.mktemp("portfolio"))
-    play_the_past(database, Portfolio(), days=30)
+    simulate_past(database, Portfolio(), days=30)
     served = Served(database)
     yield served
     served.stop()

@@ -6,14 +6,15 @@ from typing import Any
 
 import msgspec
 
-from lenience.service.commands.command import Command, sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.audit import AuditReport, audit
 from lenience.service.queries.reading import Queries
-from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.command import Command
+from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Writer
 from serving import SPEC
@@ -29,7 +30,7 @@ class Engine:
         self.database = database
         self.store = Store(database, serving=True)
         self.store.upgrade()
-        self.registry = Registry()
+        self.registry = PolicyCache()
         self.writer = Writer(self.store, self.registry)
         self.queries = Queries(self.store, self.registry)
 
@@ -46,38 +47,40 @@ class Engine:
         text = repr(posted)
         if text not in _solved:
             _solved[text] = solve_version(msgspec.convert(posted, PolicySpecification))
-        made = self.call(CreateVersion(sender("tester", key, "create", posted), _solved[text]))
+        made = self.call(CreateVersion(make_sender("tester", key, "create", posted), _solved[text]))
         if activate:
             self.state(made["name"], "active")
         return made
 
     def state(self, policy: str, state: Any, version: int | None = None, key: str | None = None) -> Json:
-        return self.call(ChangeState(sender("tester", key, state, version), policy, state, version))
+        return self.call(ChangeState(make_sender("tester", key, state, version), policy, state, version))
 
     def decide(self, segment: str | None = "young", policy: str = "cards", key: str | None = None, **more: Any) -> Json:
         asked = DecisionRequest(segment, **more)
-        return self.call(Decide(sender("tester", key, policy, asked), policy, [asked], True))
+        return self.call(Decide(make_sender("tester", key, policy, asked), policy, [asked], True))
 
     def batch(self, segments: list[str], policy: str = "cards", key: str | None = None) -> list[Json]:
         asked = [DecisionRequest(segment) for segment in segments]
-        found: list[Json] = self.call(Decide(sender("tester", key, policy, asked), policy, asked, False))["decisions"]
+        found: list[Json] = self.call(Decide(make_sender("tester", key, policy, asked), policy, asked, False))[
+            "decisions"
+        ]
         return found
 
     def outcome(self, decision: str, outcome: Any, key: str | None = None) -> Json:
-        return self.call(Change(sender("tester", key, decision, outcome), decision, "outcome", outcome))
+        return self.call(Change(make_sender("tester", key, decision, outcome), decision, "outcome", outcome))
 
     def correct(self, decision: str, outcome: Any) -> Json:
-        return self.call(Change(sender("tester", None, "", ""), decision, "correction", outcome))
+        return self.call(Change(make_sender("tester", None, "", ""), decision, "correction", outcome))
 
     def give_up(self, decision: str) -> Json:
-        return self.call(Change(sender("tester", None, "", ""), decision, "expiry"))
+        return self.call(Change(make_sender("tester", None, "", ""), decision, "expiry"))
 
     def erase(self, decision: str) -> Json:
-        return self.call(Change(sender("tester", None, "", ""), decision, "erasure"))
+        return self.call(Change(make_sender("tester", None, "", ""), decision, "erasure"))
 
     def override(self, decision: str, choice: Any, reason: str = "known to the branch") -> Json:
         asked = OverrideRequest(choice, "head of credit", reason)
-        return self.call(Change(sender("tester", None, "", ""), decision, "override", override=asked))
+        return self.call(Change(make_sender("tester", None, "", ""), decision, "override", override=asked))
 
     def counts(self, segment: str = "young", policy: str = "cards") -> tuple[float, float, int]:
         view = next(one for one in self.queries.policy(policy).segments if one.name == segment)

@@ -20,7 +20,7 @@ def description() -> Json:
     """What `GET /openapi.json` answers."""
     from litestar import Litestar
 
-    from lenience.service.http.app import create_app
+    from lenience.dashboard.app import create_app
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # what Litestar says of handlers is no matter of this page

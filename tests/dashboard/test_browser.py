@@ -256,10 +256,10 @@ def test_with_keys_one_signs_in_and_sees_what_the_role_allows(browser: Browser, 
 
 
 def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
-    from lenience.cli.demo_portfolio import Portfolio, play_the_past
+    from lenience.cli.demo_portfolio import Portfolio, simulate_past
 
     database = postgres.emptied()
-    play_the_past(database, Portfolio(), days=1)
+    simulate_past(database, Portfolio(), days=1)
     with serving(database) as service, visiting(browser, service.url) as visit:
         for path in ("/decisions", "/fairness"):
             visit.open(path).wait_for_load_state("load")

@@ -119,9 +119,9 @@ def main() -> None:
     try:
         if sys.argv[1:2] and sys.argv[1] in OWN:
             sys.exit(cli.main(standalone_mode=False) or 0)
-        from lenience.cli.progress import obedient
+        from lenience.cli.progress import run_interruptible
 
-        sys.exit(obedient(lambda: cli.main(standalone_mode=False)) or 0)
+        sys.exit(run_interruptible(lambda: cli.main(standalone_mode=False)) or 0)
     except click.exceptions.NoArgsIsHelpError as error:
         with to_a_reader():
             click.echo(error.format_message())

@@ -43,9 +43,9 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     needed("lenience[serve,client,simulate]", "httpx")
     import uvicorn
 
-    from lenience.cli.demo_portfolio import Portfolio, Stream, play_the_past
+    from lenience.cli.demo_portfolio import ApplicantFeed, Portfolio, simulate_past
     from lenience.client.client import Client
-    from lenience.service.http.app import create_app
+    from lenience.dashboard.app import create_app
     from lenience.service.http.logs import configure_logs
 
     database = _empty(Path(folder))
@@ -54,14 +54,14 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     if not as_json:
         console().print("Making a lender's last three months: applicants, decisions, and what became of the accepted …")
     portfolio = Portfolio()
-    awaited = play_the_past(database, portfolio)
+    labels = simulate_past(database, portfolio)
     configure_logs("WARNING")
     app = create_app(database)
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=5)
     )
     client = Client(address)
-    stream = Stream(client, portfolio, awaited, time.monotonic)
+    stream = ApplicantFeed(client, portfolio, labels, time.monotonic)
     if as_json:
         print_json({"url": address, "database": database})
     else:

@@ -20,15 +20,15 @@ import numpy as np
 from lenience.client.client import Client, ServiceError
 from lenience.data.fico import Cell, load_fico
 from lenience.models.curve import Curve
-from lenience.service.commands.command import Sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, solve_version
 from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import Outcome
 from lenience.service.domain.problems import Problem
+from lenience.service.domain.receipts import Sender
 from lenience.service.domain.specification import PolicySpecification
-from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Writer
 
@@ -108,7 +108,7 @@ class Portfolio:
         }
 
 
-class Awaited:
+class LabelQueue:
     """Labels on their way: who is due first comes first."""
 
     def __init__(self) -> None:
@@ -124,14 +124,14 @@ class Awaited:
 
     def until(self, time: float) -> list[tuple[str, Outcome]]:
         """The labels that have come."""
-        found = []
+        labels = []
         while self._due and self._due[0][0] <= time:
             _, _, decision, outcome = heapq.heappop(self._due)
-            found.append((decision, outcome))
-        return found
+            labels.append((decision, outcome))
+        return labels
 
 
-def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS, times: float = 1.0) -> Awaited:
+def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: float = 1.0) -> LabelQueue:
     """Make the policies and play so many days of applicants into an empty database; the labels still awaited.
 
     ``times`` is how many times as many come as usual.
@@ -140,46 +140,46 @@ def play_the_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
     time = end - days * DAY
     store = Store(database, serving=True)
     store.upgrade()
-    writer = Writer(store, Registry(), clock=lambda: time)
-    awaited = Awaited()
-    who = Sender("demonstration")
+    writer = Writer(store, PolicyCache(), clock=lambda: time)
+    labels = LabelQueue()
+    sent_by = Sender("demonstration")
     try:
         for posted, state in portfolio.specifications():
             solved = solve_version(msgspec.convert(posted, PolicySpecification))
-            writer.call(CreateVersion(who, solved))
-            writer.call(ChangeState(who, posted["name"], state, None))  # type: ignore[arg-type]
+            writer.call(CreateVersion(sent_by, solved))
+            writer.call(ChangeState(sent_by, posted["name"], state, None))  # type: ignore[arg-type]
         step = DAY // STEPS_A_DAY
         while time + step <= end:
             time += step
             for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY)):
                 segments = portfolio.applicants(policy, int(portfolio.chance.poisson(times * rate / STEPS_A_DAY)))
                 if segments:
-                    asked = [DecisionRequest(segment) for segment in segments]
-                    answer = msgspec.json.decode(writer.call(Decide(who, policy, asked, False)).body)
+                    requests = [DecisionRequest(segment) for segment in segments]
+                    answer = msgspec.json.decode(writer.call(Decide(sent_by, policy, requests, False)).body)
                     for one in answer["decisions"]:
                         if one["decision"] == "accept":
                             due = time + portfolio.chance.exponential(LABEL_DAYS[policy]) * DAY
-                            awaited.add(due, one["id"], portfolio.outcome(policy, one["segment"]))
-            come = awaited.until(time)
-            if come:
-                items = [OutcomeItem(id=decision, outcome=outcome) for decision, outcome in come]
-                writer.call(RecordOutcomes(who, items))
+                            labels.add(due, one["id"], portfolio.outcome(policy, one["segment"]))
+            due_labels = labels.until(time)
+            if due_labels:
+                items = [OutcomeItem(id=decision, outcome=outcome) for decision, outcome in due_labels]
+                writer.call(RecordOutcomes(sent_by, items))
     finally:
         writer.close()
         store.close()
-    return awaited
+    return labels
 
 
-class Stream(threading.Thread):
+class ApplicantFeed(threading.Thread):
     """Applicants who keep coming to a running service, and their labels after them."""
 
-    def __init__(self, client: Client, portfolio: Portfolio, awaited: Awaited, clock: Callable[[], float]) -> None:
+    def __init__(self, client: Client, portfolio: Portfolio, labels: LabelQueue, clock: Callable[[], float]) -> None:
         super().__init__(name="applicants", daemon=True)
         self.client, self.portfolio, self.clock = client, portfolio, clock
         self.stopping = threading.Event()
-        self._awaited = Awaited()
+        self._awaited = LabelQueue()
         # Those still out when the present begins come within the next minutes.
-        for decision, outcome in awaited.until(math.inf):
+        for decision, outcome in labels.until(math.inf):
             self._awaited.add(clock() + portfolio.chance.exponential(4 * LIVE_LABEL_SECONDS), decision, outcome)
 
     def run(self) -> None:

@@ -57,7 +57,7 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
     """
     needed()
     from lenience.service.commands.keys import check_label, check_roles, create_key
-    from lenience.service.domain.clock import now, when
+    from lenience.service.domain.clock import iso_time, now
 
     expires = None if days is None else now() + int(real("days", days, above=0, most=36_500) * 86_400 * 1_000_000)
     check_roles(roles)
@@ -65,7 +65,7 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
     with opened(database, "make") as store:
         identity, key = create_key(store, label, roles, expires, actor())
     if as_json:
-        print_json({"id": identity, "key": key, "expires_at": None if expires is None else when(expires)})
+        print_json({"id": identity, "key": key, "expires_at": None if expires is None else iso_time(expires)})
     else:
         click.echo(f"{key}\nThis is key {identity}. It is shown only now: keep it safe.")
 
@@ -82,20 +82,20 @@ def list_(database: str, as_json: bool) -> None:
     """
     needed()
     from lenience.service.commands.keys import list_keys
-    from lenience.service.domain.clock import now, when
+    from lenience.service.domain.clock import iso_time, now
 
     with opened(database, "read") as store:
-        found = list_keys(store)
+        keys_listed = list_keys(store)
     rows: list[dict[str, object]] = [
         {
             "id": key.id,
             "label": key.label,
             "roles": list(key.roles),
-            "created_at": when(key.created_at),
-            "expires_at": None if key.expires_at is None else when(key.expires_at),
+            "created_at": iso_time(key.created_at),
+            "expires_at": None if key.expires_at is None else iso_time(key.expires_at),
             "valid": key.valid(now()),
         }
-        for key in found
+        for key in keys_listed
     ]
     if as_json:
         print_json({"keys": rows})

@@ -43,7 +43,7 @@ def saying(what: str) -> Iterator[None]:
         done.set()
 
 
-def obedient(work: Callable[[], Result]) -> Result:
+def run_interruptible(work: Callable[[], Result]) -> Result:
     """Do the work in another thread, and wait for it in this one, which obeys an interruption at once: a compiled solve
     would not hear of it until it ends."""
     future = _apart(work)
@@ -79,9 +79,9 @@ def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] 
     try:
         return future.result(PATIENCE)
     except NotYet:
-        if said := foretold():
-            click.echo(said, err=True)
-    with _bar() as bar, nullcontext() if said else _unless_seen(label):
+        if estimate := foretold():
+            click.echo(estimate, err=True)
+    with _bar() as bar, nullcontext() if estimate else _unless_seen(label):
         task = bar.add_task(label, total=None)
         while True:
             bar.update(task, completed=int(progress[0]), total=int(progress[1]) or None)

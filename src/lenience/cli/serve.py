@@ -74,11 +74,11 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # of the dashboard's sessions, shared by all processes
     configure_logs()
     address = f"http://{shown}:{actual}"
-    told = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
-    tell_that_it_starts(workers)
-    said = json.dumps({"url": address}) if as_json else told
-    Thread(target=tell_when_ready, args=(listening.getsockname()[:2], said), daemon=True).start()
-    application = "lenience.service.http.app:from_environment"
+    sentence = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
+    announce_start(workers)
+    line = json.dumps({"url": address}) if as_json else sentence
+    Thread(target=announce_when_ready, args=(listening.getsockname()[:2], line), daemon=True).start()
+    application = "lenience.dashboard.app:from_environment"
     options: dict[str, Any] = {
         "factory": True,
         "log_config": None,
@@ -102,12 +102,12 @@ def supervise(config: uvicorn.Config, listening: socket.socket) -> None:
         def keep_subprocess_alive(self) -> None:
             before = list(self.processes)
             super().keep_subprocess_alive()
-            tell_the_dead([one.process for one in before if one not in self.processes])  # those that were replaced
+            log_dead_processes([one.process for one in before if one not in self.processes])  # those that were replaced
 
     Watched(config, sockets=[listening]).run()
 
 
-def tell_the_dead(processes: Sequence[BaseProcess]) -> None:
+def log_dead_processes(processes: Sequence[BaseProcess]) -> None:
     """An error in the log for each process that has ended by itself: another is started in its place."""
     for process in processes:
         code = process.exitcode
@@ -117,16 +117,16 @@ def tell_the_dead(processes: Sequence[BaseProcess]) -> None:
             logging.getLogger("lenience.service").error("a process died", extra={"fields": fields})
 
 
-def tell_that_it_starts(workers: int) -> None:
+def announce_start(workers: int) -> None:
     """A word to people; where stderr is no terminal, a line of the log, which is JSON throughout."""
-    said = f"Starting {counted(workers, 'process', 'processes')} …"
+    message = f"Starting {counted(workers, 'process', 'processes')} …"
     if sys.stderr.isatty():
-        click.echo(said, err=True)
+        click.echo(message, err=True)
     else:
-        logging.getLogger("lenience.service").info(said)
+        logging.getLogger("lenience.service").info(message)
 
 
-def tell_when_ready(address: tuple[str, int], said: str) -> None:
+def announce_when_ready(address: tuple[str, int], line: str) -> None:
     """Print a line once the service answers that it is ready: whoever reads it may send requests."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address[0], address[0])  # all addresses: this machine's own
     while True:
@@ -138,7 +138,7 @@ def tell_when_ready(address: tuple[str, int], said: str) -> None:
         connection.close()
         time.sleep(0.05)
     connection.close()
-    click.echo(said)
+    click.echo(line)
 
 
 def prepare(host: str, database: str, workers: int) -> None:

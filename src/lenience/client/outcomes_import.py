@@ -18,10 +18,10 @@ import msgspec
 
 from lenience.core.errors import InputError, unknown
 from lenience.core.formatting import counted
+from lenience.core.request_limits import BATCH_SIZE, DECISION_ID_LENGTH, PLAIN_TEXT
 from lenience.files.columns import read_rows
 from lenience.files.vocabulary import FAILURE, MISSING, SUCCESS
 from lenience.history.statuses import suggested, with_given
-from lenience.service.domain import limits
 
 MOST_TOLD = 20  # problems of lines that were refused, of those that are named
 MOST_COMPARED = 1_000  # words of a file that one given is compared with
@@ -100,7 +100,7 @@ def import_outcomes(
     done = OutcomesImport()
     lines = (_settled(line, contradicting) for line, _ in _lines(source, how))
     which = "reference" if references else "id"
-    while some := list(islice(lines, limits.BATCH)):
+    while some := list(islice(lines, BATCH_SIZE)):
         awaited = sum(not line.wrong and not line.outcome for line in some)
         good = [line for line in some if not line.wrong and line.outcome]
         refused = {line: line.wrong for line in some if line.wrong}
@@ -204,9 +204,9 @@ def _rows(rows: object, how: Reading) -> Iterator[tuple[Line, str]]:
 
 def _read(where: str, which: object, what: object, how: Reading) -> tuple[Line, str]:
     identity, word = ("" if value is None else str(value).strip() for value in (which, what))
-    if not identity or len(identity) > limits.DECISION or not re.match(limits.PLAIN, identity):
+    if not identity or len(identity) > DECISION_ID_LENGTH or not re.match(PLAIN_TEXT, identity):
         kind = "reference" if how.references else "id"
-        allowed = f"the {kind} of a decision, of at most {limits.DECISION} letters without control characters"
+        allowed = f"the {kind} of a decision, of at most {DECISION_ID_LENGTH} letters without control characters"
         return Line(where, "", "", f"{how.decision} must be {allowed}, not {_short(identity)!r}"), word
     meant = how.meaning.get(word.lower())
     if meant is None:

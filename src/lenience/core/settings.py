@@ -13,7 +13,7 @@ MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 OWN = {
     DATABASE: "The database of `serve`, `keys` and `audit`: a file (SQLite) or `postgresql://user:password@host/name`.",
     LOG_REQUESTS: "`1` logs every request. `lenience serve --log-requests` sets it for the processes it starts; set it "
-    "yourself only where another server runs `lenience.service.http.app:from_environment`.",
+    "yourself only where another server runs `lenience.dashboard.app:from_environment`.",
     SESSION_SECRET: "The secret that signs the dashboard's sessions, shared by the processes of one service. `lenience "
     "serve` makes one for the processes it starts; set it where several services stand behind one address.",
     URL: "The address of the service that `lenience outcomes` and `lenience erase` send to.",

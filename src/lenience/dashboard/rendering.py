@@ -51,12 +51,12 @@ def part(request: Request[Any, Any, Any], template: str, **values: Any) -> Respo
     return page(request, f"parts/{template}", **values)
 
 
-def moved(address: str, message: str = "", *warnings: str) -> Response[bytes]:
+def redirect(address: str, message: str = "", *warnings: str) -> Response[bytes]:
     """On to another page, after a form was accepted; the message is shown there, once, and warnings as such."""
     response = Response(b"", status_code=303, headers={"Location": address})
     if message:
-        told = "\n".join([message, " ".join(warnings)]).strip().encode()[:MOST_TOLD]
-        response.set_cookie(NOTICE, told.hex(), path="/", max_age=20, samesite="strict", httponly=True)
+        text = "\n".join([message, " ".join(warnings)]).strip().encode()[:MOST_TOLD]
+        response.set_cookie(NOTICE, text.hex(), path="/", max_age=20, samesite="strict", httponly=True)
     return response
 
 
@@ -67,10 +67,10 @@ def read_notice(text: str) -> list[str]:
     (['Made.', 'It never starts.'], [])
     """
     try:
-        told = bytes.fromhex(text[: 2 * MOST_TOLD])
+        raw = bytes.fromhex(text[: 2 * MOST_TOLD])
     except ValueError:
         return []
-    return told.decode(errors="ignore").split("\n", 1) if told else []
+    return raw.decode(errors="ignore").split("\n", 1) if raw else []
 
 
 @lru_cache(maxsize=1)

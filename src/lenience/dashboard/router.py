@@ -10,12 +10,11 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.core.errors import InputError
-from lenience.dashboard.pages import decide_form as by_hand
-from lenience.dashboard.pages import decisions, fairness, overview, policy, what_if
+from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, what_if
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import Tallies, Then
-from lenience.dashboard.rendering import asset, moved, page
+from lenience.dashboard.read_models.time_buckets import PastCountsCache, TimeBucketCache
+from lenience.dashboard.rendering import asset, page, redirect
 from lenience.dashboard.session import (
     ANYONE,
     COOKIE,
@@ -35,7 +34,7 @@ from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
-Answering: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
+ExceptionHandler: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
@@ -71,7 +70,7 @@ async def sign_in_now(request: Req) -> Response[bytes]:
         roles = " and ".join(visitor.roles)
         error = f"This key may not see the dashboard: it has the role {roles}, and needs read."
         return page(request, "sign_in.html", status=403, back=back, error=error)
-    response = moved(back)
+    response = redirect(back)
     response.cookies.append(cookie_of(visitor, request.url.scheme == "https"))
     return response
 
@@ -84,18 +83,18 @@ async def sign_out(request: Req) -> Response[bytes]:
     cookie = request.cookies.get(COOKIE)
     if cookie is not None:
         await service.ask(lambda: end(service, cookie))
-    response = moved("/sign-in")
+    response = redirect("/sign-in")
     response.delete_cookie(COOKIE)
     return response
 
 
-def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
-    """The pages, and what they keep in the application's state."""
+def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
+    """Create the routes of the pages, and what the pages need in the application's state."""
     guarded = [
         *overview.HANDLERS,
         *policy.HANDLERS,
         *decisions.HANDLERS,
-        *by_hand.HANDLERS,
+        *decide_form.HANDLERS,
         *what_if.HANDLERS,
         *fairness.HANDLERS,
         *new_policy.HANDLERS,
@@ -116,7 +115,12 @@ def dashboard(database: str) -> tuple[Router, dict[str, Any]]:
             },
         ),
     )
-    return pages, {"prospects": Prospects(), "past": Then(), "tallies": Tallies(), "audits": Audits(database)}
+    return pages, {
+        "prospects": Prospects(),
+        "past": PastCountsCache(),
+        "tallies": TimeBucketCache(),
+        "audits": Audits(database),
+    }
 
 
 def on_error(request: Req, error: Exception) -> Response[bytes]:
@@ -142,8 +146,8 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
 
 
-def on_nowhere(otherwise: Answering) -> Answering:
-    """What a browser sees at an address where there is nothing; programs get the problem that ``otherwise`` makes."""
+def page_or_problem(otherwise: ExceptionHandler) -> ExceptionHandler:
+    """Handle an unknown address: show a browser a page, and give programs the problem that ``otherwise`` makes."""
 
     def answer(request: Req, error: HTTPException) -> Response[bytes]:
         browser = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
@@ -155,7 +159,7 @@ def on_nowhere(otherwise: Answering) -> Answering:
 def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
     if request.headers.get("hx-request") == "true":
         return Response(b"", status_code=200, headers={"HX-Redirect": needed.address})
-    return moved(needed.address)
+    return redirect(needed.address)
 
 
 def _inside(address: str) -> str:

@@ -90,8 +90,8 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
 
 def visitor_of(request: Request[Any, Any, Any]) -> Visitor | None:
     """The visitor, once :func:`visited` has let the request in."""
-    found = request.scope.get("user")
-    return found if isinstance(found, Visitor) else None
+    user = request.scope.get("user")
+    return user if isinstance(user, Visitor) else None
 
 
 async def checked_form(request: Request[Any, Any, Any]) -> FormMultiDict:
@@ -113,9 +113,9 @@ def new_session(keyring: Keyring, actor: str) -> Visitor:
     """A new session, with the cookie to set."""
     payload = f"{actor}.{now() // 1_000_000 + HOURS * 3600}.{secrets.token_urlsafe(16)}"
     cookie = f"{payload}.{_sign(_secret(keyring, actor), 'session', payload)}"
-    found = read_session(keyring, cookie)
-    assert found is not None
-    return msgspec.structs.replace(found, cookie=cookie)
+    visitor = read_session(keyring, cookie)
+    assert visitor is not None
+    return msgspec.structs.replace(visitor, cookie=cookie)
 
 
 def read_session(keyring: Keyring, cookie: str | None) -> Visitor | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lenience.core.formatting import amount, percent
 from lenience.dashboard.read_models.belief_history import Step
-from lenience.dashboard.read_models.policy_status import SegmentStanding
+from lenience.dashboard.read_models.policy_status import SegmentStatus
 from lenience.reports.canvas import Canvas, Point, log_ticks, percent_ticks
 from lenience.service.domain.solved_tables import ExposureTable, SolvedTable, StoppingTable
 
@@ -102,9 +102,9 @@ def _below(table: SolvedTable, least: NDArray[np.int64], size: NDArray[np.float6
 
 
 def picture(
-    shown: SegmentStanding,
+    shown: SegmentStatus,
     paths: Mapping[str, Sequence[Step]],
-    others: Sequence[SegmentStanding],
+    others: Sequence[SegmentStatus],
     *,
     narrow: bool = False,
 ) -> Markup:
@@ -138,7 +138,7 @@ def picture(
     return canvas.drawn(f"Belief of {shown.name}", f"{_where(shown)}. {shown.why}", kind)
 
 
-def sparkline(segment: SegmentStanding, path: Sequence[Step]) -> Markup:
+def sparkline(segment: SegmentStatus, path: Sequence[Step]) -> Markup:
     """A segment's way and its boundary, as small as a word."""
     start = segment.rule.table.prior.n
     most = max(1.2 * segment.belief.n, 20 * start)
@@ -166,7 +166,7 @@ def leniency(canvas: Canvas, boundary: Boundary) -> None:
         canvas.area(above, line, f"lenient limit-{step}", f"At most {limit:,} or more pending, rising upwards")
 
 
-def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStanding, narrow: bool) -> None:
+def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStatus, narrow: bool) -> None:
     right = canvas.width - canvas.right - 4
     canvas.text(right, canvas.y(shown.cost) - 6, f"break-even {percent(shown.cost)}", "note even", "end")
     if not narrow:
@@ -196,7 +196,7 @@ def limit_words(canvas: Canvas, boundary: Boundary) -> None:
             placed.append((x, y))
 
 
-def _way(segment: SegmentStanding, path: Sequence[Step]) -> list[Point]:
+def _way(segment: SegmentStatus, path: Sequence[Step]) -> list[Point]:
     """The belief along the path, ending where it is now."""
     prior = segment.rule.table.prior
     way: list[Point] = [(prior.n, prior.mean)]
@@ -209,7 +209,7 @@ def _way(segment: SegmentStanding, path: Sequence[Step]) -> list[Point]:
     return way if way[-1] == now else [*way, now]
 
 
-def _band(segment: SegmentStanding, path: Sequence[Step]) -> list[tuple[float, float, float]]:
+def _band(segment: SegmentStatus, path: Sequence[Step]) -> list[tuple[float, float, float]]:
     """Where the success rate lay with probability 90%, along the path."""
     from scipy.special import betaincinv
 
@@ -221,7 +221,7 @@ def _band(segment: SegmentStanding, path: Sequence[Step]) -> list[tuple[float, f
     return [(float(size), float(a), float(b)) for size, a, b in zip(n, low, high, strict=True)]
 
 
-def _where(segment: SegmentStanding) -> str:
+def _where(segment: SegmentStatus) -> str:
     """Where a segment is, in words."""
     belief = segment.belief
     seen = f"{percent(belief.mean)} after {amount(round(belief.n, 1))} observations"

@@ -9,14 +9,14 @@ from markupsafe import Markup
 
 from lenience.core.formatting import amount, percent
 from lenience.dashboard.figures.boundary import Boundary, leniency, limit_words
-from lenience.dashboard.read_models.policy_status import SegmentStanding
+from lenience.dashboard.read_models.policy_status import SegmentStatus
 from lenience.reports.canvas import Canvas, log_ticks, percent_ticks
 from lenience.service.domain.solved_tables import SolvedTable
 
 REACH = 300.0  # observations, or twenty times those believed beforehand
 
 
-def pictures(table: SolvedTable, words: str, against: SegmentStanding | None = None) -> list[Markup]:
+def pictures(table: SolvedTable, words: str, against: SegmentStatus | None = None) -> list[Markup]:
     """The picture, wide and narrow."""
     theirs = against.rule.table if against else None
     start = table.prior.n
@@ -31,7 +31,7 @@ def _drawn(
     mine: Boundary,
     other: Boundary | None,
     table: SolvedTable,
-    against: SegmentStanding | None,
+    against: SegmentStatus | None,
     ends: tuple[float, float],
     words: str,
     narrow: bool,

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, post
 
-from lenience.dashboard.pages.policy import FEATURE, Typed, filled_in
-from lenience.dashboard.rendering import moved, page
+from lenience.dashboard.pages.policy import FEATURE, SubmittedDecision, filled_in
+from lenience.dashboard.rendering import page, redirect
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard.answers import Refused, number, sentence
-from lenience.service.commands.command import sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import make_sender
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.queries.reading import Filters
@@ -35,37 +35,39 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
     async def again(error: str, field: str, before: DecisionEntry | None = None) -> Response[bytes]:
         if not visitor.may("read"):
             raise BadRequest(error)
-        hand = Typed(typed, sentence(error), field, before)
+        hand = SubmittedDecision(typed, sentence(error), field, before)
         values = await service.ask(lambda: filled_in(service, name, None, typed.get("segment"), hand))
         return page(request, "policy.html", 400 if before is None else 409, **values)
 
     try:
-        asked = await service.ask(lambda: _asked(service, name, typed))
-        before = await service.ask(lambda: _before(service, name, asked.reference))
+        decision_request = await service.ask(lambda: _read_request(service, name, typed))
+        before = await service.ask(lambda: _before(service, name, decision_request.reference))
         if before is not None and form.get("again") != before.id:
             return await again("", "reference", before)
-        answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
+        answer = await service.perform(
+            Decide(make_sender(visitor.actor, None, "", None), name, [decision_request], True)
+        )
     except Refused as error:
         return await again(str(error), error.field)
     except BadRequest as error:
         return await again(error.detail, "")
     made = msgspec.json.decode(answer.body)
-    return moved(f"/decisions/{made['id']}", f"Decided: {made['decision']}.", *map(sentence, made["warnings"]))
+    return redirect(f"/decisions/{made['id']}", f"Decided: {made['decision']}.", *map(sentence, made["warnings"]))
 
 
-def _asked(service: Service, policy: str, typed: dict[str, str]) -> DecisionRequest:
+def _read_request(service: Service, policy: str, typed: dict[str, str]) -> DecisionRequest:
     """The request that the form means: numbers where the policy cuts them into bands."""
     with service.store.read() as connection:
         features = service.registry.load(connection, policy).ruling().specification.features
     numbers = {one.name for one in features if one.edges}
-    told: dict[str, float | str] = {}
+    features_sent: dict[str, float | str] = {}
     for key, text in typed.items():
         name = key.removeprefix(FEATURE)
         if name != key:
-            told[name] = number("decide", key, name, text) if name in numbers else text
+            features_sent[name] = number("decide", key, name, text) if name in numbers else text
     given = {key: typed.get(key) or None for key in ("segment", "reference")}
     try:
-        return msgspec.convert({**given, "features": told or None}, DecisionRequest)
+        return msgspec.convert({**given, "features": features_sent or None}, DecisionRequest)
     except msgspec.ValidationError as error:
         raise BadRequest(f"this cannot be decided: {error}") from None
 
@@ -74,8 +76,8 @@ def _before(service: Service, policy: str, reference: str | None) -> DecisionEnt
     """The last decision of the policy's under this reference."""
     if reference is None:
         return None
-    found = service.queries.page(Filters(policy=policy, reference=reference), None, 1, newest=True).decisions
-    return found[0] if found else None
+    decisions = service.queries.page(Filters(policy=policy, reference=reference), None, 1, newest=True).decisions
+    return decisions[0] if decisions else None
 
 
 HANDLERS = [decide]

@@ -11,12 +11,12 @@ from litestar.params import FromPath, FromQuery, Parameter
 from sqlalchemy import select
 
 from lenience.dashboard.read_models.policy_status import policy_names
-from lenience.dashboard.rendering import moved, page, part
+from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
-from lenience.service.commands.command import sender
 from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
 from lenience.service.domain.answers import DecisionsPage, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import make_sender
 from lenience.service.http.common import DecisionId
 from lenience.service.http.service import Service
 from lenience.service.queries.reading import Filters
@@ -57,19 +57,19 @@ async def feed(
     before: Cursor = "",
 ) -> Response[bytes]:
     """The newest decisions, or those that are searched for."""
-    asked = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
+    filters = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
     service: Service = request.app.state.service
 
     def ask() -> tuple[DecisionsPage, dict[str, str], list[str]]:
-        found = search(service, asked, before)
-        return found, references(service, [one.id for one in found.decisions]), policy_names(service)
+        decisions = search(service, filters, before)
+        return decisions, references(service, [one.id for one in decisions.decisions]), policy_names(service)
 
     found, theirs, policies = await service.ask(ask)
-    given = {name: value for name, value in asked.items() if value}
+    given = {name: value for name, value in filters.items() if value}
     values: dict[str, Any] = {
         "found": found,
         "references": theirs,
-        "asked": asked,
+        "asked": filters,
         "query": urlencode(given),
         "download": urlencode({name: value for name, value in given.items() if name != "reference"}),
         "more": urlencode({**given, "before": found.next}) if found.next else "",
@@ -84,8 +84,8 @@ async def feed(
 async def show(identity: DecisionId, request: Req) -> Response[bytes]:
     """One decision, explained, with its place in the log."""
     service: Service = request.app.state.service
-    found = await service.ask(lambda: service.queries.decision(identity))
-    return page(request, "decision.html", decision=found)
+    decision = await service.ask(lambda: service.queries.decision(identity))
+    return page(request, "decision.html", decision=decision)
 
 
 @post("/decisions/{identity:str}/{kind:str}", include_in_schema=False, status_code=303)
@@ -108,19 +108,19 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
             raise BadRequest(f"the override cannot be recorded: {error}") from None
     service: Service = request.app.state.service
     change = Change(
-        sender(visitor.actor, None, "", None),
+        make_sender(visitor.actor, None, "", None),
         identity,
         _kind(kind),
         outcome if kind in ("outcome", "correction") else None,
         override,
     )
     answer = msgspec.json.decode((await service.perform(change)).body, type=OutcomeAnswer)
-    return moved(f"/decisions/{identity}", RECORDED[kind] if answer.recorded else ALREADY)
+    return redirect(f"/decisions/{identity}", RECORDED[kind] if answer.recorded else ALREADY)
 
 
-def search(service: Service, asked: dict[str, str], before: str) -> DecisionsPage:
+def search(service: Service, fields: dict[str, str], before: str) -> DecisionsPage:
     """A page of decisions, the newest first."""
-    filters = Filters(**{name: value or None for name, value in asked.items()})  # type: ignore[arg-type]
+    filters = Filters(**{name: value or None for name, value in fields.items()})  # type: ignore[arg-type]
     return service.queries.page(filters, before or None, PAGE, newest=True)
 
 
@@ -141,8 +141,8 @@ def _may(request: Req, role: str) -> Visitor:
 
 
 def _kind(name: str) -> Kind:
-    found: Kind = msgspec.convert(name, Kind)
-    return found
+    kind: Kind = msgspec.convert(name, Kind)
+    return kind
 
 
 HANDLERS = [feed, show, record]

@@ -17,15 +17,22 @@ from sqlalchemy import Connection, func, select
 from lenience.core.bounds import Bounds
 from lenience.dashboard.figures.series import Series, dumbbells, lines
 from lenience.dashboard.read_models.policy_status import (
-    PolicyStanding,
-    SegmentStanding,
+    PolicyStatus,
+    SegmentStatus,
     policy_names,
     ranked_policies,
-    read_standing,
+    read_policy_status,
 )
 from lenience.dashboard.read_models.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import Stretch, Tallies, first_id, overrides, span, width_for
+from lenience.dashboard.read_models.time_buckets import (
+    TimeBucket,
+    TimeBucketCache,
+    first_id,
+    overrides,
+    span,
+    width_for,
+)
 from lenience.dashboard.rendering import page, part
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
@@ -37,7 +44,7 @@ FEWEST_DRAWN = 30  # decisions below which a picture would show chance alone
 FIFTHS = 0.8
 
 
-class Tally(msgspec.Struct, frozen=True):
+class AcceptanceCount(msgspec.Struct, frozen=True):
     """So many accepted of so many."""
 
     accepted: int = 0
@@ -74,10 +81,10 @@ class Group(msgspec.Struct, frozen=True):
     """A group: its decisions, early and late, and what is believed of its segments."""
 
     name: str
-    segments: list[SegmentStanding]
-    all: Tally
-    early: Tally
-    late: Tally
+    segments: list[SegmentStatus]
+    all: AcceptanceCount
+    early: AcceptanceCount
+    late: AcceptanceCount
     overridden: tuple[int, int] = (0, 0)  # accepted, and rejected, by a person and not by the policy
     disparity: Disparity | None = None  # nothing for the group accepted most
 
@@ -104,14 +111,14 @@ class Group(msgspec.Struct, frozen=True):
     def shut_out(self, ahead: Mapping[str, float]) -> float:
         """The probability that someone of a segment that deserves acceptance is shut out for good."""
         weights = [one.rule.share * one.belief.exceeds(one.cost) for one in self.segments]
-        found = sum(w * ahead[one.name] for w, one in zip(weights, self.segments, strict=True))
-        return found / sum(weights) if sum(weights) > 0 else 0.0
+        expected = sum(w * ahead[one.name] for w, one in zip(weights, self.segments, strict=True))
+        return expected / sum(weights) if sum(weights) > 0 else 0.0
 
 
 class Fairness(msgspec.Struct, frozen=True):
     """What the page shows of a policy."""
 
-    policy: PolicyStanding
+    policy: PolicyStatus
     groups: list[Group]
     series: list[Series]
     width: int  # microseconds of a stretch of time
@@ -136,12 +143,12 @@ class Fairness(msgspec.Struct, frozen=True):
 async def show(request: Req, policy: Chosen = "") -> Response[bytes]:
     """The page."""
     service: Service = request.app.state.service
-    tallies: Tallies = request.app.state.tallies
+    tallies: TimeBucketCache = request.app.state.tallies
 
     def ask() -> dict[str, Any]:
         names = policy_names(service)
-        found = look(service, tallies, policy or first_choice(service)) if names or policy else None
-        return {"policies": names, **_shown(found), "ahead": None}
+        fairness = fairness_of_policy(service, tallies, policy or first_choice(service)) if names or policy else None
+        return {"policies": names, **_shown(fairness), "ahead": None}
 
     return page(request, "fairness.html", **await service.ask(ask))
 
@@ -151,11 +158,11 @@ async def live(request: Req, policy: Chosen) -> Response[bytes]:
     """The same again, with what takes a solve."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
-    tallies: Tallies = request.app.state.tallies
+    tallies: TimeBucketCache = request.app.state.tallies
 
     def ask() -> dict[str, Any]:
-        found = look(service, tallies, policy)
-        return {**_shown(found), "ahead": prospects.shut_outs(found.policy.segments)}
+        fairness = fairness_of_policy(service, tallies, policy)
+        return {**_shown(fairness), "ahead": prospects.shut_outs(fairness.policy.segments)}
 
     return part(request, "fairness.html", **await service.ask(ask))
 
@@ -165,27 +172,27 @@ def first_choice(service: Service) -> str:
     return ranked_policies(service)[0].name
 
 
-def look(service: Service, tallies: Tallies, name: str) -> Fairness:
+def fairness_of_policy(service: Service, tallies: TimeBucketCache, name: str) -> Fairness:
     """Everything of a policy, in one state of the database."""
     with service.store.read() as connection:
-        standing = read_standing(service, connection, name)
-        return read_fairness(connection, standing, tallies)
+        status = read_policy_status(service, connection, name)
+        return read_fairness(connection, status, tallies)
 
 
-def read_fairness(connection: Connection, standing: PolicyStanding, tallies: Tallies) -> Fairness:
+def read_fairness(connection: Connection, status: PolicyStatus, tallies: TimeBucketCache) -> Fairness:
     """The groups of a policy with their decisions."""
-    chains = [one.chain for one in standing.segments]
+    chains = [one.chain for one in status.segments]
     between = span(connection, chains)
     width = width_for(*between) if between else 0
-    found = tallies.stretches(connection, chains, between[0], width) if between else []
-    members: dict[str, list[SegmentStanding]] = {}
-    for one in standing.segments:
+    buckets = tallies.buckets(connection, chains, between[0], width) if between else []
+    members: dict[str, list[SegmentStatus]] = {}
+    for one in status.segments:
         members.setdefault(one.group or one.name, []).append(one)
     otherwise = overrides(connection, chains)
-    groups = [_group(connection, name, mine, found, width, otherwise) for name, mine in members.items()]
+    groups = [_group(connection, name, mine, buckets, width, otherwise) for name, mine in members.items()]
     most = sorted(groups, key=lambda group: group.all.arrivals, reverse=True)[:DRAWN]
-    series = [_series(group, found, width) for group in groups if group in most and group.all.arrivals]
-    return Fairness(standing, disparities(groups), series, width)
+    series = [_series(group, buckets, width) for group in groups if group in most and group.all.arrivals]
+    return Fairness(status, disparities(groups), series, width)
 
 
 def disparities(groups: list[Group]) -> list[Group]:
@@ -201,35 +208,35 @@ def disparities(groups: list[Group]) -> list[Group]:
 
 def _beside(group: Group, best: Group) -> Group:
     numbers = (group.all.accepted, group.all.arrivals, best.all.accepted, best.all.arrivals)
-    found = Disparity(
+    disparity = Disparity(
         group.all.rate / best.all.rate,
         ratio_interval(*numbers),
         group.all.rate - best.all.rate,
         difference_interval(*numbers),
     )
-    return msgspec.structs.replace(group, disparity=found)
+    return msgspec.structs.replace(group, disparity=disparity)
 
 
 def _group(
     connection: Connection,
     name: str,
-    segments: list[SegmentStanding],
-    found: list[Stretch],
+    segments: list[SegmentStatus],
+    buckets: list[TimeBucket],
     width: int,
     otherwise: Mapping[int, tuple[int, int]],
 ) -> Group:
     chains = {one.chain for one in segments}
     changed = [otherwise[chain] for chain in chains if chain in otherwise]
-    mine = [one for one in found if one.chain in chains]
-    everyone = Tally(sum(one.accepted for one in mine), sum(one.arrivals for one in mine))
+    mine = [one for one in buckets if one.chain in chains]
+    everyone = AcceptanceCount(sum(one.accepted for one in mine), sum(one.arrivals for one in mine))
     early = _first(connection, mine, everyone.arrivals // 2, width)
-    late = Tally(everyone.accepted - early.accepted, everyone.arrivals - early.arrivals)
+    late = AcceptanceCount(everyone.accepted - early.accepted, everyone.arrivals - early.arrivals)
     return Group(
         name, segments, everyone, early, late, (sum(up for up, _ in changed), sum(down for _, down in changed))
     )
 
 
-def _first(connection: Connection, mine: list[Stretch], count: int, width: int) -> Tally:
+def _first(connection: Connection, mine: list[TimeBucket], count: int, width: int) -> AcceptanceCount:
     """The first so many decisions, or nearly: whole stretches of time, and of the next as many as are missing."""
     seen = accepted = 0
     for start in sorted({one.start for one in mine}):
@@ -244,16 +251,16 @@ def _first(connection: Connection, mine: list[Stretch], count: int, width: int) 
             )
             some = select(table.c.accepted).where(within).order_by(table.c.id).limit(count - seen).subquery()
             came, taken = connection.execute(select(func.count(), func.sum(some.c.accepted)).select_from(some)).one()
-            return Tally(accepted + int(taken or 0), seen + came)
+            return AcceptanceCount(accepted + int(taken or 0), seen + came)
         seen += came
         accepted += sum(one.accepted for one in here)
-    return Tally(accepted, seen)
+    return AcceptanceCount(accepted, seen)
 
 
-def _series(group: Group, found: list[Stretch], width: int) -> Series:
+def _series(group: Group, buckets: list[TimeBucket], width: int) -> Series:
     chains = {one.chain for one in group.segments}
     tallies: dict[int, list[int]] = {}
-    for one in found:
+    for one in buckets:
         if one.chain in chains:
             row = tallies.setdefault(one.start, [0, 0])
             row[0] += one.accepted
@@ -262,16 +269,20 @@ def _series(group: Group, found: list[Stretch], width: int) -> Series:
     return Series(group.name, points)
 
 
-def _shown(found: Fairness | None) -> dict[str, Any]:
-    if found is None or found.arrivals < FEWEST_DRAWN:
-        return {"found": found, "pictures": [], "dumbbells": [], "fewest": FEWEST_DRAWN}
-    drawn = [group for group in found.groups if any(group.name == one.name for one in found.series)]
+def _shown(fairness: Fairness | None) -> dict[str, Any]:
+    if fairness is None or fairness.arrivals < FEWEST_DRAWN:
+        return {"found": fairness, "pictures": [], "dumbbells": [], "fewest": FEWEST_DRAWN}
+    drawn = [group for group in fairness.groups if any(group.name == one.name for one in fairness.series)]
     rows = [
         (group.name, (group.early.rate, group.early.interval), (group.late.rate, group.late.interval))
         for group in drawn
         if group.early.arrivals
     ]
-    return {"found": found, "pictures": lines(found.series, found.width), "dumbbells": dumbbells(rows) if rows else []}
+    return {
+        "found": fairness,
+        "pictures": lines(fairness.series, fairness.width),
+        "dumbbells": dumbbells(rows) if rows else [],
+    }
 
 
 HANDLERS = [show, live]

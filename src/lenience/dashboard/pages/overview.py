@@ -11,10 +11,17 @@ from sqlalchemy import func, select
 
 from lenience.dashboard.figures.volumes import bars
 from lenience.dashboard.read_models.audits import Audits, audit_status
-from lenience.dashboard.read_models.policy_status import PolicyStanding, read_standing
+from lenience.dashboard.read_models.policy_status import PolicyStatus, read_policy_status
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import Tallies, Then, midnight, span, time_of, width_for
-from lenience.dashboard.rendering import ago, count, moved, natural, page, part
+from lenience.dashboard.read_models.time_buckets import (
+    PastCountsCache,
+    TimeBucketCache,
+    midnight,
+    span,
+    time_of,
+    width_for,
+)
+from lenience.dashboard.rendering import ago, count, natural, page, part, redirect
 from lenience.dashboard.session import checked_form
 from lenience.segments.starting import known_to_lose
 from lenience.service.domain.clock import now
@@ -47,10 +54,10 @@ class Notice(msgspec.Struct, frozen=True):
     link: str
 
 
-class Glance(msgspec.Struct, frozen=True):
+class Overview(msgspec.Struct, frozen=True):
     """The overview's contents."""
 
-    policies: list[PolicyStanding]
+    policies: list[PolicyStatus]
     drafts: list[PolicyRecord]
     today: Today
     pending: int
@@ -63,7 +70,7 @@ class Glance(msgspec.Struct, frozen=True):
 async def overview(request: Req) -> Response[bytes]:
     """All policies at a glance."""
     service: Service = request.app.state.service
-    glance, audit = await service.ask(lambda: (look(service, request.app.state.past), audit_status(service)))
+    glance, audit = await service.ask(lambda: (read_overview(service, request.app.state.past), audit_status(service)))
     return page(request, "overview.html", glance=glance, expected={}, audit=audit)
 
 
@@ -74,7 +81,7 @@ async def live(request: Req) -> Response[bytes]:
     prospects: Prospects = request.app.state.prospects
 
     def ask() -> dict[str, Any]:
-        glance = look(service, request.app.state.past)
+        glance = read_overview(service, request.app.state.past)
         expected = {one.name: _expected(one, prospects) for one in glance.policies}
         return {"glance": glance, "expected": expected, "audit": audit_status(service)}
 
@@ -96,10 +103,10 @@ async def start_audit(request: Req) -> Response[bytes]:
     await checked_form(request)
     audits: Audits = request.app.state.audits
     await audits.start(request.app.state.service)
-    return moved("/", "The audit has begun: it replays the whole log in a process of its own.")
+    return redirect("/", "The audit has begun: it replays the whole log in a process of its own.")
 
 
-def _expected(policy: PolicyStanding, prospects: Prospects) -> float | None:
+def _expected(policy: PolicyStatus, prospects: Prospects) -> float | None:
     """The value still to come; nothing where a segment's could not be told in time."""
     values = [one.value for one in prospects.of(policy.segments).values()]
     return (
@@ -109,11 +116,11 @@ def _expected(policy: PolicyStanding, prospects: Prospects) -> float | None:
     )
 
 
-def look(service: Service, past: Then) -> Glance:
+def read_overview(service: Service, past: PastCountsCache) -> Overview:
     """Everything the overview shows, in one state of the database."""
     with service.store.read() as connection:
         names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
-        all_ = [read_standing(service, connection, name) for name in names]
+        all_ = [read_policy_status(service, connection, name) for name in names]
         policies = [one for one in all_ if one.record.active is not None]
         today = Today()
         since = midnight()
@@ -126,7 +133,7 @@ def look(service: Service, past: Then) -> Glance:
                 today.successes += counts.successes - before.successes
                 today.outcomes += counts.successes + counts.failures - before.successes - before.failures
         oldest = _oldest_pending(connection, [one.chain for policy in policies for one in policy.segments])
-    return Glance(
+    return Overview(
         policies=policies,
         drafts=[one.record for one in all_ if one.record.active is None],
         today=today,
@@ -137,7 +144,7 @@ def look(service: Service, past: Then) -> Glance:
     )
 
 
-def draw_volumes(service: Service, tallies: Tallies) -> list[Markup]:
+def draw_volumes(service: Service, tallies: TimeBucketCache) -> list[Markup]:
     """The bars of all chains together; nothing while there is no decision."""
     with service.store.read() as connection:
         table = schema.chain
@@ -146,44 +153,44 @@ def draw_volumes(service: Service, tallies: Tallies) -> list[Markup]:
         if ends is None:
             return []
         width = width_for(*ends)
-        rows = tallies.stretches(connection, chains, ends[0], width)
-    found: dict[int, tuple[int, int]] = {}
+        rows = tallies.buckets(connection, chains, ends[0], width)
+    totals: dict[int, tuple[int, int]] = {}
     for row in rows:
-        arrivals, accepted = found.get(row.start, (0, 0))
-        found[row.start] = (arrivals + row.arrivals, accepted + row.accepted)
-    return bars([(start, *counts) for start, counts in sorted(found.items())], width)
+        arrivals, accepted = totals.get(row.start, (0, 0))
+        totals[row.start] = (arrivals + row.arrivals, accepted + row.accepted)
+    return bars([(start, *counts) for start, counts in sorted(totals.items())], width)
 
 
-def attention(policy: PolicyStanding, oldest: dict[int, int]) -> list[Notice]:
+def attention(policy: PolicyStatus, oldest: dict[int, int]) -> list[Notice]:
     """What of a policy needs attention: limits reached, segments shut out, labels overdue."""
     link = f"/policies/{policy.name}"
-    found = []
+    notices = []
     full = [one.name for one in policy.segments if one.full]
     if full:
         verb = "is" if len(full) == 1 else "are"
         text = f"{policy.name}: {_named(full)} {verb} at the exposure limit; new ones wait for outcomes."
-        found.append(Notice("wait", text, link))
+        notices.append(Notice("wait", text, link))
     losing = [one.name for one in policy.segments if one.never_started and known_to_lose(one.belief, one.cost)]
     if losing:
         what = "never started: by what is believed beforehand almost surely a loss"
-        found.append(Notice("reject", f"{policy.name}: {_named(losing)} {what}.", link))
+        notices.append(Notice("reject", f"{policy.name}: {_named(losing)} {what}.", link))
     never = [one.name for one in policy.segments if one.never_started and one.name not in losing]
     if never:
         what = "never started: too few will come, for what is believed, to be worth a first acceptance"
-        found.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
+        notices.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
     stopped = [one for one in policy.segments if one.stopped and not one.never_started]
     for pending, more in ((False, " for good"), (True, "; outcomes that are pending may still change that")):
         shut = [one.name for one in stopped if (one.counts.pending > 0) is pending]
         if shut:
             verb = "has" if len(shut) == 1 else "have"
-            found.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped{more}.", link))
+            notices.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped{more}.", link))
     late = _overdue(policy, oldest)
     if late:
-        found.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))
-    return found
+        notices.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))
+    return notices
 
 
-def _overdue(policy: PolicyStanding, oldest: dict[int, int]) -> str:
+def _overdue(policy: PolicyStatus, oldest: dict[int, int]) -> str:
     """Labels that take longer than they should: the mean delay three times, or two thirds of the time they have."""
     days = policy.version.specification.expiry_days
     times = [oldest[one.chain] for one in policy.segments if one.chain in oldest]

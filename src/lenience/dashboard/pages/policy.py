@@ -12,22 +12,18 @@ from sqlalchemy import Connection, select
 
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.read_models.belief_history import Step, belief_path
-from lenience.dashboard.read_models.policy_status import PolicyStanding, SegmentStanding, read_standing
+from lenience.dashboard.read_models.policy_description import describe_objective, example_request
+from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.rendering import moved, natural, page, part
+from lenience.dashboard.rendering import natural, page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.short_names import without_features
-from lenience.dashboard.wizard.bands import example
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import NEXT, ChangeState
 from lenience.service.domain.answers import DecisionEntry
-from lenience.service.domain.clock import when
+from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Decided, State, StateChanged, VersionCreated, read
 from lenience.service.domain.problems import BadRequest
-from lenience.service.domain.specification import (
-    Objective,
-    PolicySpecification,
-)
+from lenience.service.domain.receipts import make_sender
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
@@ -40,7 +36,7 @@ FEATURE = "feature:"  # and its name: the field of a form that holds it
 COMPARED = 400  # decisions over which a shadow is compared with the active version
 
 
-class Life(msgspec.Struct, frozen=True):
+class PolicyEvent(msgspec.Struct, frozen=True):
     """An event in the life of a policy."""
 
     at: str
@@ -48,7 +44,7 @@ class Life(msgspec.Struct, frozen=True):
     what: str
 
 
-class Typed(msgspec.Struct, frozen=True):
+class SubmittedDecision(msgspec.Struct, frozen=True):
     """The form to decide one by hand as it was typed, what is wrong in it and where, and what was decided before."""
 
     values: dict[str, str] = {}
@@ -57,7 +53,7 @@ class Typed(msgspec.Struct, frozen=True):
     before: DecisionEntry | None = None
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ShadowComparison(msgspec.Struct, frozen=True):
     """A shadow version beside the active one, over the last decisions of every segment."""
 
     version: int
@@ -77,22 +73,26 @@ async def show(
 
 
 def filled_in(
-    service: Service, name: str, version: int | None = None, segment: str | None = None, hand: Typed | None = None
+    service: Service,
+    name: str,
+    version: int | None = None,
+    segment: str | None = None,
+    hand: SubmittedDecision | None = None,
 ) -> dict[str, Any]:
     """What the page is filled in with."""
     with service.store.read() as connection:
-        standing = read_standing(service, connection, name, version)
-        if hand is not None and segment not in standing.version.rules:
+        status = read_policy_status(service, connection, name, version)
+        if hand is not None and segment not in status.version.rules:
             segment = None  # it was typed, not asked for
         return {
-            "policy": standing,
-            "life": life(connection, standing),
-            "compared": [] if version else compare(connection, standing),
-            "objective": objective_words(standing.version.specification.objective),
-            "sent": request_words(standing.version.specification),
-            "steps": steps_of(standing),
-            "hand": hand or Typed(),
-            **draw(connection, standing, segment),
+            "policy": status,
+            "life": policy_events(connection, status),
+            "compared": [] if version else compare(connection, status),
+            "objective": describe_objective(status.version.specification.objective),
+            "sent": example_request(status.version.specification),
+            "steps": steps_of(status),
+            "hand": hand or SubmittedDecision(),
+            **draw(connection, status, segment),
         }
 
 
@@ -106,9 +106,9 @@ async def live(
 
     def ask() -> dict[str, Any]:
         with service.store.read() as connection:
-            standing = read_standing(service, connection, name, version)
-            drawn = draw(connection, standing, segment)
-        return {"policy": standing, **drawn, "prospects": prospects.of(standing.segments)}
+            status = read_policy_status(service, connection, name, version)
+            drawn = draw(connection, status, segment)
+        return {"policy": status, **drawn, "prospects": prospects.of(status.segments)}
 
     return part(request, "segments.html", **await service.ask(ask))
 
@@ -123,12 +123,12 @@ async def change_state(name: PolicyName, request: Req) -> Response[bytes]:
     service: Service = request.app.state.service
     visitor = visitor_of(request)
     assert visitor is not None
-    who = sender(visitor.actor, None, "", None)
-    await service.perform(ChangeState(who, name, state, int(number)))
-    return moved(f"/policies/{name}", f"Version {number} of {name} is now {state}.")
+    sent_by = make_sender(visitor.actor, None, "", None)
+    await service.perform(ChangeState(sent_by, name, state, int(number)))
+    return redirect(f"/policies/{name}", f"Version {number} of {name} is now {state}.")
 
 
-def draw(connection: Connection, policy: PolicyStanding, chosen: str | None) -> dict[str, Any]:
+def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> dict[str, Any]:
     """The picture of the chosen segment with the busiest others, and the small pictures of all."""
     shown = policy.segment(chosen)
     busy = sorted(policy.segments, key=lambda one: one.counts.arrivals, reverse=True)
@@ -149,14 +149,14 @@ def draw(connection: Connection, policy: PolicyStanding, chosen: str | None) -> 
     }
 
 
-def _by_group(segments: list[SegmentStanding]) -> list[tuple[str | None, list[SegmentStanding]]]:
-    found: dict[str | None, list[SegmentStanding]] = {}
+def _by_group(segments: list[SegmentStatus]) -> list[tuple[str | None, list[SegmentStatus]]]:
+    groups: dict[str | None, list[SegmentStatus]] = {}
     for one in sorted(segments, key=lambda one: natural(one.name)):
-        found.setdefault(one.group, []).append(one)
-    return list(found.items())
+        groups.setdefault(one.group, []).append(one)
+    return list(groups.items())
 
 
-def steps_of(policy: PolicyStanding) -> dict[int, list[State]]:
+def steps_of(policy: PolicyStatus) -> dict[int, list[State]]:
     """Which states each version can go to."""
     return {
         number: [to for to, sources in NEXT.items() if state in sources]
@@ -164,11 +164,11 @@ def steps_of(policy: PolicyStanding) -> dict[int, list[State]]:
     }
 
 
-def life(connection: Connection, policy: PolicyStanding) -> list[Life]:
+def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEvent]:
     """What has happened to the policy, the newest first."""
     events = schema.event
     query = select(events.c.body).where(events.c.chain_id == policy.record.chain)
-    found = []
+    events_shown = []
     for body in connection.execute(query.order_by(events.c.seq.desc()).limit(30)).scalars():
         event = read(body)
         if isinstance(event, VersionCreated):
@@ -177,11 +177,11 @@ def life(connection: Connection, policy: PolicyStanding) -> list[Life]:
             what = f"version {event.number} became {event.state}"
         else:
             continue
-        found.append(Life(when(event.at), event.actor, what))
-    return found
+        events_shown.append(PolicyEvent(iso_time(event.at), event.actor, what))
+    return events_shown
 
 
-def compare(connection: Connection, policy: PolicyStanding) -> list[Compared]:
+def compare(connection: Connection, policy: PolicyStatus) -> list[ShadowComparison]:
     """Each shadow version beside what was decided, over the last decisions."""
     shadows = [version.number for version in policy.record.shadows]
     if not shadows:
@@ -202,43 +202,7 @@ def compare(connection: Connection, policy: PolicyStanding) -> list[Compared]:
                     row[1] += shadow.decision == event.decision
                     row[2] += shadow.decision == "reject" != event.decision
                     row[3] += shadow.decision == "accept" != event.decision
-    return [Compared(number, *row) for number, row in tally.items()]
-
-
-def objective_words(objective: Objective) -> list[tuple[str, str]]:
-    """The objective as someone in risk would put it."""
-    from lenience.core.formatting import amount, count, duration, percent
-
-    rows = [("Break-even success rate", percent(objective.cost))]
-    if objective.horizon is not None:
-        return [*rows, ("Individuals in all", amount(objective.horizon))]
-    if objective.arrivals is None:
-        return [*rows, ("Applicants that count", f"{count(objective.volume)} (γ = {objective.discount:.6g})")]
-    rows += [
-        ("Applicants a year", amount(objective.arrivals or 0)),
-        ("Discount rate a year", percent(objective.discount_rate or 0)),
-    ]
-    if objective.label_delay:
-        rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
-    return rows
-
-
-def request_words(specification: PolicySpecification) -> str:
-    """What a program sends to ask for a decision, by example.
-
-    >>> from lenience import Discounted
-    >>> from lenience.service.domain.feature_cells import Feature
-    >>> cut = PolicySpecification("cards", Discounted(0.8, 0.99), features=[Feature("score", edges=[600.0])])
-    >>> print(request_words(cut))
-    {"features": {"score": 600}, "reference": "application 17"}
-    """
-    told: dict[str, Any] = {}
-    if specification.features:
-        told["features"] = example(specification.features)
-    elif specification.segments:
-        first = specification.segments[0]
-        told["segment"] = first if isinstance(first, str) else first.name
-    return msgspec.json.format(msgspec.json.encode(told | {"reference": "application 17"}), indent=0).decode()
+    return [ShadowComparison(number, *row) for number, row in tally.items()]
 
 
 HANDLERS = [show, live, change_state]

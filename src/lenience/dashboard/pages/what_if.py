@@ -10,20 +10,35 @@ from litestar import Request, Response, get, post
 from litestar.params import FromQuery, Parameter
 
 from lenience.dashboard.figures.what_if import pictures
-from lenience.dashboard.pages.what_if_form import SLIDERS, Asked, Preset, draft, preset_of, read_asked
-from lenience.dashboard.read_models.outlook import PATIENT, QUICK, Outlook, Pains, answer, foresee, summary
+from lenience.dashboard.read_models.outlook import (
+    PATIENT,
+    QUICK,
+    Outlook,
+    SolveLimits,
+    answer_question,
+    foresee,
+    summary,
+)
 from lenience.dashboard.read_models.policy_status import (
-    PolicyStanding,
-    SegmentStanding,
+    PolicyStatus,
+    SegmentStatus,
     policy_names,
     ranked_policies,
-    read_standing,
+    read_policy_status,
 )
-from lenience.dashboard.rendering import moved, page, part
+from lenience.dashboard.read_models.what_if_inputs import (
+    SLIDERS,
+    Preset,
+    WhatIfQuestion,
+    draft,
+    preset_of,
+    read_question,
+)
+from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import CreateVersion
 from lenience.service.domain.problems import BadRequest, Conflict
+from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.service import Service
 
@@ -35,8 +50,8 @@ Segment = Annotated[str, Parameter(max_length=200)]
 class Against(msgspec.Struct, frozen=True):
     """The policy that is compared with: one segment of the version that rules, or of the newest."""
 
-    policy: PolicyStanding
-    segment: SegmentStanding
+    policy: PolicyStatus
+    segment: SegmentStatus
     preset: Preset
     outlook: Outlook
 
@@ -56,8 +71,8 @@ async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Resp
         # An empty choice is one too: from nothing. Without any, the policy that decides most is looked at.
         ruling = [] if "policy" in given else [one.name for one in ranked_policies(service) if one.active]
         against = compared(service, ruling[0] if ruling else policy, segment)
-        asked = read_asked(given, against.preset.asked if against else None)
-        return {**answered(asked, against, QUICK), "policies": policy_names(service), "sliders": SLIDERS}
+        question = read_question(given, against.preset.asked if against else None)
+        return {**answered(question, against, QUICK), "policies": policy_names(service), "sliders": SLIDERS}
 
     return page(request, "what_if.html", **await service.ask(ask))
 
@@ -72,12 +87,12 @@ async def again(
 
     def ask() -> dict[str, Any]:
         against = compared(service, policy, segment)
-        asked = read_asked(given)
-        return answered(asked, against, PATIENT if patient else QUICK)
+        question = read_question(given)
+        return answered(question, against, PATIENT if patient else QUICK)
 
     # What takes long waits its turn, so that a hand that goes on dragging keeps nobody else waiting.
-    found = await (service.solve(ask) if patient else service.ask(ask))
-    return part(request, "what_if.html", **found)
+    values = await (service.solve(ask) if patient else service.ask(ask))
+    return part(request, "what_if.html", **values)
 
 
 @post("/what-if/draft", include_in_schema=False, opt={"role": "admin"}, status_code=303)
@@ -90,10 +105,10 @@ async def save(request: Req) -> Response[bytes]:
     assert visitor is not None
     specification = await service.ask(lambda: specified(service, given))
     solved = await service.solve_version(specification)
-    made = await service.perform(CreateVersion(sender(visitor.actor, None, "", None), solved))
+    made = await service.perform(CreateVersion(make_sender(visitor.actor, None, "", None), solved))
     number = msgspec.json.decode(made.body)["version"]
     words = f"Saved as version {number} of {specification.name}, a draft: it decides nothing until it is activated."
-    return moved(f"/policies/{specification.name}?version={number}", words, *solved.warnings)
+    return redirect(f"/policies/{specification.name}?version={number}", words, *solved.warnings)
 
 
 def compared(service: Service, policy: str, segment: str) -> Against | None:
@@ -101,9 +116,9 @@ def compared(service: Service, policy: str, segment: str) -> Against | None:
     if not policy:
         return None
     with service.store.read() as connection:
-        standing = read_standing(service, connection, policy)
-    one = standing.segment(segment or None)
-    specification = standing.version.specification
+        status = read_policy_status(service, connection, policy)
+    one = status.segment(segment or None)
+    specification = status.version.specification
     mine = next(each for each in specification.problems() if each.name == one.name)
     outlook = _kept.get(one.rule.digest)
     if outlook is None:
@@ -113,36 +128,36 @@ def compared(service: Service, policy: str, segment: str) -> Against | None:
         _kept[one.rule.digest] = outlook
     if one.rule.exploration_floor > 0:
         outlook = msgspec.structs.replace(outlook, shut_out=0.0)
-    return Against(standing, one, preset_of(specification, mine), outlook)
+    return Against(status, one, preset_of(specification, mine), outlook)
 
 
 _kept: dict[str, Outlook] = {}  # by the digest of the solved table
 
 
-def answered(asked: Asked, against: Against | None, pains: Pains) -> dict[str, Any]:
+def answered(question: WhatIfQuestion, against: Against | None, pains: SolveLimits) -> dict[str, Any]:
     """What the answer shows."""
-    found = answer(against.preset.exactly(asked) if against else asked, pains)
-    words = summary(found.outlook)
+    result = answer_question(against.preset.exactly(question) if against else question, pains)
+    words = summary(result.outlook)
     chosen = against.chosen if against else {"policy": ""}
     return {
-        "asked": asked,
+        "asked": question,
         "against": against,
-        "answer": found,
+        "answer": result,
         "summary": words,
-        "pictures": pictures(found.outlook.table, words, against.segment if against else None),
-        "query": urlencode({**chosen, **asked.fields}),
+        "pictures": pictures(result.outlook.table, words, against.segment if against else None),
+        "query": urlencode({**chosen, **question.fields}),
     }
 
 
 def specified(service: Service, given: dict[str, str]) -> PolicySpecification:
     """The specification a form asks to save."""
-    asked = read_asked(given)
+    question = read_question(given)
     name, chosen, segment = (given.get(field, "").strip() for field in ("name", "policy", "segment"))
     against = compared(service, chosen, segment)
     if name != chosen and name in policy_names(service):
         raise Conflict(f"there is a policy {name!r} already: choose it to compare with, or take another name")
     base = against.policy.version.specification if against else None
-    made = draft(asked, name, base, against.segment.name if against else None)
+    made = draft(question, name, base, against.segment.name if against else None)
     try:
         return msgspec.convert(msgspec.to_builtins(made), PolicySpecification)
     except msgspec.ValidationError as error:

@@ -15,7 +15,7 @@ import msgspec
 from sqlalchemy import delete, insert, select, update
 
 from lenience.core.settings import DATABASE
-from lenience.service.domain.clock import now, when
+from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.problems import Problem
 from lenience.service.http.service import Service
 from lenience.service.queries.audit import AuditReport
@@ -26,7 +26,7 @@ LOST_AFTER = 30_000_000  # microseconds without a sign of life
 log = logging.getLogger("lenience.service")
 
 
-class Found(msgspec.Struct, frozen=True):
+class FinishedAudit(msgspec.Struct, frozen=True):
     """How an audit ended."""
 
     at: str
@@ -38,7 +38,7 @@ class AuditStatus(msgspec.Struct, frozen=True):
     """Whether an audit is running, and how the last one ended."""
 
     running: bool = False
-    last: Found | None = None
+    last: FinishedAudit | None = None
 
 
 class Audits:
@@ -72,10 +72,12 @@ class Audits:
         try:
             # The heads are for one who keeps them elsewhere, and there are as many as segments.
             report = msgspec.structs.replace(msgspec.json.decode(out, type=AuditReport), heads=[])
-            found = Found(when(now()), report)
+            finished = FinishedAudit(iso_time(now()), report)
         except msgspec.DecodeError:
-            found = Found(when(now()), None, err.decode(errors="replace").strip()[:300] or "it did not answer")
-        await self._keep(service, {"running_at": None, "found": msgspec.json.encode(found).decode()})
+            finished = FinishedAudit(
+                iso_time(now()), None, err.decode(errors="replace").strip()[:300] or "it did not answer"
+            )
+        await self._keep(service, {"running_at": None, "found": msgspec.json.encode(finished).decode()})
 
     async def _keep(self, service: Service, values: dict[str, object]) -> None:
         def write() -> None:
@@ -110,5 +112,5 @@ def audit_status(service: Service) -> AuditStatus:
         row = connection.execute(select(schema.audited)).one_or_none()
     if row is None:
         return AuditStatus()
-    last = None if row.found is None else msgspec.json.decode(row.found, type=Found)
+    last = None if row.found is None else msgspec.json.decode(row.found, type=FinishedAudit)
     return AuditStatus(_runs(row.running_at), last)

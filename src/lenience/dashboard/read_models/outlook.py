@@ -19,7 +19,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count
-from lenience.dashboard.pages.what_if_form import Asked
+from lenience.dashboard.read_models.what_if_inputs import WhatIfQuestion
 from lenience.objectives.discounted import Discounted
 from lenience.segments.starting import starting_volume
 from lenience.service.domain.solved_tables import Effort, ExposureTable, SolvedTable, load, solve
@@ -30,7 +30,7 @@ from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 ROWS = 2_000  # acceptances over which a shut-out is followed, and beliefs that a picture may show
 
 
-class Pains(NamedTuple):
+class SolveLimits(NamedTuple):
     """How much work an answer may be."""
 
     volume: float  # applicants that count, where outcomes come at once
@@ -38,8 +38,8 @@ class Pains(NamedTuple):
     effort: Effort
 
 
-QUICK = Pains(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1, limit=False))
-PATIENT = Pains(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0, limit=False))
+QUICK = SolveLimits(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1, limit=False))
+PATIENT = SolveLimits(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0, limit=False))
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class Outlook(msgspec.Struct, frozen=True):
         return self.learning / self.knowing if self.knowing > 0 else 0.0
 
 
-class Answer(msgspec.Struct, frozen=True):
+class WhatIfAnswer(msgspec.Struct, frozen=True):
     """An outlook, and what was left out to give it at once."""
 
     outlook: Outlook
@@ -79,33 +79,33 @@ class Answer(msgspec.Struct, frozen=True):
     more: bool = False  # whether patience would give a better one
 
 
-def answer(asked: Asked, pains: Pains = QUICK) -> Answer:
+def answer_question(question: WhatIfQuestion, pains: SolveLimits = QUICK) -> WhatIfAnswer:
     """The outlook of what is asked, with so many pains; else that of the nearest problem that takes less.
 
-    >>> found = answer(Asked(break_even=80, applicants=9.9, rate=10))
+    >>> found = answer_question(WhatIfQuestion(break_even=80, applicants=9.9, rate=10))
     >>> round(found.outlook.volume, 6), found.outlook.starts, round(found.outlook.shut_out, 3)
     (99.0, True, 0.329)
     """
-    problem = asked.problem
-    if problem.label_delay and asked.volume <= pains.late:
+    problem = question.problem
+    if problem.label_delay and question.volume <= pains.late:
         try:
-            return Answer(_foresee(problem, asked.prior, pains.effort))
+            return WhatIfAnswer(_foresee(problem, question.prior, pains.effort))
         except TooLargeError:
             pass
-    volume = min(asked.volume, pains.volume)
-    first = Discounted(asked.cost, volume / (1 + volume))
-    found = _foresee(first, asked.prior, pains.effort)
+    volume = min(question.volume, pains.volume)
+    first = Discounted(question.cost, volume / (1 + volume))
+    outlook = _foresee(first, question.prior, pains.effort)
     words = []
-    if asked.weeks > 0:
+    if question.weeks > 0:
         words.append("as if outcomes came at once: late ones make acceptances wait, and are worth less")
-    if volume < asked.volume:
+    if volume < question.volume:
         words.append(f"for {volume:,.0f} applicants that count: with more one is more lenient still")
     if not words:
-        return Answer(found)
-    said = f"Shown {' and '.join(words)}."
+        return WhatIfAnswer(outlook)
+    note = f"Shown {' and '.join(words)}."
     if pains is PATIENT:
-        return Answer(found, f"{said} To solve it in full would take too long here.")
-    return Answer(found, said, more=True)
+        return WhatIfAnswer(outlook, f"{note} To solve it in full would take too long here.")
+    return WhatIfAnswer(outlook, note, more=True)
 
 
 @lru_cache(maxsize=512)
@@ -145,18 +145,18 @@ def _followed(table: SolvedTable) -> NDArray[np.int64]:
     return np.concatenate((least, np.maximum(rest, least[-1])))
 
 
-def summary(found: Outlook) -> str:
+def summary(outlook: Outlook) -> str:
     """The outlook in a sentence."""
-    if not found.starts:
-        if found.needed is None or math.isinf(found.needed):
+    if not outlook.starts:
+        if outlook.needed is None or math.isinf(outlook.needed):
             return "It never starts: no number of applicants makes a first acceptance pay."
         return (
-            f"It never starts: {count(found.volume)} applicants count, and only from {count(found.needed)} on would a "
-            "first acceptance pay."
+            f"It never starts: {count(outlook.volume)} applicants count, and only from {count(outlook.needed)} on "
+            "would a first acceptance pay."
         )
-    bound = "at most " if found.at_most else ""
+    bound = "at most " if outlook.at_most else ""
     return (
-        f"Worth {count(found.value.midpoint)} in all, after {count(round(found.learning, 4))} for learning "
-        f"({100 * found.learning_share:.0f}% of what one who knew would earn); a good population is shut out with a "
-        f"probability of {bound}{100 * found.shut_out:.1f}%."
+        f"Worth {count(outlook.value.midpoint)} in all, after {count(round(outlook.learning, 4))} for learning "
+        f"({100 * outlook.learning_share:.0f}% of what one who knew would earn); a good population is shut out with a "
+        f"probability of {bound}{100 * outlook.shut_out:.1f}%."
     )

@@ -45,7 +45,7 @@ NEXT = {
 }
 
 
-class SegmentStanding(msgspec.Struct, frozen=True, dict=True):
+class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
     """A segment as it stands."""
 
     name: str
@@ -127,12 +127,12 @@ class SegmentStanding(msgspec.Struct, frozen=True, dict=True):
         return self.counts.accepted / self.counts.arrivals if self.counts.arrivals else None
 
 
-class PolicyStanding(msgspec.Struct, frozen=True, dict=True):
+class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
     """A policy as it stands, under one of its versions."""
 
     record: PolicyRecord
     version: Version
-    segments: list[SegmentStanding]
+    segments: list[SegmentStatus]
 
     @property
     def name(self) -> str:
@@ -166,7 +166,7 @@ class PolicyStanding(msgspec.Struct, frozen=True, dict=True):
         """What the pending acceptances are expected to earn."""
         return sum(segment.awaited for segment in self.segments)
 
-    def segment(self, name: str | None) -> SegmentStanding:
+    def segment(self, name: str | None) -> SegmentStatus:
         """A segment by name; without one that which is nearest its boundary, for what is known of it."""
         if name is not None:
             for segment in self.segments:
@@ -193,7 +193,7 @@ def ranked_policies(service: Service) -> list[PolicyRecord]:
     return sorted(records, key=lambda one: (one.active is None, -came.get(one.id, 0)))
 
 
-def read_standing(service: Service, connection: Connection, name: str, number: int | None = None) -> PolicyStanding:
+def read_policy_status(service: Service, connection: Connection, name: str, number: int | None = None) -> PolicyStatus:
     """A policy under the version asked for, the active one, or the newest."""
     record = service.registry.load(connection, name)
     shown = number or (record.active.number if record.active else max(record.states))
@@ -211,5 +211,5 @@ def read_standing(service: Service, connection: Connection, name: str, number: i
         counts = Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures)
         # A draw of 1: what is certain, not what the exploration floor may add.
         verdict = rule.decide(counts, 1.0)
-        segments.append(SegmentStanding(segment, groups.get(segment), rule, counts, verdict, row.id, row.length))
-    return PolicyStanding(record, version, segments)
+        segments.append(SegmentStatus(segment, groups.get(segment), rule, counts, verdict, row.id, row.length))
+    return PolicyStatus(record, version, segments)

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from lenience.core.bounds import Bounds
-from lenience.dashboard.read_models.policy_status import SegmentStanding
+from lenience.dashboard.read_models.policy_status import SegmentStatus
 from lenience.service.domain.rule import BELOW
 from lenience.service.domain.solved_tables import ExposureTable
 from lenience.solvers.stopping.boundary_walk import fate
@@ -23,7 +23,7 @@ from lenience.solvers.stopping.boundary_walk import fate
 ROWS = 2_000  # acceptances over which a shut-out is followed; later ones are rare
 KEPT = 20_000
 Key = tuple[str, float, int, int, int]
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 SECONDS = 2.0  # spent on one policy's segments
 
 
@@ -49,10 +49,10 @@ class Prospects:
         self._shut: OrderedDict[Key, float] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, segments: Sequence[SegmentStanding], seconds: float = SECONDS) -> dict[str, Prospect]:
+    def of(self, segments: Sequence[SegmentStatus], seconds: float = SECONDS) -> dict[str, Prospect]:
         """The prospects of segments; those that the time is not enough for are missing, and come when asked again."""
         until = time.monotonic() + seconds
-        found = {}
+        prospects = {}
         for one in segments:
             key = _key(one)
             with self._lock:
@@ -62,20 +62,20 @@ class Prospects:
                     continue
                 known = self._prospect(one)
                 self._keep(self._kept, key, known)
-            found[one.name] = known
-        return found
+            prospects[one.name] = known
+        return prospects
 
-    def shut_outs(self, segments: Sequence[SegmentStanding]) -> dict[str, float]:
+    def shut_outs(self, segments: Sequence[SegmentStatus]) -> dict[str, float]:
         """Of each segment the probability alone of being shut out although deserving: much quicker than a value."""
         return {one.name: self._shut_out(one) for one in segments}
 
-    def _prospect(self, segment: SegmentStanding) -> Prospect:
+    def _prospect(self, segment: SegmentStatus) -> Prospect:
         table, counts = segment.rule.table, segment.counts
         value = table.value(counts.successes, counts.failures, counts.pending)[0]
         deserving = segment.belief.exceeds(segment.cost)
         return Prospect(value, deserving, self._shut_out(segment), isinstance(table, ExposureTable))
 
-    def _shut_out(self, segment: SegmentStanding) -> float:
+    def _shut_out(self, segment: SegmentStatus) -> float:
         key = _key(segment)
         with self._lock:
             known = self._shut.get(key)
@@ -84,20 +84,20 @@ class Prospects:
             self._keep(self._shut, key, known)
         return known
 
-    def _keep(self, kept: OrderedDict[Key, Found], key: Key, found: Found) -> None:
+    def _keep(self, cache: OrderedDict[Key, Value], key: Key, value: Value) -> None:
         with self._lock:
-            kept[key] = found
-            while len(kept) > KEPT:
-                kept.popitem(last=False)
+            cache[key] = value
+            while len(cache) > KEPT:
+                cache.popitem(last=False)
 
 
-def _key(segment: SegmentStanding) -> Key:
+def _key(segment: SegmentStatus) -> Key:
     """What a prospect follows from."""
     rule, counts = segment.rule, segment.counts
     return rule.digest, rule.exploration_floor, counts.successes, counts.failures, counts.pending
 
 
-def shut_out(segment: SegmentStanding) -> float:
+def shut_out(segment: SegmentStatus) -> float:
     """The probability of a stop for good from here on, given p > c."""
     counts, belief, table = segment.counts, segment.belief, segment.rule.table
     if segment.rule.exploration_floor > 0:
@@ -108,5 +108,5 @@ def shut_out(segment: SegmentStanding) -> float:
     ahead = table.boundary[known : known + ROWS]
     if belief.certain or not len(ahead):
         return 0.0
-    found = fate(belief.n, belief.s, segment.cost, [least - counts.successes for least in ahead])
-    return found.shut_out / found.deserving if found.deserving > 0 else 0.0
+    future = fate(belief.n, belief.s, segment.cost, [least - counts.successes for least in ahead])
+    return future.shut_out / future.deserving if future.deserving > 0 else 0.0

@@ -22,7 +22,7 @@ LATE = 5_000_000  # microseconds for which a transaction with an earlier time ma
 MOST_KEPT = 100  # policies whose tallies are kept
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class TimeBucket(msgspec.Struct, frozen=True):
     """A stretch of time of one chain: how many came, and how many of them were accepted."""
 
     chain: int
@@ -77,7 +77,7 @@ def width_for(first: int, last: int, most: int = STRETCHES) -> int:
     return WIDTHS[-1] * 1_000_000
 
 
-def stretches(connection: Connection, chains: list[int], since: int, width: int) -> list[Stretch]:
+def read_time_buckets(connection: Connection, chains: list[int], since: int, width: int) -> list[TimeBucket]:
     """Arrivals and acceptances of chains from a time on, by stretches of a width (both in microseconds)."""
     table = schema.decision
     # No bound parameter for the width: PostgreSQL must see that what is grouped by is what is selected.
@@ -88,7 +88,7 @@ def stretches(connection: Connection, chains: list[int], since: int, width: int)
         .group_by(table.c.chain_id, start)
         .order_by(start)
     )
-    return [Stretch(row.chain_id, row.start, row.arrivals, int(row.accepted)) for row in connection.execute(query)]
+    return [TimeBucket(row.chain_id, row.start, row.arrivals, int(row.accepted)) for row in connection.execute(query)]
 
 
 def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int, int]]:
@@ -101,41 +101,41 @@ def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int,
         assert isinstance(event, Overridden)
         # Each turns the one before round, so the second leaves what the policy decided.
         last[chain, about] = None if last.get((chain, about)) else event.choice
-    found: dict[int, tuple[int, int]] = {}
+    counts: dict[int, tuple[int, int]] = {}
     for (chain, _), choice in last.items():
-        up, down = found.get(chain, (0, 0))
-        found[chain] = (up + (choice == "accept"), down + (choice == "reject"))
-    return found
+        up, down = counts.get(chain, (0, 0))
+        counts[chain] = (up + (choice == "accept"), down + (choice == "reject"))
+    return counts
 
 
-class Tallies:
+class TimeBucketCache:
     """Arrivals and acceptances by stretches of time, of which those that are over are counted once.
 
     A decision that is made changes only by a person's override, so what was kept holds until there is another.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, ...], tuple[object, int, list[Stretch]]] = {}
+        self._kept: dict[tuple[int, ...], tuple[object, int, list[TimeBucket]]] = {}
 
-    def stretches(self, connection: Connection, chains: list[int], since: int, width: int) -> list[Stretch]:
-        """As :func:`stretches`."""
+    def buckets(self, connection: Connection, chains: list[int], since: int, width: int) -> list[TimeBucket]:
+        """As :func:`read_time_buckets`."""
         events = schema.event
         last = select(events.c.chain_id, func.max(events.c.seq)).where(events.c.chain_id.in_(chains), schema.OVERRIDE)
         key = tuple(chains)
         same = (since, width, sorted(map(tuple, connection.execute(last.group_by(events.c.chain_id)))))
-        before, until, found = self._kept.get(key, (None, since, []))
+        before, until, buckets = self._kept.get(key, (None, since, []))
         if before != same:
-            until, found = since, []
-        found = found + stretches(connection, chains, until, width)
+            until, buckets = since, []
+        buckets = buckets + read_time_buckets(connection, chains, until, width)
         over = now() - LATE
         over -= over % width
         if len(self._kept) > MOST_KEPT:
             self._kept.clear()
-        self._kept[key] = (same, max(over, since), [one for one in found if one.start < over])
-        return found
+        self._kept[key] = (same, max(over, since), [one for one in buckets if one.start < over])
+        return buckets
 
 
-class Then:
+class PastCountsCache:
     """How chains stood at moments that are past: looked up once each, for the past does not change."""
 
     def __init__(self) -> None:
@@ -143,14 +143,14 @@ class Then:
 
     def counts(self, connection: Connection, chain: int, at: int) -> Counts:
         """The counts of a chain at a time."""
-        found = self._kept.get((chain, at))
-        if found is None:
-            found = counts_at(connection, chain, at)
+        counts = self._kept.get((chain, at))
+        if counts is None:
+            counts = counts_at(connection, chain, at)
             if at < now() - LATE:
                 if len(self._kept) > 50_000:
                     self._kept.clear()
-                self._kept[chain, at] = found
-        return found
+                self._kept[chain, at] = counts
+        return counts
 
 
 def counts_at(connection: Connection, chain: int, at: int) -> Counts:

@@ -129,16 +129,3 @@ def _values(path: Path, column: str) -> list[str]:
 def _number(column: str) -> str:
     """A column's number in a query; nothing where it is none."""
     return f"TRY_CAST({identifier(column)} AS DOUBLE)"
-
-
-def example(features: list[Feature]) -> dict[str, float | str]:
-    """Features such as someone who asks for a decision sends.
-
-    >>> example([Feature("score", edges=[600.0]), Feature("region", values=["north"])])
-    {'score': 600, 'region': 'north'}
-    """
-    found: dict[str, float | str] = {}
-    for one in features:
-        edge = one.edges[len(one.edges) // 2] if one.edges else 0.0
-        found[one.name] = one.values[0] if one.values else int(edge) if edge.is_integer() else edge
-    return found

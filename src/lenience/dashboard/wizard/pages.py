@@ -18,17 +18,17 @@ from litestar.datastructures import UploadFile
 from litestar.exceptions import HTTPException
 
 from lenience.core.errors import InputError
-from lenience.dashboard.rendering import moved, page, part
+from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard import intake, past_file, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, Refused, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import replayed_view
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, too_large
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import make_sender
 from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
@@ -68,7 +68,7 @@ async def upload(request: Req) -> Response[bytes]:
         return _start(request, Refused("start", "file", f"{name or 'The file'} cannot be used: {error}."))
     finally:
         await sent.close()
-    return moved(f"/new/columns?file={token}")
+    return redirect(f"/new/columns?file={token}")
 
 
 @post("/new/segments", include_in_schema=False, opt=ADMIN, status_code=303)
@@ -82,7 +82,7 @@ async def by_hand(request: Req) -> Response[bytes]:
         return _start(request, error, given=given)
     token, path = uploads.new_place("json")
     path.write_bytes(msgspec.json.encode(hand))
-    return moved(f"/new/objective?file={token}")
+    return redirect(f"/new/objective?file={token}")
 
 
 @get("/new/columns", include_in_schema=False, opt=ADMIN)
@@ -171,14 +171,14 @@ async def create(request: Req) -> Response[bytes]:
         return await _again(request, answers, too_large(answers, error))
     visitor = visitor_of(request)
     assert visitor is not None
-    who = sender(visitor.actor, None, "", None)
+    who = make_sender(visitor.actor, None, "", None)
     made = msgspec.json.decode((await service.perform(CreateVersion(who, solved))).body, type=VersionAnswer)
     said = f"Version {made.version} of {made.name} is made, as a draft."
     if state == "active":
         await service.perform(ChangeState(who, made.name, "active", made.version))
         said = f"Version {made.version} of {made.name} is made and rules from now on."
     uploads.remove(answers.file)
-    return moved(f"/policies/{made.name}?version={made.version}", said, *made.warnings)
+    return redirect(f"/policies/{made.name}?version={made.version}", said, *made.warnings)
 
 
 async def _step(request: Req, step: str) -> Response[bytes]:

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount
 from lenience.dashboard.figures.intervals import shrinkage_bar
-from lenience.dashboard.pages.policy import objective_words, request_words
+from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
 from lenience.dashboard.wizard import intake, past_file
 from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, Refused, sentence
@@ -203,7 +203,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
     number = dict(_policies(service)).get(specification.name, 0) + 1
     return {
         "specification": specification,
-        "words": [*objective_words(specification.objective), *unit_words(answers)],
+        "words": [*describe_objective(specification.objective), *unit_words(answers)],
         "number": number,
         "fresh": len({one.name for one in specification.problems()} - _segments(service, specification.name)),
         "late": specification.objective.label_delay > 0,
@@ -211,7 +211,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "history": None if segments.past is None else segments.past.history,
         "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
         "model": answers.model or "own",
-        "sent": request_words(specification),
+        "sent": example_request(specification),
         "carried": answers.pairs(),
     }
 

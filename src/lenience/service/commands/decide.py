@@ -8,15 +8,17 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from lenience.service.commands.command import Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, decision_answer
 from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Shadow
-from lenience.service.domain.feature_cells import strangers, tidied
+from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
+from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import Counts
-from lenience.service.storage.ledger import ChainState, Ledger, Personal
+from lenience.service.domain.state import ChainState, Personal
+from lenience.service.storage.command import store_answer
+from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 
@@ -42,7 +44,7 @@ class Decide:
     policy: str
     requests: list[DecisionRequest]
     single: bool
-    _found: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
+    _located: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
     _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the place of a request
 
     @property
@@ -60,7 +62,7 @@ class Decide:
         record = ledger.registry.known(self.policy)
         if record is None or not self._known(record):
             record = ledger.registry.load(ledger.connection, self.policy)
-        self._found = None
+        self._located = None
         self._place(record)
 
     def chains(self, ledger: Ledger) -> list[int]:
@@ -71,11 +73,11 @@ class Decide:
 
     def _place(self, record: PolicyRecord) -> list[int]:
         """The chain of each request, or a refusal."""
-        if self._found is None or self._found[0] is not record:
+        if self._located is None or self._located[0] is not record:
             self._tidy(record)
             places = [record.segments[record.segment(one.segment, one.features)] for one in self.requests]
-            self._found = (record, places)
-        return self._found[1]
+            self._located = (record, places)
+        return self._located[1]
 
     def _tidy(self, record: PolicyRecord) -> None:
         """Take white space off the values of categories, before they are kept, and note those that are not known."""
@@ -85,14 +87,14 @@ class Decide:
         self._warnings = {}
         for i, one in enumerate(self.requests):
             if one.features is not None:
-                tidy = tidied(features, one.features)
+                tidy = strip_values(features, one.features)
                 if tidy != one.features:
                     self.requests[i] = msgspec.structs.replace(one, features=tidy)
-                told = strangers(features, tidy)
-                if told:
-                    self._warnings[i] = told
+                unknown = unknown_value_warnings(features, tidy)
+                if unknown:
+                    self._warnings[i] = unknown
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Decide in order."""
         record = ledger.registry.known(self.policy)
         assert record is not None
@@ -110,16 +112,16 @@ class Decide:
             answers.append(answer)
             if i == last:  # the event that carries the receipt of the whole answer
                 accepted = sum(one.decision == "accept" for one in answers)
-                made = Made(self.policy, accepted, len(answers) - accepted)
-                whole = Answer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made)
-                given = receipt(self.sender, whole)
+                made = WriteCounts(self.policy, accepted, len(answers) - accepted)
+                whole = CommandAnswer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made)
+                given = make_receipt(self.sender, whole)
                 if given.digest is not None:
                     event = msgspec.structs.replace(event, receipt=given.digest)
             seq = ledger.append(chain, event)
             ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept")
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
-        keep(ledger, self.sender, given, chain.id, seq, whole)
+        store_answer(ledger, self.sender, given, chain.id, seq, whole)
         return whole
 
     def _known(self, record: PolicyRecord) -> bool:

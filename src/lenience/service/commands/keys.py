@@ -23,7 +23,7 @@ from lenience.service.domain.problems import Forbidden, Unauthenticated
 from lenience.service.storage import schema
 from lenience.service.storage.ended_sessions import ended_sessions
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 
 ROLES = ("admin", "decide", "outcome", "read")
@@ -54,7 +54,7 @@ def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int
     identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     digest = sha256(secret.encode()).hexdigest()
     with store.write() as connection:
-        ledger = Ledger(store, connection, Registry())
+        ledger = Ledger(store, connection, PolicyCache())
         ledger.lock([schema.SYSTEM_CHAIN])
         event = KeyCreated(
             at=ledger.now,
@@ -75,13 +75,13 @@ def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int
 def revoke_key(store: Store, identity: str, actor: str) -> None:
     """Make a key invalid from now on."""
     with store.write() as connection:
-        ledger = Ledger(store, connection, Registry())
+        ledger = Ledger(store, connection, PolicyCache())
         ledger.lock([schema.SYSTEM_CHAIN])
         table = schema.api_key
-        found = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
-        if found is None:
+        row = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
+        if row is None:
             raise InputError(f"there is no key {identity!r}")
-        if found.revoked_at is not None:
+        if row.revoked_at is not None:
             raise InputError(f"the key {identity!r} is revoked already")
         ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
         connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
@@ -98,10 +98,10 @@ def key_id(given: str) -> str:
         ...
     lenience.core.errors.InputError: the id of a key must be the 12 digits that lenience keys list shows
     """
-    found = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
+    if match is None:
         raise InputError("the id of a key must be the 12 digits that lenience keys list shows")
-    return found[1]
+    return match[1]
 
 
 def list_keys(store: Store) -> list[ApiKey]:

@@ -14,16 +14,17 @@ from msgspec import Meta
 from sqlalchemy import insert, select, update
 
 from lenience.core.errors import InputError, TooLargeError
-from lenience.service.commands.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.domain import limits
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
 from lenience.service.domain.solved_tables import load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
-from lenience.service.domain.version_warnings import cautions, dropped
+from lenience.service.domain.version_warnings import dropped_segment_warnings, version_warnings
 from lenience.service.storage import schema
+from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
 
@@ -84,8 +85,8 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
     except InputError as error:
         raise BadRequest(str(error)) from None
     loaded = {digest: load(text) for digest, text in tables.items()}
-    found = {segment.name: loaded[segment.solved] for segment in stored}
-    return SolvedVersion(specification, stored, tables, cautions(specification, found))
+    tables_by_segment = {segment.name: loaded[segment.solved] for segment in stored}
+    return SolvedVersion(specification, stored, tables, version_warnings(specification, tables_by_segment))
 
 
 def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
@@ -123,7 +124,7 @@ class CreateVersion:
         """The system's chain, which orders the making of policies."""
         return [schema.SYSTEM_CHAIN]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Store it."""
         specification = self.version.specification
         connection, name = ledger.connection, specification.name
@@ -144,8 +145,8 @@ class CreateVersion:
             connection.execute(insert(schema.chain), values)
         names = [segment.name for segment in self.version.segments]
         warnings = [*self.version.warnings, *_dropped(ledger, record, names)]
-        answer = Answer(201, encoder.encode(VersionAnswer(name, number, "draft", names, warnings)))
-        given = receipt(self.sender, answer)
+        answer = CommandAnswer(201, encoder.encode(VersionAnswer(name, number, "draft", names, warnings)))
+        given = make_receipt(self.sender, answer)
         event = VersionCreated(
             at=ledger.now,
             actor=self.sender.actor,
@@ -157,7 +158,7 @@ class CreateVersion:
         )
         chain = ledger.chains[record.chain]
         seq = ledger.append(chain, event)
-        keep(ledger, self.sender, given, chain.id, seq, answer)
+        store_answer(ledger, self.sender, given, chain.id, seq, answer)
         return answer
 
     def _create_policy(self, ledger: Ledger, name: str) -> int:
@@ -211,7 +212,7 @@ class ChangeState:
         assert record is not None
         return [record.chain, *record.segments.values()]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Change it."""
         record = ledger.registry.load(ledger.connection, self.policy)
         ledger.lock([record.chain, *record.segments.values()])
@@ -237,12 +238,12 @@ class ChangeState:
             changes.insert(0, (replaced, "retired"))
         version = ledger.registry.version(ledger.connection, record.id, number)
         tables = {name: rule.table for name, rule in version.rules.items()}
-        warnings = [] if self.state == "retired" else cautions(version.specification, tables)
+        warnings = [] if self.state == "retired" else version_warnings(version.specification, tables)
         if self.state == "active":
             warnings += _dropped(ledger, record, list(tables))
-        told = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
-        answer = Answer(200, encoder.encode(told))
-        given = receipt(self.sender, answer)
+        version_answer = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
+        answer = CommandAnswer(200, encoder.encode(version_answer))
+        given = make_receipt(self.sender, answer)
         chain = ledger.chains[record.chain]
         for which, state in changes:
             last = which == number
@@ -257,7 +258,7 @@ class ChangeState:
             seq = ledger.append(chain, event)
             where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
             ledger.connection.execute(update(schema.version).where(where).values(state=state))
-        keep(ledger, self.sender, given, chain.id, seq, answer)
+        store_answer(ledger, self.sender, given, chain.id, seq, answer)
         for one in [chain, *(ledger.chains[segment] for segment in record.segments.values())]:
             one.revision += 1
             one.changed = True
@@ -265,17 +266,17 @@ class ChangeState:
         ledger.registry.load(ledger.connection, self.policy).revision = chain.revision
         return answer
 
-    def _repeated(self, ledger: Ledger, record: PolicyRecord, number: int) -> Answer:
+    def _repeated(self, ledger: Ledger, record: PolicyRecord, number: int) -> CommandAnswer:
         """It is in that state: say so, and change nothing."""
         version = ledger.registry.version(ledger.connection, record.id, number)
-        answer = Answer(
+        answer = CommandAnswer(
             200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), [], changed=False))
         )
         if self.sender.key is not None:
-            given = receipt(self.sender, answer)
+            given = make_receipt(self.sender, answer)
             chain = ledger.chains[record.chain]
             event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
-            keep(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
+            store_answer(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
         return answer
 
 
@@ -284,4 +285,4 @@ def _dropped(ledger: Ledger, record: PolicyRecord, names: Collection[str]) -> li
     if record.active is None:
         return []
     ruling = {name: ledger.chains[record.segments[name]].counts for name in record.active.rules}
-    return dropped(ruling, names)
+    return dropped_segment_warnings(ruling, names)

@@ -10,10 +10,9 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import select
 
-from lenience.service.commands.command import NO_RECEIPT, Answer, Made, Sender, encoder, keep, receipt
 from lenience.service.commands.transitions import OverrideRequest as OverrideRequest
 from lenience.service.commands.transitions import (
-    Plan,
+    Transition,
     plan_correction,
     plan_expiry,
     plan_nothing,
@@ -24,9 +23,12 @@ from lenience.service.domain import limits
 from lenience.service.domain.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
 from lenience.service.domain.events import Outcome, Repeated
 from lenience.service.domain.problems import NONE_OF_THESE, NotFound, Problem, not_one, unknown_decision
+from lenience.service.domain.receipts import NO_RECEIPT, CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule
+from lenience.service.domain.state import ChainState, DecisionState
 from lenience.service.storage import schema
-from lenience.service.storage.ledger import ChainState, DecisionState, Ledger
+from lenience.service.storage.command import store_answer
+from lenience.service.storage.ledger import Ledger
 
 
 class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,7 +93,7 @@ class Change:
         """The chain of the decision's segment."""
         return [ledger.chain_of[self.decision]]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Change the decision."""
         chain = ledger.chains[ledger.chain_of[self.decision]]
         state = ledger.decisions[self.decision]
@@ -103,14 +105,14 @@ class Change:
             status=planned.status,
             decision=planned.choice,
         )
-        made = Made(outcomes=int(planned.recorded and self.kind == "outcome"))
-        answer = Answer(200, encoder.encode(after), made)
+        made = WriteCounts(outcomes=int(planned.recorded and self.kind == "outcome"))
+        answer = CommandAnswer(200, encoder.encode(after), made)
         if not planned.recorded and self.sender.key is None:
             return answer
         carry_out(ledger, self.sender, [(chain, planned)], answer)
         return answer
 
-    def _plan(self, ledger: Ledger, state: DecisionState) -> Plan:
+    def _plan(self, ledger: Ledger, state: DecisionState) -> Transition:
         if self.kind == "outcome":
             assert self.outcome is not None
             return plan_outcome(state, self.outcome)
@@ -152,12 +154,12 @@ class RecordOutcomes:
         """The chains of all segments concerned."""
         return [ledger.chain_of[decision] for decision in self._known(ledger)]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Record them in order."""
         known = self._known(ledger)
         ledger.read_decisions(known)
         problems: list[OutcomeProblem] = []
-        plans: list[tuple[ChainState, Plan]] = []
+        plans: list[tuple[ChainState, Transition]] = []
         ahead: dict[str, str] = {}  # what an earlier item of this batch makes of a decision
         repeated = 0
         for position, item in enumerate(self.items):
@@ -172,7 +174,9 @@ class RecordOutcomes:
                 plans.append((ledger.chains[state.chain], plan))
             else:
                 repeated += 1
-        answer = Answer(200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)), Made(outcomes=len(plans)))
+        answer = CommandAnswer(
+            200, encoder.encode(OutcomesAnswer(len(plans), repeated, problems)), WriteCounts(outcomes=len(plans))
+        )
         if not plans and self.sender.key is not None:
             state = ledger.decisions[known[0]]
             plans.append((ledger.chains[state.chain], plan_nothing(state, "repeat", recorded=False)))
@@ -232,7 +236,7 @@ class Expire:
         assert record is not None
         return [record.chain, *record.segments.values()]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         """Give them up."""
         table = schema.decision
         record = ledger.registry.known(self.policy)
@@ -240,31 +244,33 @@ class Expire:
         where = (table.c.status == schema.PENDING) & (table.c.at < self.before)
         where &= table.c.chain_id.in_(list(record.segments.values()))
         # What this transaction has changed already is not in the database yet.
-        found = ledger.connection.execute(select(table.c.id).where(where).order_by(table.c.id).limit(self.most)).all()
-        ledger.read_decisions(row.id for row in found)
-        states = [ledger.decisions[row.id] for row in found]
+        rows = ledger.connection.execute(select(table.c.id).where(where).order_by(table.c.id).limit(self.most)).all()
+        ledger.read_decisions(row.id for row in rows)
+        states = [ledger.decisions[row.id] for row in rows]
         due = [state for state in states if state.status == schema.PENDING]
-        answer = Answer(200, encoder.encode(ExpiryAnswer(len(due), len(found) == self.most)))
+        answer = CommandAnswer(200, encoder.encode(ExpiryAnswer(len(due), len(rows) == self.most)))
         carry_out(ledger, self.sender, [(ledger.chains[state.chain], plan_expiry(state)) for state in due], answer)
         if not due and self.sender.key is not None:
-            given = receipt(self.sender, answer)
+            given = make_receipt(self.sender, answer)
             own = ledger.chains[record.chain]
             seq = ledger.append(
                 own, Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
             )
-            keep(ledger, self.sender, given, own.id, seq, answer)
+            store_answer(ledger, self.sender, given, own.id, seq, answer)
         return answer
 
 
-def carry_out(ledger: Ledger, sender: Sender, plans: Sequence[tuple[ChainState, Plan]], answer: Answer) -> None:
+def carry_out(
+    ledger: Ledger, sender: Sender, plans: Sequence[tuple[ChainState, Transition]], answer: CommandAnswer
+) -> None:
     """Let it all happen, in order; the last event carries the receipt of the answer."""
-    given = receipt(sender, answer)
+    given = make_receipt(sender, answer)
     for i, (chain, plan) in enumerate(plans):
         last = i == len(plans) - 1
         seq = ledger.append(chain, plan.event(ledger, sender, given if last else NO_RECEIPT))
         plan.apply(ledger, chain, seq)
         if last:
-            keep(ledger, sender, given, chain.id, seq, answer)
+            store_answer(ledger, sender, given, chain.id, seq, answer)
 
 
 def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, SegmentRule]:

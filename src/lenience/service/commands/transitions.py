@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lenience.service.commands.command import Receipt, Sender
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Status
 from lenience.service.domain.events import (
@@ -21,9 +20,11 @@ from lenience.service.domain.events import (
     Repeated,
 )
 from lenience.service.domain.problems import Conflict
+from lenience.service.domain.receipts import Receipt, Sender
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
-from lenience.service.storage.ledger import ChainState, DecisionState, Ledger, Personal
+from lenience.service.storage.ledger import Ledger
 
 
 class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +36,7 @@ class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Transition:
     """The event that is to come, and what it does to the decision and to its segment's counts."""
 
     state: DecisionState
@@ -106,63 +107,63 @@ class Plan:
             ledger.add_personal(chain.id, seq, self.personal)
 
 
-def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Plan:
+def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Transition:
     """The outcome of an acceptance; one that expired may still come."""
     now = state.status if status is None else status
     if now == schema.REJECTED:
         raise Conflict(f"the decision {state.id} is to reject, so it has no outcome: override it to accept first")
     if now == outcome:
-        return Plan(state, outcome, "accept", "outcome", recorded=False)
+        return Transition(state, outcome, "accept", "outcome", recorded=False)
     if now in (schema.SUCCESS, schema.FAILURE):
         raise Conflict(
             f"the decision {state.id} has the outcome {now} already: if that was wrong, POST its /correction"
         )
     good = outcome == "success"
     waited = -1 if now == schema.PENDING else 0
-    return Plan(state, outcome, "accept", "outcome", True, successes=good, failures=not good, pending=waited)
+    return Transition(state, outcome, "accept", "outcome", True, successes=good, failures=not good, pending=waited)
 
 
-def plan_expiry(state: DecisionState) -> Plan:
+def plan_expiry(state: DecisionState) -> Transition:
     """An outcome that expires: it teaches nothing, and is no longer awaited."""
     if state.status == schema.EXPIRED:
-        return Plan(state, "expired", "accept", "expiry", recorded=False)
+        return Transition(state, "expired", "accept", "expiry", recorded=False)
     if state.status != schema.PENDING:
         raise Conflict(f"the decision {state.id} is not pending but {state.status}")
-    return Plan(state, "expired", "accept", "expiry", True, pending=-1)
+    return Transition(state, "expired", "accept", "expiry", True, pending=-1)
 
 
-def plan_correction(state: DecisionState, outcome: Outcome) -> Plan:
+def plan_correction(state: DecisionState, outcome: Outcome) -> Transition:
     """A later truth: one more success and one failure less, or the other way round."""
     if state.status not in (schema.SUCCESS, schema.FAILURE):
         raise Conflict(f"the decision {state.id} has no outcome to correct: it is {state.status}")
     if state.status == outcome:
-        return Plan(state, outcome, "accept", "correction", recorded=False)
+        return Transition(state, outcome, "accept", "correction", recorded=False)
     step = 1 if outcome == "success" else -1
     before: Outcome = "failure" if outcome == "success" else "success"
-    return Plan(state, outcome, "accept", "correction", True, successes=step, failures=-step, before=before)
+    return Transition(state, outcome, "accept", "correction", True, successes=step, failures=-step, before=before)
 
 
-def plan_override(state: DecisionState, request: OverrideRequest) -> Plan:
+def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
     """Decided otherwise by a person: an acceptance is awaited, a rejection is awaited no more."""
     choice = request.decision
     if choice == choice_of(state):
         raise Conflict(f"the decision {state.id} is to {choice} already")
     personal = Personal.of(None, request.reason)
     if choice == "accept":
-        return Plan(
+        return Transition(
             state, "pending", choice, "override", True, pending=1, accepted=1, override=request, personal=personal
         )
     if state.status not in (schema.PENDING, schema.EXPIRED):
         raise Conflict(f"the decision {state.id} has an outcome ({state.status}), so it cannot be overridden any more")
     waited = -1 if state.status == schema.PENDING else 0
-    return Plan(
+    return Transition(
         state, "rejected", choice, "override", True, pending=waited, accepted=-1, override=request, personal=personal
     )
 
 
-def plan_nothing(state: DecisionState, kind: str, *, recorded: bool) -> Plan:
+def plan_nothing(state: DecisionState, kind: str, *, recorded: bool) -> Transition:
     """Something that leaves the decision and the counts as they are."""
-    return Plan(state, status_of(state), choice_of(state), kind, recorded)
+    return Transition(state, status_of(state), choice_of(state), kind, recorded)
 
 
 def choice_of(state: DecisionState) -> Choice:

@@ -12,7 +12,7 @@ from lenience.service.domain.events import Choice, State
 from lenience.service.domain.reasons import PrincipalReason, reasons
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.domain.specification import PolicySpecification
-from lenience.service.storage.ledger import DecisionState
+from lenience.service.domain.state import DecisionState
 
 Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected"]
 

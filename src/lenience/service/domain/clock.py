@@ -11,10 +11,10 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-def when(microseconds: int) -> str:
+def iso_time(microseconds: int) -> str:
     """A time as ISO 8601 in UTC.
 
-    >>> when(1_700_000_000_000_000)
+    >>> iso_time(1_700_000_000_000_000)
     '2023-11-14T22:13:20.000000Z'
     """
     return datetime.fromtimestamp(microseconds // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + (

@@ -91,44 +91,44 @@ def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]
     return _joined(tuple(feature.label(given[feature.name]) for feature in features))
 
 
-def tidied(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> dict[str, limits.FeatureValue]:
+def strip_values(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> dict[str, limits.FeatureValue]:
     """What was given, without white space around the values of categories.
 
-    >>> tidied([Feature("region", values=["north"])], {"region": " north"})
+    >>> strip_values([Feature("region", values=["north"])], {"region": " north"})
     {'region': 'north'}
     """
-    found = dict(given)
+    values = dict(given)
     for feature in features:
-        value = found.get(feature.name)
+        value = values.get(feature.name)
         if feature.values and isinstance(value, str) and value not in feature.values:
-            found[feature.name] = value.strip()
-    return found
+            values[feature.name] = value.strip()
+    return values
 
 
-def strangers(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> list[str]:
+def unknown_value_warnings(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> list[str]:
     """A sentence for each value of a category that is none of the policy's.
 
     Only one that is nearly a value of the policy's is repeated: the answer is kept for a while, and what else someone
     sent may be personal.
 
     >>> region = [Feature("region", values=["Nord", "West"])]
-    >>> strangers(region, {"region": "nord"}), strangers(region, {"region": "Nord"})
+    >>> unknown_value_warnings(region, {"region": "nord"}), unknown_value_warnings(region, {"region": "Nord"})
     (["'nord' is not a value of region (nearest 'Nord'): decided as other"], [])
-    >>> strangers(region, {"region": "Lisbon"})
+    >>> unknown_value_warnings(region, {"region": "Lisbon"})
     ['the value given is not one of region (Nord, West): decided as other']
     """
-    found = []
+    warnings = []
     for feature in features:
         value = given.get(feature.name)
         if not feature.values or not isinstance(value, str) or value in (*feature.values, OTHER):
             continue
         near = _nearest(value, tuple(feature.values))
         if near is not None:
-            found.append(f"{value!r} is not a value of {feature.name} (nearest {near!r}): decided as other")
+            warnings.append(f"{value!r} is not a value of {feature.name} (nearest {near!r}): decided as other")
         else:
             some = ", ".join(feature.values[:MOST_NAMED]) + (", …" if len(feature.values) > MOST_NAMED else "")
-            found.append(f"the value given is not one of {feature.name} ({some}): decided as other")
-    return found
+            warnings.append(f"the value given is not one of {feature.name} ({some}): decided as other")
+    return warnings
 
 
 @lru_cache(maxsize=1024)

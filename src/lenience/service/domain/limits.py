@@ -6,17 +6,18 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from lenience.core.request_limits import BATCH_SIZE, DECISION_ID_LENGTH, PLAIN_TEXT
+
 BODY = 4 * 1024 * 1024  # bytes of a request
-BATCH = 1_000  # decisions or outcomes in one request
+BATCH = BATCH_SIZE  # decisions or outcomes in one request
 SEGMENTS = 1_000  # of one version of a policy
 HORIZON = 5_000_000
 FEATURES = 64
-DECISION = 200  # letters of a decision's id
+DECISION = DECISION_ID_LENGTH  # letters of a decision's id
 SOLVE_SECONDS = 60.0  # that a segment's solve may take, by the solver's estimate
 VERSION_SECONDS = 300.0  # that all segments of a version may take
 
-# Text without control characters: they have no place in a name, and PostgreSQL cannot store the first of them.
-PLAIN = r"^[^\x00-\x1f\x7f]*$"
+PLAIN = PLAIN_TEXT
 
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", description="A name")]
 SegmentName = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN, description="A segment's name")]

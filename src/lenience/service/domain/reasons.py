@@ -28,15 +28,15 @@ class PrincipalReason(msgspec.Struct, frozen=True):
 
 def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, list[PrincipalReason]]:
     """The reason in words and the principal reasons; the same as last time where nothing they tell of has changed."""
-    told = -1 if verdict.limit is None else counts.pending
-    said = rule.standing(counts).said
-    found = said.get((verdict.rule, told))
-    if found is None:
-        if len(said) > 1000:
-            said.clear()
-        found = (reason(rule, counts, verdict), principal_reasons(rule, counts, verdict))
-        said[verdict.rule, told] = found
-    return found
+    pending = -1 if verdict.limit is None else counts.pending
+    cache = rule.basis(counts).reasons
+    texts = cache.get((verdict.rule, pending))
+    if texts is None:
+        if len(cache) > 1000:
+            cache.clear()
+        texts = (reason(rule, counts, verdict), principal_reasons(rule, counts, verdict))
+        cache[verdict.rule, pending] = texts
+    return texts
 
 
 def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
@@ -71,14 +71,14 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         )
     assert kind == BELOW
     floor = "" if verdict.probability == 0 else f" (a share of {percent(verdict.probability)} is accepted all the same)"
-    awaited = (
+    finality = (
         "The rejection is final unless something else is learnt."
         if counts.pending == 0 and not floor
         else "Outcomes still to come may change that."
     )
     return (
         f"Reject: {seen}, not above the {percent(verdict.threshold)} that is asked after {count(n)} observations "
-        f"(break-even {percent(cost)}){floor}. {awaited}"
+        f"(break-even {percent(cost)}){floor}. {finality}"
     )
 
 

@@ -34,10 +34,10 @@ class Verdict(NamedTuple):
     threshold: float
 
 
-class Standing:
+class DecisionBasis:
     """What follows from the outcomes of a segment alone: computed when they change, not at every decision."""
 
-    __slots__ = ("above", "belief", "failures", "limit", "optimum", "said", "successes", "threshold")
+    __slots__ = ("above", "belief", "failures", "limit", "optimum", "reasons", "successes", "threshold")
 
     def __init__(self, table: SolvedTable, cap: int | None, successes: int, failures: int) -> None:
         prior = table.prior
@@ -47,7 +47,7 @@ class Standing:
         self.optimum = optimum = table.limit(successes, failures)
         self.limit = optimum if cap is None else cap if optimum is None else min(optimum, cap)
         self.above = self.belief.s > table.cost * self.belief.n
-        self.said: dict[tuple[str, int], Any] = {}  # reasons in words, by rule and number pending
+        self.reasons: dict[tuple[str, int], Any] = {}  # reasons in words, by rule and number pending
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +60,30 @@ class SegmentRule:
     digest: str
     exposure_cap: int | None
     exploration_floor: float
-    _last: list[Standing] = field(default_factory=list, repr=False, compare=False)
+    _last: list[DecisionBasis] = field(default_factory=list, repr=False, compare=False)
 
-    def standing(self, counts: Counts) -> Standing:
+    def basis(self, counts: Counts) -> DecisionBasis:
         """What follows from the outcomes so far; the last one asked for is kept."""
         last = self._last
         if last:
-            kept = last[0]
-            if kept.successes == counts.successes and kept.failures == counts.failures:
-                return kept
-        found = Standing(self.table, self.exposure_cap, counts.successes, counts.failures)
-        last[:] = [found]
-        return found
+            previous = last[0]
+            if previous.successes == counts.successes and previous.failures == counts.failures:
+                return previous
+        basis = DecisionBasis(self.table, self.exposure_cap, counts.successes, counts.failures)
+        last[:] = [basis]
+        return basis
 
     def belief(self, counts: Counts) -> Belief:
         """The prior and the outcomes, exactly."""
-        return self.standing(counts).belief
+        return self.basis(counts).belief
 
     def limit(self, counts: Counts) -> int | None:
         """How many may be pending when one more is accepted: the optimum's limit, and the cap."""
-        return self.standing(counts).limit
+        return self.basis(counts).limit
 
     def decide(self, counts: Counts, draw: float) -> Verdict:
         """Accept or reject the next individual. ``draw`` in [0, 1) settles what the exploration floor leaves open."""
-        now = self.standing(counts)
+        now = self.basis(counts)
         limit, threshold = now.limit, now.threshold
         horizon = self.table.horizon
         if horizon is not None and counts.accepted >= horizon:

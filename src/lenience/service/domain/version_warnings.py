@@ -12,10 +12,10 @@ from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.specification import PolicySpecification
 
 
-def cautions(specification: PolicySpecification, tables: Mapping[str, SolvedTable]) -> list[str]:
+def version_warnings(specification: PolicySpecification, tables: Mapping[str, SolvedTable]) -> list[str]:
     """Warnings about a version, from its specification and the solved table of each segment."""
-    found = told_alike(tables)
-    warnings = [] if found is None else [found]
+    warning = told_alike(tables)
+    warnings = [] if warning is None else [warning]
     if specification.constraints.exploration_floor > 0:
         return warnings
     closed = {name: table for name, table in tables.items() if table.closed}
@@ -32,23 +32,25 @@ def cautions(specification: PolicySpecification, tables: Mapping[str, SolvedTabl
     return warnings
 
 
-def dropped(segments: Mapping[str, Counts], kept: Collection[str]) -> list[str]:
+def dropped_segment_warnings(segments: Mapping[str, Counts], remaining: Collection[str]) -> list[str]:
     """A warning about segments that the ruling version has, another one lacks, and of which something is known.
 
-    >>> dropped({"old": Counts(successes=2), "young": Counts(pending=1), "new": Counts()}, ["young"])
+    >>> dropped_segment_warnings({"old": Counts(successes=2), "young": Counts(pending=1), "new": Counts()}, ["young"])
     ["This version has no segment 'old' (0 outcomes pending, 2 known): once it rules, nobody of it can be decided, ..."]
     """
-    known = {name: (one.pending, one.successes + one.failures) for name, one in segments.items() if name not in kept}
-    gone = [
+    known = {
+        name: (one.pending, one.successes + one.failures) for name, one in segments.items() if name not in remaining
+    }
+    lost = [
         f"{name!r} ({counted(pending, 'outcome')} pending, {outcomes:,} known)"
         for name, (pending, outcomes) in known.items()
         if pending or outcomes
     ]
-    if not gone:
+    if not lost:
         return []
-    shown = ", ".join(gone[:5]) + (" …" if len(gone) > 5 else "")
+    shown = ", ".join(lost[:5]) + (" …" if len(lost) > 5 else "")
     return [
-        f"This version has no {plural(len(gone), 'segment')} {shown}: once it rules, nobody of it can be decided, and "
+        f"This version has no {plural(len(lost), 'segment')} {shown}: once it rules, nobody of it can be decided, and "
         "what was learnt there is not used."
     ]
 

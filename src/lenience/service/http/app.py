@@ -1,15 +1,10 @@
-"""create_app: the application of one process of the service."""
+"""create_api: the HTTP API of one process of the service, to which other packages may add routes."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from multiprocessing import parent_process
-from multiprocessing.process import BaseProcess
-from threading import Thread
 from typing import Any, cast
 
 import msgspec
@@ -24,13 +19,12 @@ from litestar.types import ASGIApp, ControllerRouterHandler
 
 from lenience.__about__ import __version__
 from lenience.core.errors import InputError
-from lenience.core.settings import DATABASE, LOG_REQUESTS
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Health
 from lenience.service.domain.problems import Problem
 from lenience.service.http import decisions, erasures, policies
 from lenience.service.http.auth import needs_role
-from lenience.service.http.bodies import StrictRequest, known_body
+from lenience.service.http.bodies import StrictRequest, check_content_type
 from lenience.service.http.errors import (
     documented,
     on_exception,
@@ -39,10 +33,9 @@ from lenience.service.http.errors import (
     on_nested,
     on_problem,
 )
-from lenience.service.http.logs import configure_logs
 from lenience.service.http.metrics import CONTENT_TYPE, Metrics
-from lenience.service.http.middleware import Surroundings
-from lenience.service.http.parameters import known_parameters
+from lenience.service.http.middleware import RequestMiddleware
+from lenience.service.http.parameters import reject_unknown_parameters
 from lenience.service.http.service import Service
 
 
@@ -81,45 +74,73 @@ def description(request: Request[None, None, State]) -> Response[bytes]:
     return Response(msgspec.json.encode(request.app.openapi_schema.to_schema()), media_type="application/json")
 
 
-def create_app(
-    database: str, *, log_requests: bool = False, more_handlers: Sequence[ControllerRouterHandler] = ()
+def create_api(
+    database: str,
+    *,
+    log_requests: bool = False,
+    route_handlers: Sequence[ControllerRouterHandler] = (),
+    state: Mapping[str, Any] | None = None,
+    exception_handlers: Mapping[type[Exception], Any] | None = None,
 ) -> ASGIApp:
-    """The application: it opens the database, brings its schema up to date, and serves until it is shut down."""
-    counted = Metrics()
-    service = Service(database, counted.written)
+    """Create the application that serves the API, and whatever is added to it.
+
+    The application opens the database, upgrades its schema and serves until it is shut down.
+
+    Parameters
+    ----------
+    database : str
+        A file (SQLite) or the address of a PostgreSQL database.
+    log_requests : bool
+        Log every request, not only those that failed.
+    route_handlers : sequence of handlers
+        Routes to serve beside the API, such as the pages of the dashboard.
+    state : mapping, optional
+        What these routes need in the application's state.
+    exception_handlers : mapping, optional
+        Handlers that replace those of the API, by type of exception.
+
+    Returns
+    -------
+    ASGIApp
+        The application, for a server such as uvicorn.
+
+    Raises
+    ------
+    InputError
+        If the database cannot be opened, or another process serves it.
+    """
+    metrics_of_process = Metrics()
+    service = Service(database, metrics_of_process.written)
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         await service.start()
-        watching = asyncio.create_task(counted.watch(service.writer))
+        watching = asyncio.create_task(metrics_of_process.watch(service.writer))
         try:
             yield
         finally:
             watching.cancel()
             await service.stop()
 
-    # The dashboard is a layer above; it hangs in the same application.
-    from lenience.dashboard.router import dashboard, on_nowhere
-
-    pages, kept = dashboard(database)
     api = Router(
         "/v1",
         route_handlers=[*policies.HANDLERS, *decisions.HANDLERS, *erasures.HANDLERS],
-        guards=[needs_role, known_parameters, known_body],
+        guards=[needs_role, reject_unknown_parameters, check_content_type],
         request_class=StrictRequest,
     )
     app = Litestar(
-        route_handlers=[api, metrics, health, ready, description, pages, *more_handlers],
+        route_handlers=[api, metrics, health, ready, description, *route_handlers],
         lifespan=[lifespan],
-        state=State({"service": service, "metrics": counted, **kept}),
+        state=State({"service": service, "metrics": metrics_of_process, **(state or {})}),
         exception_handlers=cast(
             Any,
             {
                 Problem: on_problem,
                 InputError: on_input_error,
-                HTTPException: on_nowhere(on_http_exception),
+                HTTPException: on_http_exception,
                 RecursionError: on_nested,
                 Exception: on_exception,
+                **(exception_handlers or {}),
             },
         ),
         request_max_body_size=limits.BODY,
@@ -140,19 +161,4 @@ def create_app(
         pdb_on_exception=False,
         debug=False,
     )
-    return cast(ASGIApp, Surroundings(cast(ASGIApp, app), counted, log_requests))
-
-
-def from_environment() -> ASGIApp:
-    """The application for a server that starts several processes, each told by environment variables."""
-    configure_logs()
-    parent = parent_process()
-    if parent is not None:
-        Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-    return create_app(os.environ[DATABASE], log_requests=os.environ.get(LOG_REQUESTS) == "1")
-
-
-def _end_with(parent: BaseProcess) -> None:
-    """End in good order once the process that started this one is gone: nobody else would end or replace it."""
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
+    return cast(ASGIApp, RequestMiddleware(cast(ASGIApp, app), metrics_of_process, log_requests))

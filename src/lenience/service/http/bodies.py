@@ -40,7 +40,7 @@ class StrictRequest(Request[Any, Any, State]):
         return decoded(await self.body(), field.annotation)
 
 
-async def known_body(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Refuse a body that is not said to be what its endpoint reads, or that is packed."""
     headers = connection.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
@@ -48,22 +48,22 @@ async def known_body(connection: ASGIConnection[Any, Any, Any, Any], handler: Ba
     wanted = str(handler.opt.get("body", JSON))
     given = headers.get("content-type", "")
     if given.split(";")[0].strip().lower() != wanted:
-        told = f"not {given[:80]!r}" if given else "and it is not given"
-        raise Unsupported(f"the Content-Type of the body must be {wanted}, {told}")
+        reason = f"not {given[:80]!r}" if given else "and it is not given"
+        raise Unsupported(f"the Content-Type of the body must be {wanted}, {reason}")
     packed = headers.get("content-encoding", "identity")
     if packed.strip().lower() != "identity":
         raise Unsupported(f"the body must not be packed, and its Content-Encoding is {packed[:80]!r}")
 
 
-class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EmptyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a request that says everything by its address."""
 
 
-async def nothing_said(request: Request[Any, Any, State]) -> None:
+async def require_empty_body(request: Request[Any, Any, State]) -> None:
     """Refuse a body that says anything: whoever sent it expects it to be heeded."""
     body = await request.body()
     if body.strip():
-        decoded(body, Nothing | None)
+        decoded(body, EmptyBody | None)
 
 
 def decoded(body: bytes, kind: Any) -> Any:
@@ -76,15 +76,15 @@ def decoded(body: bytes, kind: Any) -> Any:
     lenience.service.domain.problems.BadRequest: 2 entries of outcomes cannot be read: outcomes[0].outcome ...
     """
     try:
-        found = _decoder(kind).decode(body)
+        value = _decoder(kind).decode(body)
     except msgspec.ValidationError as error:
-        raise BadRequest(_told(_plain(body), kind, error)) from None
+        raise BadRequest(_describe_error(_plain(body), kind, error)) from None
     except msgspec.DecodeError as error:
         raise BadRequest(_no_json(body, error)) from None
     except UnicodeDecodeError as error:
         raise BadRequest(f"body must be in UTF-8 ({error.reason} at byte {error.start:,})") from None
     _plain(body)
-    return found
+    return value
 
 
 def _no_json(body: bytes, error: msgspec.DecodeError) -> str:
@@ -108,11 +108,11 @@ def _plain(body: bytes) -> Any:
 
 
 def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(fields)
-    if len(found) < len(fields):
+    unique = dict(fields)
+    if len(unique) < len(fields):
         names = [name for name, _ in fields]
         raise BadRequest(f"{next(name for name in names if names.count(name) > 1)[:80]} is there twice")
-    return found
+    return unique
 
 
 def _whole(digits: str) -> int | float:
@@ -122,14 +122,14 @@ def _whole(digits: str) -> int | float:
 _reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, strict=False)
 
 
-def several(told: Sequence[str]) -> str:
+def join_sentences(sentences: Sequence[str]) -> str:
     """All that is wrong, up to a number of sentences, and how many more there are.
 
-    >>> several([f"line {i} is bad" for i in range(2, 24)]).endswith("; line 21 is bad; and 2 more like these")
+    >>> join_sentences([f"line {i} is bad" for i in range(2, 24)]).endswith("; line 21 is bad; and 2 more like these")
     True
     """
-    more = len(told) - MOST_TOLD
-    return "; ".join(told[:MOST_TOLD]) + (f"; and {more:,} more like these" if more > 0 else "")
+    more = len(sentences) - MOST_TOLD
+    return "; ".join(sentences[:MOST_TOLD]) + (f"; and {more:,} more like these" if more > 0 else "")
 
 
 def sentence(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) -> str:
@@ -138,25 +138,29 @@ def sentence(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError)
     field = (prefix + path).removeprefix(".") or "body"
     if of_key:
         return in_words(f"a name in {field}", message)
-    told = in_words(field, message, _at(value, path))
+    text = in_words(field, message, _at(value, path))
     if "unknown field" in message and not path and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        told += f": there are {', '.join(kind.__struct_fields__)}"
-    return told
+        text += f": there are {', '.join(kind.__struct_fields__)}"
+    return text
 
 
-def _told(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
+def _describe_error(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
     container = re.search(r" - at `\$\.(\w+)\[[^`]*`$", str(error))
     if container is None or not isinstance(kind, type):
         return sentence("", value, kind, error)
     name = container[1]
     entry = _entry(next(field.type for field in msgspec.structs.fields(kind) if field.name == name))
-    told = []
+    sentences = []
     for key, one in _entries(value[name]):
         try:
             msgspec.convert(one, entry)
         except msgspec.ValidationError as wrong:
-            told.append(sentence(f"{name}[{key!r}]", one, entry, wrong))
-    return f"{len(told):,} entries of {name} cannot be read: {several(told)}" if len(told) > 1 else told[0]
+            sentences.append(sentence(f"{name}[{key!r}]", one, entry, wrong))
+    return (
+        f"{len(sentences):,} entries of {name} cannot be read: {join_sentences(sentences)}"
+        if len(sentences) > 1
+        else sentences[0]
+    )
 
 
 def _entry(kind: Any) -> Any:
@@ -164,7 +168,7 @@ def _entry(kind: Any) -> Any:
     if get_origin(kind) in (list, dict):
         return get_args(kind)[-1]
     inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
-    return next((found for one in inner if (found := _entry(one)) is not None), None)
+    return next((inner_entry for one in inner if (inner_entry := _entry(one)) is not None), None)
 
 
 def _entries(value: Any) -> Iterable[tuple[Any, Any]]:

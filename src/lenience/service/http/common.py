@@ -10,7 +10,7 @@ from litestar.datastructures import State as State
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import HeaderParameter, Parameter
 
-from lenience.service.commands.command import Answer
+from lenience.service.domain.receipts import CommandAnswer
 from lenience.service.http.errors import documented
 
 Req = Request[None, str, State]
@@ -33,6 +33,6 @@ def changing(path: str, role: str, tag: str) -> Callable[[Callable[..., Any]], H
     return post(path, opt={"role": role}, status_code=200, responses=documented(404, 409, 413, 415), tags=[tag])
 
 
-def answered(answer: Answer) -> Response[Any]:
+def answered(answer: CommandAnswer) -> Response[Any]:
     """An answer that is JSON already."""
     return Response(answer.body, status_code=answer.status, media_type="application/json")

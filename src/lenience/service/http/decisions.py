@@ -14,7 +14,6 @@ from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
-from lenience.service.commands.command import sender
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
 from lenience.service.commands.outcomes import (
     Change,
@@ -35,7 +34,8 @@ from lenience.service.domain.answers import (
     OutcomesAnswer,
 )
 from lenience.service.domain.problems import BadRequest
-from lenience.service.http.bodies import nothing_said, sentence, several
+from lenience.service.domain.receipts import make_sender
+from lenience.service.http.bodies import join_sentences, require_empty_body, sentence
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.queries import export
@@ -60,8 +60,8 @@ async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
     """Accept or reject one individual. The answer is on the disk before it is given."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
-    return answered(await request.app.state.service.perform(Decide(who, name, [data], True)))
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
+    return answered(await request.app.state.service.perform(Decide(sent_by, name, [data], True)))
 
 
 @post(
@@ -74,8 +74,8 @@ async def decide_batch(
     name: PolicyName, data: JSONBody[BatchRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionsAnswer]:
     """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
-    return answered(await request.app.state.service.perform(Decide(who, name, data.decisions, False)))
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
+    return answered(await request.app.state.service.perform(Decide(sent_by, name, data.decisions, False)))
 
 
 @changing("/decisions/{identity:str}/outcome", "outcome", "outcomes")
@@ -99,7 +99,7 @@ async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Give up an outcome that has not come."""
-    await nothing_said(request)
+    await require_empty_body(request)
     return await _change(request, idempotency_key, identity, "expiry")
 
 
@@ -114,7 +114,7 @@ async def override(
 @changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
     """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
-    await nothing_said(request)
+    await require_empty_body(request)
     return await _change(request, idempotency_key, identity, "erasure")
 
 
@@ -126,8 +126,8 @@ async def record_outcomes(
 
     A body with an entry that cannot be read is refused, every such entry named, and nothing of it is recorded.
     """
-    who = sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
-    return answered(await request.app.state.service.perform(RecordOutcomes(who, data.outcomes)))
+    sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
+    return answered(await request.app.state.service.perform(RecordOutcomes(sent_by, data.outcomes)))
 
 
 class CsvOperation(Operation):
@@ -155,8 +155,8 @@ async def import_outcomes(
     As with a batch: a file with a line that cannot be read is refused, every such line named, and nothing recorded.
     """
     items = read_csv(body)
-    who = sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
-    return answered(await request.app.state.service.perform(RecordOutcomes(who, items)))
+    sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
+    return answered(await request.app.state.service.perform(RecordOutcomes(sent_by, items)))
 
 
 @get("/decisions", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
@@ -177,16 +177,16 @@ async def list_decisions(
     """Decisions, oldest first, a page at a time: give the ``next`` of a page as ``after``."""
     filters = Filters(policy, segment, decision, status, reference, _micro("since", since), _micro("until", until))
     service = request.app.state.service
-    found: DecisionsPage = await service.ask(lambda: service.queries.page(filters, after, limit))
-    return found
+    decisions: DecisionsPage = await service.ask(lambda: service.queries.page(filters, after, limit))
+    return decisions
 
 
 @get("/decisions/{identity:str}", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
 async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
     """A decision explained: belief, threshold, value of continuing, what would have changed it, and its history."""
     service = request.app.state.service
-    found: DecisionView = await service.ask(lambda: service.queries.decision(identity))
-    return found
+    decision: DecisionView = await service.ask(lambda: service.queries.decision(identity))
+    return decision
 
 
 @get("/decisions.csv", opt={"role": "read"}, responses=documented(404), tags=["decisions"], media_type="text/csv")
@@ -237,8 +237,8 @@ async def export_parquet(
 async def _change(
     request: Req, key: str | None, identity: str, kind: Kind, body: object = None, **what: Any
 ) -> Response[OutcomeAnswer]:
-    who = sender(request.auth, key, f"POST /v1/decisions/{identity}/{kind}", body)
-    return answered(await request.app.state.service.perform(Change(who, identity, kind, **what)))
+    sent_by = make_sender(request.auth, key, f"POST /v1/decisions/{identity}/{kind}", body)
+    return answered(await request.app.state.service.perform(Change(sent_by, identity, kind, **what)))
 
 
 def read_csv(body: bytes) -> list[OutcomeItem]:
@@ -271,7 +271,7 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
             wrong.append(f"line {line}: {sentence('', cells, OutcomeItem, error)}")
     if wrong:
         raise BadRequest(
-            f"nothing was recorded, for of {len(rows):,} rows {len(wrong):,} cannot be read: {several(wrong)}"
+            f"nothing was recorded, for of {len(rows):,} rows {len(wrong):,} cannot be read: {join_sentences(wrong)}"
         )
     return items
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from litestar import Response
 from litestar.params import JSONBody
 
-from lenience.service.commands.command import sender
-from lenience.service.commands.erase import DAY, Erase, ErasureRequest, holding
+from lenience.service.commands.erase import Erase, ErasureRequest
 from lenience.service.domain.answers import ErasureAnswer
 from lenience.service.domain.clock import now
+from lenience.service.domain.receipts import make_sender
 from lenience.service.http.common import IdempotencyKey, Req, answered, changing
+from lenience.service.queries.personal_data import DAY, decisions_with_personal_data
 from lenience.service.queries.reading import Filters
 
 
@@ -24,11 +25,11 @@ async def erase_many(
     service = request.app.state.service
     until = None if data.older_than_days is None else now() - int(data.older_than_days * DAY)
     filters = Filters(policy=data.policy, reference=data.reference, until=until)
-    found, following = await service.ask(lambda: holding(service.queries, filters, data.after))
+    decisions, following = await service.ask(lambda: decisions_with_personal_data(service.queries, filters, data.after))
     if data.dry_run:
-        return Response(ErasureAnswer(len(found), 0, following))
-    who = sender(request.auth, idempotency_key, "POST /v1/erasures", data)
-    return answered(await service.perform(Erase(who, found, following)))
+        return Response(ErasureAnswer(len(decisions), 0, following))
+    sent_by = make_sender(request.auth, idempotency_key, "POST /v1/erasures", data)
+    return answered(await service.perform(Erase(sent_by, decisions, following)))
 
 
 HANDLERS = [erase_many]

@@ -73,12 +73,12 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     status = error.status_code if error.status_code in TITLES else 400
     if status == 500:
         return on_exception(request, error)
-    said = {
+    details = {
         404: "there is nothing at this address",
         405: f"this address does not take {request.method}, but {_allowed(headers)}",
         413: f"the request is larger than the {limits.BODY >> 20} MiB that are allowed",
     }
-    return problem_response(status, said.get(status, error.detail or TITLES[status]), headers)
+    return problem_response(status, details.get(status, error.detail or TITLES[status]), headers)
 
 
 def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:

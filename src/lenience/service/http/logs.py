@@ -8,7 +8,7 @@ import traceback
 
 import msgspec
 
-from lenience.service.domain.clock import when
+from lenience.service.domain.clock import iso_time
 
 
 class JsonFormatter(logging.Formatter):
@@ -17,7 +17,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         line: dict[str, object] = {
-            "at": when(int(record.created * 1e6)),
+            "at": iso_time(int(record.created * 1e6)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),

@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from lenience.core.settings import MULTIPROCESS
-from lenience.service.commands.command import Answer
+from lenience.service.domain.receipts import CommandAnswer
 from lenience.service.storage.writer import Writer
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -50,15 +50,15 @@ class Metrics:
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
         key = (method, route, status)
-        found = self._kept.get(key)
-        if found is None:
-            found = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
+        series = self._kept.get(key)
+        if series is None:
+            series = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
             if len(self._kept) < 1000:
-                self._kept[key] = found
-        found[0].inc()
-        found[1].observe(seconds)
+                self._kept[key] = series
+        series[0].inc()
+        series[1].observe(seconds)
 
-    def written(self, answers: Sequence[Answer]) -> None:
+    def written(self, answers: Sequence[CommandAnswer]) -> None:
         """Count what a transaction wrote: what was refused, or had been written before, is not in it."""
         if not answers:
             return
@@ -74,11 +74,11 @@ class Metrics:
 
     def _of(self, policy: str) -> tuple[Counter, Counter]:
         """The counters of a policy's decisions, by decision."""
-        found = self._policies.get(policy)
-        if found is None:
-            found = (self._decisions.labels(policy, "accept"), self._decisions.labels(policy, "reject"))
-            self._policies[policy] = found
-        return found
+        counters = self._policies.get(policy)
+        if counters is None:
+            counters = (self._decisions.labels(policy, "accept"), self._decisions.labels(policy, "reject"))
+            self._policies[policy] = counters
+        return counters
 
     async def watch(self, writer: Writer) -> None:
         """See how many commands wait, again and again."""
@@ -92,13 +92,13 @@ class Metrics:
         folder = os.environ.get(MULTIPROCESS)
         if folder is None:
             return generate_latest(self.registry)
-        forget_the_dead(Path(folder))
+        remove_dead_processes(Path(folder))
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
 
-def forget_the_dead(folder: Path) -> None:
+def remove_dead_processes(folder: Path) -> None:
     """Throw away what processes that are gone saw last; what they counted stays."""
     for path in folder.glob("gauge_live*_*.db"):
         process = int(path.stem.rpartition("_")[2])

@@ -20,7 +20,7 @@ HEADERS: list[tuple[bytes, bytes]] = [
 log = logging.getLogger("lenience.access")
 
 
-class Surroundings:
+class RequestMiddleware:
     """ASGI middleware around the whole application."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log_requests: bool) -> None:

@@ -12,7 +12,7 @@ from litestar.params import ParameterKwarg
 from lenience.service.domain.problems import BadRequest
 
 
-async def known_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def reject_unknown_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Refuse a request with a parameter that its endpoint does not have, or that is given twice."""
     if not connection.scope["query_string"]:
         return

@@ -7,12 +7,12 @@ from typing import Annotated
 from litestar import Response, get, post
 from litestar.params import JSONBody, Parameter
 
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
 from lenience.service.commands.outcomes import Expire, ExpiryRequest
 from lenience.service.domain.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import State
+from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
@@ -26,25 +26,25 @@ async def create_policy(
 ) -> Response[VersionAnswer]:
     """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
     service = request.app.state.service
-    who = sender(request.auth, idempotency_key, "POST /v1/policies", data)
+    sent_by = make_sender(request.auth, idempotency_key, "POST /v1/policies", data)
     solved = await service.solve_version(data)
-    return answered(await service.perform(CreateVersion(who, solved)))
+    return answered(await service.perform(CreateVersion(sent_by, solved)))
 
 
 @get("/policies", opt={"role": "read"}, responses=documented(), tags=["policies"])
 async def list_policies(request: Req) -> PoliciesAnswer:
     """All policies with their versions."""
     service = request.app.state.service
-    found: PoliciesAnswer = await service.ask(service.queries.policies)
-    return found
+    policies: PoliciesAnswer = await service.ask(service.queries.policies)
+    return policies
 
 
 @get("/policies/{name:str}", opt={"role": "read"}, responses=documented(404), tags=["policies"])
 async def show_policy(name: PolicyName, request: Req, version: VersionNumber = None) -> PolicyView:
     """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
     service = request.app.state.service
-    found: PolicyView = await service.ask(lambda: service.queries.policy(name, version))
-    return found
+    policy: PolicyView = await service.ask(lambda: service.queries.policy(name, version))
+    return policy
 
 
 @changing("/policies/{name:str}/activate", "admin", "policies")
@@ -79,18 +79,18 @@ async def expire(
     name: PolicyName, data: JSONBody[ExpiryRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:
     """Give up outcomes that have not come: they are no longer pending, and teach nothing. At most 1,000 at a time."""
-    who = sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)
     before = now() - int(data.older_than_days * 86_400 * 1_000_000)
-    return answered(await request.app.state.service.perform(Expire(who, name, before)))
+    return answered(await request.app.state.service.perform(Expire(sent_by, name, before)))
 
 
 async def _change(
     name: str, state: State, data: VersionRequest | None, request: Req, key: str | None
 ) -> Response[VersionAnswer]:
-    asked = data or VersionRequest()
-    who = sender(request.auth, key, f"POST /v1/policies/{name}/{state}", asked)
-    replaces = asked.replaces if isinstance(asked, ActivationRequest) else None
-    command = ChangeState(who, name, state, asked.version, replaces)
+    body = data or VersionRequest()
+    sent_by = make_sender(request.auth, key, f"POST /v1/policies/{name}/{state}", body)
+    replaces = body.replaces if isinstance(body, ActivationRequest) else None
+    command = ChangeState(sent_by, name, state, body.version, replaces)
     return answered(await request.app.state.service.perform(command))
 
 

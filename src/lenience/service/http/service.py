@@ -10,17 +10,18 @@ from typing import TypeVar
 
 from sqlalchemy import delete
 
-from lenience.service.commands.command import Answer, Command, Sender, encoder
 from lenience.service.commands.keys import Keyring
 from lenience.service.commands.lifecycle import SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
 from lenience.service.domain.clock import now
 from lenience.service.domain.problems import Problem, Unavailable
+from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
+from lenience.service.storage.command import Command
 from lenience.service.storage.ended_sessions import forget_ended
-from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Result, Writer
 
@@ -29,25 +30,25 @@ CHORES_EVERY = 60.0  # seconds between rounds of expiry and of forgetting old id
 KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are kept
 EXPIRY_ACTOR = "expiry"
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 log = logging.getLogger("lenience.service")
 
 
 class Service:
     """What one process of the service holds."""
 
-    def __init__(self, database: str, written: Callable[[Sequence[Answer]], None] | None = None) -> None:
+    def __init__(self, database: str, written: Callable[[Sequence[CommandAnswer]], None] | None = None) -> None:
         self.store = Store(database, serving=True)
         try:
             self.store.upgrade()
-            self.registry = Registry()
+            self.registry = PolicyCache()
             self.keyring = Keyring(self.store)
             self.keyring.refresh()
             self.queries = Queries(self.store, self.registry)
         except BaseException:
             self.store.close()
             raise
-        self._done: list[tuple[asyncio.Future[Answer], Result]] = []
+        self._done: list[tuple[asyncio.Future[CommandAnswer], Result]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
         self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
@@ -73,29 +74,29 @@ class Service:
         self.solver.shutdown(wait=False, cancel_futures=True)
         self.store.close()
 
-    async def perform(self, command: Command) -> Answer:
+    async def perform(self, command: Command) -> CommandAnswer:
         """Carry out a command; it returns when what it did is on the disk."""
         loop = self._loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer] = loop.create_future()
+        future: asyncio.Future[CommandAnswer] = loop.create_future()
         self.writer.submit(command, lambda result: self._done.append((future, result)))
         if self._done:
             self._wake()  # refused at once
         return await future
 
-    async def solve(self, work: Callable[[], Found]) -> Found:
+    async def solve(self, work: Callable[[], Value]) -> Value:
         """Solve something, after what is being solved."""
         return await asyncio.get_running_loop().run_in_executor(self.solver, work)
 
     async def solve_version(self, specification: PolicySpecification) -> SolvedVersion:
         """Solve a version; the same one asked for again meanwhile (by a client that lost patience) is solved once."""
-        asked = encoder.encode(specification)
-        if asked not in self._solving:
+        key = encoder.encode(specification)
+        if key not in self._solving:
             task = asyncio.get_running_loop().create_task(self.solve(lambda: solve_version(specification)))
-            self._solving[asked] = task
-            task.add_done_callback(lambda _: self._solving.pop(asked, None))
-        return await asyncio.shield(self._solving[asked])
+            self._solving[key] = task
+            task.add_done_callback(lambda _: self._solving.pop(key, None))
+        return await asyncio.shield(self._solving[key])
 
-    async def ask(self, question: Callable[[], Found]) -> Found:
+    async def ask(self, question: Callable[[], Value]) -> Value:
         """Ask the database in another thread."""
         return await asyncio.to_thread(question)
 
@@ -139,7 +140,7 @@ class Service:
         for future, result in done:
             if future.done():  # the client has gone
                 continue
-            if isinstance(result, Answer):
+            if isinstance(result, CommandAnswer):
                 future.set_result(result)
             else:
                 future.set_exception(result)

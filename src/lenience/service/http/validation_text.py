@@ -75,8 +75,8 @@ def _limited(kinds: list[str], limit: str, value: Any) -> str:
     if length is not None:
         number = int(length[2])
         unit = ("letter", "letters") if kinds == ["text"] else ("entry", "entries")
-        told = f"{allowed} {BOUNDS[length[1]]} {number:,} {unit[number != 1]}"
-        return told if value is ABSENT else f"{told}, not of {len(value):,}"
+        text = f"{allowed} {BOUNDS[length[1]]} {number:,} {unit[number != 1]}"
+        return text if value is ABSENT else f"{text}, not of {len(value):,}"
     bound = re.fullmatch(r"(>=|<=|>|<) (\S+)", limit)
     if bound is not None:
         return f"{allowed} {BOUNDS[bound[1]]} {float(bound[2]):,.12g}{_not(value)}"

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from lenience.service.commands.command import receipt_digest
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import (
     KeyCreated,
@@ -26,10 +25,11 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.problems import NotFound
+from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
-from lenience.service.queries.chain_replay import SegmentReplay, told_apart, walk
+from lenience.service.queries.chain_replay import SegmentReplay, describe_differences, walk
 from lenience.service.storage import schema
-from lenience.service.storage.policy_cache import Registry, Version
+from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.store import Store
 
 MOST_FINDINGS = 100
@@ -76,7 +76,7 @@ class _Audit:
     def __init__(self, connection: Connection, name: str) -> None:
         self.connection = connection
         self.name = name
-        self.registry = Registry()
+        self.registry = PolicyCache()
         self.findings: list[Finding] = []
         self.heads: list[Head] = []
         self.decisions = 0
@@ -176,7 +176,7 @@ class _Audit:
             replay = SegmentReplay(where, name, lambda number: versions.get(number), self.report, self.follows)
             replay.run(self.connection, chain.id, genesis(row.name, name))
             replay.check_rows(self.connection, chain.id)
-            self.decisions += len(replay.lives)
+            self.decisions += len(replay.expected_decisions)
             self._check_chain(chain.id, row.name, name, replay.length, replay.head, replay.counts, revision)
 
     def _versions(self, row: Any, chain: Any) -> tuple[dict[int, Version], set[str], int]:
@@ -249,7 +249,7 @@ class _Audit:
         if (row.length, row.head) != (length, head):
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
         if Counts(*row[6:11]) != counts:
-            self.report(where, told_apart(Counts(*row[6:11]), counts, "in the table", "by the events"))
+            self.report(where, describe_differences(Counts(*row[6:11]), counts, "in the table", "by the events"))
         if row.revision != revision:
             self.report(where, f"its revision is {row.revision}, the log says {revision}")
 
@@ -257,19 +257,19 @@ class _Audit:
         """Rows that belong to no chain that there is."""
         known = list(self.known_chains)
         for table in (schema.event, schema.decision, schema.personal):
-            found = self.connection.execute(
+            rows = self.connection.execute(
                 select(table.c.chain_id, func.count()).where(table.c.chain_id.not_in(known)).group_by(table.c.chain_id)
             )
-            for chain, count in found:
+            for chain, count in rows:
                 self.report(f"{table.name} rows of chain {chain}", f"{count} rows belong to no policy")
         for (chain,) in self.connection.execute(select(schema.chain.c.id).where(schema.chain.c.id.not_in(known))):
             self.report(f"chain {chain}", "it belongs to no policy")
 
     def _receipts(self) -> None:
         """Answers kept under idempotency keys are those that were given."""
-        kept, events = schema.idempotency, schema.event
-        joined = kept.outerjoin(events, (kept.c.chain_id == events.c.chain_id) & (kept.c.seq == events.c.seq))
-        query = select(kept, events.c.body).select_from(joined)
+        answers, events = schema.idempotency, schema.event
+        joined = answers.outerjoin(events, (answers.c.chain_id == events.c.chain_id) & (answers.c.seq == events.c.seq))
+        query = select(answers, events.c.body).select_from(joined)
         for row in self.connection.execute(query.execution_options(yield_per=500)):
             where = f"kept answer {row.key}"
             event = None if row.body is None else read(row.body)
@@ -302,5 +302,5 @@ class _Audit:
             query = query.join(schema.policy, schema.policy.c.id == chain.c.policy_id)
             query = query.where(schema.policy.c.name == head.policy)
         segment = chain.c.segment.is_(None) if head.segment is None else chain.c.segment == head.segment
-        found = self.connection.execute(query.where(segment & (events.c.seq == head.length))).scalar_one_or_none()
-        return found == head.hash
+        stored_hash = self.connection.execute(query.where(segment & (events.c.seq == head.length))).scalar_one_or_none()
+        return stored_hash == head.hash

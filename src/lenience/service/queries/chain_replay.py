@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from lenience.service.domain.chain import commitment, draw, link
-from lenience.service.domain.clock import when
+from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import (
     Corrected,
     Decided,
@@ -61,7 +61,7 @@ def walk(
 
 
 @dataclass(slots=True)
-class Life:
+class ExpectedDecision:
     """What a decision's row must say."""
 
     seq: int
@@ -81,7 +81,7 @@ class SegmentReplay:
     report: Report
     follows: Report  # what another finding has caused
     counts: Counts = field(default_factory=Counts)
-    lives: dict[str, Life] = field(default_factory=dict)
+    expected_decisions: dict[str, ExpectedDecision] = field(default_factory=dict)
     commitments: dict[int, str] = field(default_factory=dict)  # by event: what personal data must stand beside it
     beside: dict[str, list[int]] = field(default_factory=dict)  # by decision: those events
     length: int = 0
@@ -104,7 +104,7 @@ class SegmentReplay:
         if not isinstance(event, Observed | Corrected | Expired | Overridden | Erased):
             self.report(where, f"a {type(event).__name__} has no place in a segment's chain")
             return
-        life = self.lives.get(event.decision)
+        life = self.expected_decisions.get(event.decision)
         if life is None:
             self.report(where, f"there is no decision {event.decision} before it")
             return
@@ -137,7 +137,7 @@ class SegmentReplay:
             for at in self.beside.pop(event.decision, ()):
                 del self.commitments[at]
 
-    def _overridden(self, where: str, seq: int, event: Overridden, life: Life) -> None:
+    def _overridden(self, where: str, seq: int, event: Overridden, life: ExpectedDecision) -> None:
         accept = event.choice == "accept"
         if accept == life.accepted or (not accept and life.status not in (schema.PENDING, schema.EXPIRED)):
             self.report(where, f"an override to {event.choice} of a decision that is {life.status}")
@@ -159,11 +159,13 @@ class SegmentReplay:
         else:
             rule = version.rules[self.segment]
             verdict = rule.decide(self.counts, draw(previous, event.id))
-            said = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
-            if verdict != said:
-                self.report(where, told_apart(said, verdict, "in the log", f"by policy version {event.version}"))
+            logged = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
+            if verdict != logged:
+                self.report(
+                    where, describe_differences(logged, verdict, "in the log", f"by policy version {event.version}")
+                )
             self._shadows(where, event, previous)
-        if event.id in self.lives:
+        if event.id in self.expected_decisions:
             self.report(where, f"the decision {event.id} was made before")
         accepted = event.decision == "accept"
         self.counts = Counts(
@@ -174,7 +176,7 @@ class SegmentReplay:
             self.counts.failures,
         )
         status = schema.PENDING if accepted else schema.REJECTED
-        self.lives[event.id] = Life(seq, event.version, event.at, accepted, status)
+        self.expected_decisions[event.id] = ExpectedDecision(seq, event.version, event.at, accepted, status)
         if event.personal is not None:
             self._commit(seq, event.id, event.personal)
 
@@ -189,10 +191,10 @@ class SegmentReplay:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
             verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id))
-            said = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
-            if verdict != said:
-                told = told_apart(said, verdict, "in the log", f"by version {shadow.version}")
-                self.report(where, f"its shadow, {told}")
+            logged = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
+            if verdict != logged:
+                difference = describe_differences(logged, verdict, "in the log", f"by version {shadow.version}")
+                self.report(where, f"its shadow, {difference}")
 
     def check_rows(self, connection: Connection, chain: int) -> None:
         """Compare the decisions' rows and the personal data with what the log says."""
@@ -204,17 +206,17 @@ class SegmentReplay:
         seen = 0
         query = select(decisions).where(decisions.c.chain_id == chain)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
-            life = self.lives.get(row.id)
+            life = self.expected_decisions.get(row.id)
             if life is None:
                 self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
                 continue
             seen += 1
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
-            stored = Life(row.seq, row.version, row.at, accepted, row.status)
+            stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status)
             if stored != life:
-                self.report(f"decision {row.id}", told_apart(stored, life, "in the table", "in the log"))
-        if seen < len(self.lives):
-            missing = set(self.lives)
+                self.report(f"decision {row.id}", describe_differences(stored, life, "in the table", "in the log"))
+        if seen < len(self.expected_decisions):
+            missing = set(self.expected_decisions)
             for (identity,) in connection.execute(select(decisions.c.id).where(decisions.c.chain_id == chain)):
                 missing.discard(identity)
             for identity in sorted(missing)[:10]:
@@ -235,24 +237,25 @@ class SegmentReplay:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, and was not erased on request")
 
 
-def told_apart(one: object, other: object, here: str, there: str) -> str:
+def describe_differences(one: object, other: object, here: str, there: str) -> str:
     """The fields in which two values of a kind differ, and what each says.
 
-    >>> told_apart(Life(3, 1, 0, True, "failure"), Life(3, 1, 10**6, True, "success"), "in the table", "in the log")
+    >>> row = ExpectedDecision(3, 1, 0, True, "failure")
+    >>> describe_differences(row, ExpectedDecision(3, 1, 10**6, True, "success"), "in the table", "in the log")
     'at: 1970-01-01T00:00:00.000000Z in the table, 1970-01-01T00:00:01.000000Z in the log; status: failure in the ...'
     """
     names = getattr(one, "_fields", None) or type(one).__slots__  # type: ignore[attr-defined]
-    told = []
+    differences = []
     for name in names:
         if getattr(one, name) != getattr(other, name):
-            said = [_shown(name, getattr(value, name)) for value in (one, other)]
-            told.append(f"{name}: {said[0]} {here}, {said[1]} {there}")
-    return "; ".join(told)
+            shown = [_shown(name, getattr(value, name)) for value in (one, other)]
+            differences.append(f"{name}: {shown[0]} {here}, {shown[1]} {there}")
+    return "; ".join(differences)
 
 
 def _shown(name: str, value: object) -> str:
     if name == "at" and isinstance(value, int):
-        return when(value)
+        return iso_time(value)
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from lenience.service.domain.answers import DecisionEntry
-from lenience.service.domain.clock import when
+from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Choice, Decided, Observed, Overridden, read
 from lenience.service.domain.reasons import overruled
 from lenience.service.storage import schema
@@ -28,7 +28,7 @@ ROWS = 5_000  # decisions read in one transaction
 AT_A_TIME = 200  # whose events are asked for at once
 
 
-class Line(msgspec.Struct, frozen=True):
+class ExportRow(msgspec.Struct, frozen=True):
     """One decision. New columns go to the end: files of before keep their places.
 
     ``decision`` is what holds, ``policy_decision`` what the policy said; ``rule``, ``limit``, ``probability`` and
@@ -62,7 +62,7 @@ class Line(msgspec.Struct, frozen=True):
     belief_s: float
 
 
-COLUMNS = Line.__struct_fields__
+COLUMNS = ExportRow.__struct_fields__
 
 
 def csv_parts(queries: Queries, filters: Filters) -> Iterator[bytes]:
@@ -85,7 +85,7 @@ def parquet(queries: Queries, filters: Filters) -> bytes:
     return sink.getvalue()
 
 
-def _parts(queries: Queries, filters: Filters) -> Iterator[list[Line]]:
+def _parts(queries: Queries, filters: Filters) -> Iterator[list[ExportRow]]:
     """Some decisions after the other; each part is a transaction of its own."""
     after: str | None = None
     while True:
@@ -106,7 +106,7 @@ def _parts(queries: Queries, filters: Filters) -> Iterator[list[Line]]:
 
 def _lines(
     queries: Queries, connection: Connection, rows: Sequence[Any], names: dict[int, tuple[int, str, str]]
-) -> Iterator[Line]:
+) -> Iterator[ExportRow]:
     first = _decided(connection, rows)
     overrides, outcomes = _since(connection, [row.id for row in rows])
     for row in rows:
@@ -114,7 +114,7 @@ def _lines(
         policy, _, segment = names[row.chain_id]
         table = queries.registry.version(connection, policy, row.version).rules[segment].table
         seen = event.successes + event.failures
-        yield Line(
+        yield ExportRow(
             **{name: getattr(entry, name) for name in DecisionEntry.__struct_fields__},
             arrivals=event.arrivals,
             pending=event.pending,
@@ -127,7 +127,7 @@ def _lines(
             reason=event.reason if over is None else overruled(event.reason, over.by, over.choice),
             policy_decision=event.decision,
             overridden=over is not None,
-            overridden_at=None if over is None else when(over.at),
+            overridden_at=None if over is None else iso_time(over.at),
             overridden_by=None if over is None else over.by,
             outcome_at=outcomes.get(row.id),
             cost=table.cost,
@@ -139,14 +139,14 @@ def _lines(
 def _decided(connection: Connection, rows: Sequence[Any]) -> dict[tuple[int, int], Decided]:
     """The events of the decisions themselves."""
     events = schema.event
-    found: dict[tuple[int, int], Decided] = {}
+    decided: dict[tuple[int, int], Decided] = {}
     for chain in {row.chain_id for row in rows}:
         where = (events.c.chain_id == chain) & events.c.seq.in_([row.seq for row in rows if row.chain_id == chain])
         for row in connection.execute(select(events.c.seq, events.c.body).where(where)):
             event = read(row.body)
             assert isinstance(event, Decided)
-            found[chain, row.seq] = event
-    return found
+            decided[chain, row.seq] = event
+    return decided
 
 
 def _since(connection: Connection, identities: list[str]) -> tuple[dict[str, Overridden], dict[str, str]]:
@@ -160,7 +160,7 @@ def _since(connection: Connection, identities: list[str]) -> tuple[dict[str, Ove
         if isinstance(event, Overridden):
             overrides[event.decision] = event
         elif isinstance(event, Observed):
-            outcomes[event.decision] = when(event.at)
+            outcomes[event.decision] = iso_time(event.at)
     return overrides, outcomes
 
 

@@ -21,15 +21,15 @@ from lenience.service.domain.answers import (
     ShadowView,
     VersionView,
 )
-from lenience.service.domain.clock import when
+from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Corrected, Decided, Erased, Observed, Overridden, read
-from lenience.service.domain.feature_cells import strangers
+from lenience.service.domain.feature_cells import unknown_value_warnings
 from lenience.service.domain.problems import NotFound, unknown_decision
 from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
 from lenience.service.domain.rule import Counts, Verdict
 from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.storage import schema
-from lenience.service.storage.policy_cache import Registry, Version
+from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
 
@@ -52,7 +52,7 @@ class Filters(msgspec.Struct, frozen=True):
 class Queries:
     """Questions to the database; each sees one state of it throughout."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
+    def __init__(self, store: Store, registry: PolicyCache) -> None:
         self.store = store
         self.registry = registry
 
@@ -72,7 +72,7 @@ class Queries:
             [
                 PolicyEntry(
                     row.name,
-                    when(row.created_at),
+                    iso_time(row.created_at),
                     next((one.version for one in of[row.id] if one.state == "active"), None),
                     of[row.id],
                 )
@@ -93,7 +93,7 @@ class Queries:
         until = time.monotonic() + VALUES_SECONDS
         return PolicyView(
             name=name,
-            created_at=when(record.created_at),
+            created_at=iso_time(record.created_at),
             versions=[VersionView(one, state) for one, state in record.states.items()],
             version=shown,
             state=record.states[shown],
@@ -126,7 +126,7 @@ class Queries:
             segment=chain.segment,
             decision="accept" if row.accepted else "reject",
             rule=first.rule,
-            reason=_told(first.reason, history),
+            reason=_reason_after_overrides(first.reason, history),
             principal_reasons=principal_reasons(rule, counts, verdict),
             probability=first.probability,
             belief=rule.belief(counts),
@@ -134,8 +134,8 @@ class Queries:
             limit=first.limit,
             threshold=first.threshold,
             cost=rule.table.cost,
-            decided_at=when(first.at),
-            warnings=strangers(version.specification.features, features or {}),
+            decided_at=iso_time(first.at),
+            warnings=unknown_value_warnings(version.specification.features, features or {}),
             status=row.status,
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
@@ -201,7 +201,7 @@ class Queries:
             event = read(row.body)
             entry = HistoryEntry(
                 kind=event.__struct_config__.tag,  # type: ignore[arg-type]
-                at=when(event.at),
+                at=iso_time(event.at),
                 actor=event.actor,
                 sequence=row.seq,
                 hash=row.hash,
@@ -235,12 +235,12 @@ class Queries:
         table = schema.decision
         where: list[ColumnElement[bool]] = []
         chains = self._chains(connection, filters)
-        found = None if filters.reference is None else few(connection, filters.reference)
-        if found is not None:  # by their ids alone: told of chains too, SQLite goes through all that these hold
-            where.append(table.c.id.in_([one.decision for one in found if chains is None or one.chain in chains]))
+        ids = None if filters.reference is None else few(connection, filters.reference)
+        if ids is not None:  # by their ids alone: told of chains too, SQLite goes through all that these hold
+            where.append(table.c.id.in_([one.decision for one in ids if chains is None or one.chain in chains]))
         elif chains is not None:
             where.append(table.c.chain_id.in_(chains))
-        if found is None and filters.reference is not None:
+        if ids is None and filters.reference is not None:
             where.append(under(filters.reference))
         if filters.decision is not None:
             where.append(table.c.accepted == (1 if filters.decision == "accept" else 0))
@@ -282,7 +282,7 @@ class Queries:
             segment=segment,
             decision="accept" if row.accepted else "reject",
             status=row.status,
-            decided_at=when(row.at),
+            decided_at=iso_time(row.at),
         )
 
 
@@ -296,7 +296,7 @@ def _volume_to_start(table: SolvedTable) -> float | None:
     return needed if math.isfinite(needed) else None
 
 
-def _told(reason: str, history: list[HistoryEntry]) -> str:
+def _reason_after_overrides(reason: str, history: list[HistoryEntry]) -> str:
     """The reason as it was given, after who has decided otherwise since."""
     last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
     return reason if last is None else overruled(reason, last.by or "", last.choice or "")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from lenience.service.domain.chain import commitment, link
-from lenience.service.domain.clock import now, when
+from lenience.service.domain.chain import link
+from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.events import Decided, Erased, Event, Overridden, read, write
-from lenience.service.domain.identity import random_hex
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
-from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.references import referred
 from lenience.service.storage.store import Store
 
@@ -27,40 +27,12 @@ _CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "succ
 
 
 @dataclass(slots=True)
-class ChainState:
-    """A locked chain: its end, and the counts of its segment."""
-
-    id: int
-    policy_id: int | None
-    segment: str | None
-    revision: int
-    length: int
-    head: str
-    counts: Counts
-    changed: bool = False
-
-
-@dataclass(slots=True)
-class DecisionState:
-    """A decision as it stands in this transaction."""
-
-    id: str
-    chain: int
-    seq: int
-    version: int
-    at: int
-    accepted: bool
-    status: str
-    changed: bool = False
-
-
-@dataclass(slots=True)
 class Ledger:
     """The working copy; :meth:`flush` writes it."""
 
     store: Store
     connection: Connection
-    registry: Registry
+    registry: PolicyCache
     now: int = field(default_factory=now)
     chains: dict[int, ChainState] = field(default_factory=dict)
     decisions: dict[str, DecisionState] = field(default_factory=dict)
@@ -77,7 +49,7 @@ class Ledger:
     def time(self) -> str:
         """The time of this transaction as ISO 8601."""
         if not self._time:
-            self._time = when(self.now)
+            self._time = iso_time(self.now)
         return self._time
 
     def lock(self, ids: Iterable[int]) -> None:
@@ -144,8 +116,8 @@ class Ledger:
             query = _about(some, schema.event.c.about, schema.event.c.body)
             written += [(row[0], row[1]) for row in self.connection.execute(query)]
         # What this transaction has added is not in the database yet.
-        asked = {state.id for state in states}
-        written += [(about, text) for _, _, text, _, about in self._events if about in asked]
+        ids = {state.id for state in states}
+        written += [(about, text) for _, _, text, _, about in self._events if about in ids]
         events = ((about, read(text)) for about, text in written)
         last = {about: event for about, event in events if isinstance(event, Erased | Overridden)}
         return [state for state in states if not isinstance(last.get(state.id), Erased)]
@@ -190,8 +162,8 @@ class Ledger:
         personal = schema.personal
         for chain, seqs in places.items():
             for part in _parts(seqs):
-                gone = (personal.c.chain_id == chain) & personal.c.seq.in_(part)
-                self.connection.execute(personal.delete().where(gone))
+                rows = (personal.c.chain_id == chain) & personal.c.seq.in_(part)
+                self.connection.execute(personal.delete().where(rows))
 
 
 def _about(states: Sequence[DecisionState], *columns: ColumnElement[Any]) -> Select[Any]:
@@ -204,21 +176,3 @@ def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """As many at a time as a statement takes."""
     for start in range(0, len(items), 500):
         yield items[start : start + 500]
-
-
-class Personal(NamedTuple):
-    """Personal data with the salt of its commitment."""
-
-    salt: str
-    reference: str | None
-    details: str | None
-
-    @classmethod
-    def of(cls, reference: str | None, details: str | None) -> Personal:
-        """With a new salt."""
-        return cls(random_hex(32), reference, details)
-
-    @property
-    def commitment(self) -> str:
-        """What the log holds of it."""
-        return commitment(self.salt, self.reference, self.details)

@@ -37,9 +37,9 @@ def revision_of(connection: Connection) -> str | None:
 def refuse_others(connection: Connection, revision: str | None) -> None:
     """Refuse a database that has no schema of ours, and is not empty."""
     if revision is None:
-        found = sorted(inspect(connection).get_table_names())
-        if found:
-            shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+        tables = sorted(inspect(connection).get_table_names())
+        if tables:
+            shown = ", ".join(tables[:3]) + (", …" if len(tables) > 3 else "")
             raise InputError(f"this database holds other tables ({shown}): give lenience one of its own")
 
 

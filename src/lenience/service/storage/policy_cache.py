@@ -92,7 +92,7 @@ class PolicyRecord:
         return segment
 
 
-class Registry:
+class PolicyCache:
     """The policies this process knows."""
 
     def __init__(self) -> None:
@@ -116,39 +116,41 @@ class Registry:
 
     def load(self, connection: Connection, name: str) -> PolicyRecord:
         """A policy as it is now."""
-        found = connection.execute(select(schema.policy).where(schema.policy.c.name == name)).one_or_none()
-        if found is None:
+        policy_row = connection.execute(select(schema.policy).where(schema.policy.c.name == name)).one_or_none()
+        if policy_row is None:
             raise NotFound(f"there is no policy {name!r}")
         columns = (schema.chain.c.id, schema.chain.c.segment, schema.chain.c.revision)
-        chains = connection.execute(select(*columns).where(schema.chain.c.policy_id == found.id)).all()
+        chains = connection.execute(select(*columns).where(schema.chain.c.policy_id == policy_row.id)).all()
         own = next(row for row in chains if row.segment is None)
         rows = connection.execute(
-            select(schema.version.c.number, schema.version.c.state).where(schema.version.c.policy_id == found.id)
+            select(schema.version.c.number, schema.version.c.state).where(schema.version.c.policy_id == policy_row.id)
         ).all()
         states = {row.number: cast(State, row.state) for row in sorted(rows)}
-        live = [self.version(connection, found.id, n) for n, state in states.items() if state in ("active", "shadow")]
+        live = [
+            self.version(connection, policy_row.id, n) for n, state in states.items() if state in ("active", "shadow")
+        ]
         for version in live:
             version.state = states[version.number]
         record = PolicyRecord(
-            id=found.id,
+            id=policy_row.id,
             name=name,
             chain=own.id,
             revision=own.revision,
-            created_at=found.created_at,
+            created_at=policy_row.created_at,
             segments={row.segment: row.id for row in chains if row.segment is not None},
             states=states,
             active=next((version for version in live if version.state == "active"), None),
             shadows=[version for version in live if version.state == "shadow"],
         )
         self._policies[name] = record
-        self._names[found.id] = name
+        self._names[policy_row.id] = name
         return record
 
     def version(self, connection: Connection, policy_id: int, number: int) -> Version:
         """One version, with its tables."""
-        kept = self._versions.get((policy_id, number))
-        if kept is not None:
-            return kept
+        cached = self._versions.get((policy_id, number))
+        if cached is not None:
+            return cached
         where = (schema.version.c.policy_id == policy_id) & (schema.version.c.number == number)
         row = connection.execute(select(schema.version).where(where)).one_or_none()
         if row is None:

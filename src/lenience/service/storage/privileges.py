@@ -24,8 +24,8 @@ NUMBERED = ("policy", "chain")  # whose rows take their number from a sequence
 def missing_rights(connection: Connection) -> list[str]:
     """The rights that are missing, such as DELETE on personal."""
     wanted = [(table, right) for table, rights in RIGHTS.items() for right in rights.split(", ")]
-    asked = ", ".join(f"has_table_privilege('{table}', '{right}')" for table, right in wanted)
-    held = connection.execute(text(f"SELECT {asked}")).one()
+    columns = ", ".join(f"has_table_privilege('{table}', '{right}')" for table, right in wanted)
+    held = connection.execute(text(f"SELECT {columns}")).one()
     missing = [f"{right} on {table}" for (table, right), has in zip(wanted, held, strict=True) if not has]
     for table in NUMBERED:
         sequence = connection.execute(text(f"SELECT pg_get_serial_sequence('{table}', 'id')")).scalar_one()

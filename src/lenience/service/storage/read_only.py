@@ -42,8 +42,8 @@ class ReadOnlyFile:
             raise Unavailable(f"the database {str(self._path)!r} was written to while it was read: try again")
 
     def _state(self) -> tuple[int, ...]:
-        found = os.stat(self._path)
-        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        status = os.stat(self._path)
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _holds_any(path: Path) -> bool:

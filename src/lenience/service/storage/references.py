@@ -30,18 +30,18 @@ def referred(connection: Connection, references: Sequence[str], most: int | None
     events, personal = schema.event, schema.personal
     place = (events.c.chain_id == personal.c.chain_id) & (events.c.seq == personal.c.seq)
     query = select(personal.c.reference, events.c.body, events.c.chain_id).join(events, place)
-    found = []
+    matches = []
     for reference, body, chain in connection.execute(query.where(personal.c.reference.in_(references)).limit(most)):
         event = read(body)
         assert isinstance(event, Decided)  # only decisions have references
-        found.append(Referred(reference, event.id, chain))
-    return found
+        matches.append(Referred(reference, event.id, chain))
+    return matches
 
 
 def few(connection: Connection, reference: str) -> list[Referred] | None:
     """The decisions that were made under this reference; None if they are not few."""
-    found = referred(connection, [reference], FEW + 1)
-    return found if len(found) <= FEW else None
+    matches = referred(connection, [reference], FEW + 1)
+    return matches if len(matches) <= FEW else None
 
 
 def under(reference: str) -> ColumnElement[bool]:

@@ -74,22 +74,22 @@ class Store:
         with self.write() as connection:
             if not self.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
-            found = revision_of(connection)
-            refuse_others(connection, found)
-            refuse_newer(found, self.name)
-            if found is None or not only_empty:
+            current = revision_of(connection)
+            refuse_others(connection, current)
+            refuse_newer(current, self.name)
+            if current is None or not only_empty:
                 migrate(connection, revision)
         self._remember_file()
-        return found is None
+        return current is None
 
     def check_schema(self) -> None:
         """Refuse a database whose schema is not the one this software works with."""
         with self.read() as connection:
-            found = revision_of(connection)
-            refuse_others(connection, found)
-        refuse_newer(found, self.name)
-        if found != newest():
-            at = "is empty" if found is None else f"has schema {found}"
+            revision = revision_of(connection)
+            refuse_others(connection, revision)
+        refuse_newer(revision, self.name)
+        if revision != newest():
+            at = "is empty" if revision is None else f"has schema {revision}"
             raise InputError(
                 f"the database {self.name} {at}, and this version of lenience needs {newest()}: "
                 "lenience serve brings it there"
@@ -126,14 +126,14 @@ class Store:
         """A transaction that is on the disk when this block is left, or has not happened at all."""
         assert not self._reading
         self._check_file()
-        with _told(), self._writer.begin() as connection:
+        with _translate_errors(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database throughout."""
         self._check_file()
-        with _told(), self._reader.begin() as connection:
+        with _translate_errors(), self._reader.begin() as connection:
             yield connection
         if self._file is not None:
             self._file.check_unchanged()
@@ -143,7 +143,7 @@ class Store:
         if not rows:
             return
         if self.sqlite:
-            plain = _plain(connection)
+            plain = _raw_connection(connection)
             for start, size in _parts(len(rows)):
                 values = list(chain.from_iterable(rows[start : start + size]))
                 plain.execute(self._insert_statement(table, size), values)
@@ -158,7 +158,7 @@ class Store:
         values = ", ".join(f"{name} = given.{name}" for name in names)
         columns = ", ".join([*names, key])
         if self.sqlite:
-            plain = _plain(connection)
+            plain = _raw_connection(connection)
             renamed = ", ".join(f"column{i} AS {name}" for i, name in enumerate((*names, key), start=1))
             for start, size in _parts(len(rows)):
                 given = ", ".join([f"({', '.join('?' * (len(names) + 1))})"] * size)
@@ -181,7 +181,7 @@ class Store:
         if self.sqlite:
             places = ", ".join("?" * len(ids))
             statement = f"SELECT {names} FROM {table.name} WHERE id IN ({places})"
-            return _plain(connection).execute(statement, tuple(ids)).fetchall()
+            return _raw_connection(connection).execute(statement, tuple(ids)).fetchall()
         statement = f"SELECT {names} FROM {table.name} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
         return connection.exec_driver_sql(statement, (list(ids),)).all()
 
@@ -237,8 +237,8 @@ class Store:
 
     def _remember_file(self) -> None:
         if self.sqlite:
-            found = os.stat(str(self.url.database))
-            self._identity = (found.st_dev, found.st_ino)
+            status = os.stat(str(self.url.database))
+            self._identity = (status.st_dev, status.st_ino)
 
     def _check_file(self) -> None:
         """A file that was moved away would still be written to, and what is written lost with it."""
@@ -246,13 +246,13 @@ class Store:
             return
         path = str(self.url.database)
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             raise Unavailable("the database file is gone") from None
-        if (found.st_dev, found.st_ino) != self._identity:
+        if (status.st_dev, status.st_ino) != self._identity:
             self._writer.dispose()
             self._reader.dispose()
-            self._identity = (found.st_dev, found.st_ino)
+            self._identity = (status.st_dev, status.st_ino)
 
     def _unlock(self) -> None:
         if self._lock is not None:
@@ -299,11 +299,11 @@ def _only_writer(path: Path) -> IO[str]:
     return lock
 
 
-def _plain(connection: Connection) -> sqlite3.Connection:
+def _raw_connection(connection: Connection) -> sqlite3.Connection:
     """The driver's own connection: for the few statements that every decision runs, the layers above it tell."""
-    found = connection.connection.driver_connection
-    assert isinstance(found, sqlite3.Connection)
-    return found
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
 
 
 def _begun_here(connection: Any, record: object) -> None:
@@ -333,36 +333,36 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Turn the driver's errors that mean «not now» into :class:`Unavailable`."""
     try:
         yield
     except PoolTimeout as error:
         raise Unavailable("the database has no free connection") from error
     except (sqlite3.DatabaseError, DBAPIError) as error:
-        problem = None if try_again(error) else _in_words(error)
+        problem = None if try_again(error) else _as_problem(error)
         if problem is None:
             raise
         raise problem from error
 
 
-def _in_words(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
+def _as_problem(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
     """What an error of the driver means, if it is one that was foreseen. Callers learn nothing of where it is."""
     original = error.orig if isinstance(error, DBAPIError) else error
-    said = (str(original).strip() or type(original).__name__).splitlines()[0]
+    message = (str(original).strip() or type(original).__name__).splitlines()[0]
     state = getattr(original, "sqlstate", None) or ""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    missing = NO_TABLE.search(said)
+    missing = NO_TABLE.search(message)
     if missing is not None:
         return Damaged(f"the database is damaged: it has no table {missing[1] or missing[2]!r}; restore a backup")
-    if said in DAMAGED:
-        return Damaged(f"the database's file is damaged or no database ({said})")
+    if message in DAMAGED:
+        return Damaged(f"the database's file is damaged or no database ({message})")
     if state == "42501":
-        return Unavailable(NO_RIGHT, cause=said)
+        return Unavailable(NO_RIGHT, cause=message)
     # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
     away = state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03")
     if lost or away or isinstance(error, sqlite3.OperationalError | OperationalError | InterfaceError):
         if state or isinstance(original, sqlite3.Error):
-            return Unavailable(f"the database cannot be used now ({said})", lost=lost)
-        return Unavailable("the database cannot be used now", lost=lost, cause=said)  # it may name host and port
+            return Unavailable(f"the database cannot be used now ({message})", lost=lost)
+        return Unavailable("the database cannot be used now", lost=lost, cause=message)  # it may name host and port
     return None

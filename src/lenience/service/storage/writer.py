@@ -24,13 +24,14 @@ from queue import Empty, SimpleQueue
 
 from sqlalchemy import func, select
 
-from lenience.service.commands.command import Answer, Command
 from lenience.service.domain.clock import now
 from lenience.service.domain.identity import time_after
 from lenience.service.domain.problems import Conflict, Damaged, Problem, Unavailable, log_cause, log_unforeseen
+from lenience.service.domain.receipts import CommandAnswer
 from lenience.service.storage import schema
+from lenience.service.storage.command import Command
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.policy_cache import Registry
+from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store, try_again
 
 MOST_COMMANDS = 256
@@ -42,11 +43,11 @@ MOST_WAITING = 10_000  # commands in the queue; more are refused at once
 
 log = logging.getLogger("lenience.service")
 
-Result = Answer | BaseException
+Result = CommandAnswer | BaseException
 
 
 @dataclass(slots=True)
-class Waiting:
+class QueuedCommand:
     """A command in the queue and what is called with its result (in the writer's thread)."""
 
     command: Command
@@ -59,9 +60,9 @@ class Writer:
     def __init__(
         self,
         store: Store,
-        registry: Registry,
+        registry: PolicyCache,
         after: Callable[[], None] | None = None,
-        written: Callable[[Sequence[Answer]], None] | None = None,
+        written: Callable[[Sequence[CommandAnswer]], None] | None = None,
         clock: Callable[[], int] = now,
     ) -> None:
         self.store = store
@@ -72,11 +73,11 @@ class Writer:
         self._latest = _last_time(store)
         self._set_back = False
         self._after = after  # called once after each batch: whoever waits is told in one go
-        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        self._queue: SimpleQueue[QueuedCommand | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
         self._committing = False  # from then on nobody knows whether a transaction that failed was written
-        self._written: list[tuple[Waiting, Result]] = []  # on the disk, and not told yet
+        self._written: list[tuple[QueuedCommand, Result]] = []  # on the disk, and not told yet
         self._thread.start()
 
     def submit(self, command: Command, done: Callable[[Result], None]) -> None:
@@ -86,14 +87,14 @@ class Writer:
         elif self._queue.qsize() > MOST_WAITING:
             done(Unavailable("too many requests are waiting"))
         else:
-            self._queue.put(Waiting(command, done))
+            self._queue.put(QueuedCommand(command, done))
 
-    def call(self, command: Command) -> Answer:
+    def call(self, command: Command) -> CommandAnswer:
         """Put a command into the queue and wait for its answer."""
-        future: Future[Answer] = Future()
+        future: Future[CommandAnswer] = Future()
 
         def done(result: Result) -> None:
-            if isinstance(result, Answer):
+            if isinstance(result, CommandAnswer):
                 future.set_result(result)
             else:
                 future.set_exception(result)
@@ -127,7 +128,7 @@ class Writer:
                 self._tell()
         self._tell()
 
-    def _next(self) -> Waiting | None:
+    def _next(self) -> QueuedCommand | None:
         try:
             return self._queue.get_nowait()
         except Empty:
@@ -143,7 +144,7 @@ class Writer:
             if self._after is not None:
                 self._after()
 
-    def _gather(self, first: Waiting) -> tuple[list[Waiting], bool]:
+    def _gather(self, first: QueuedCommand) -> tuple[list[QueuedCommand], bool]:
         batch, rows = [first], first.command.size
         most = MOST_COMMANDS
         if self.store.sqlite and not self._written:  # all who are under way are in the queue, or will be
@@ -159,7 +160,7 @@ class Writer:
             rows += another.command.size
         return batch, False
 
-    def _write(self, batch: Sequence[Waiting]) -> list[Result]:
+    def _write(self, batch: Sequence[QueuedCommand]) -> list[Result]:
         commands = [waiting.command for waiting in batch]
         for attempt in range(MOST_TRIES):
             try:
@@ -193,7 +194,7 @@ class Writer:
 
     def _transaction(self, commands: Sequence[Command]) -> list[Result]:
         results: list[Result | None] = [None] * len(commands)
-        new: list[Answer] = []
+        new: list[CommandAnswer] = []
         self._committing = False
         with self.store.write() as connection:
             ledger = Ledger(self.store, connection, self.registry, self._now())
@@ -208,11 +209,11 @@ class Writer:
                     results[i] = problem
             ledger.lock(wanted)
             ledger.read_decisions(decision for decision in about if decision in ledger.chain_of)
-            kept = _kept_answers(ledger, commands)
+            stored = _stored_answers(ledger, commands)
             for i, command in enumerate(commands):
                 sender = command.sender
-                if sender.key is not None and sender.key in kept:
-                    request, answer = kept[sender.key]
+                if sender.key is not None and sender.key in stored:
+                    request, answer = stored[sender.key]
                     results[i] = answer if request == sender.request else _other_body()
                     continue
                 if results[i] is not None:
@@ -225,7 +226,7 @@ class Writer:
                 results[i] = answer
                 new.append(answer)
                 if sender.key is not None:
-                    kept[sender.key] = (sender.request, answer)
+                    stored[sender.key] = (sender.request, answer)
             ledger.flush()
             self._tell()
             self._committing = True
@@ -241,7 +242,7 @@ def _last_time(store: Store) -> int:
     return 0 if newest is None else time_after(newest)
 
 
-def _kept_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, Answer]]:
+def _stored_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, CommandAnswer]]:
     """The answers given before under the keys of these commands."""
     keys = list({command.sender.key for command in commands if command.sender.key is not None})
     if not keys:
@@ -249,7 +250,7 @@ def _kept_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tupl
     table = schema.idempotency
     columns = (table.c.key, table.c.request, table.c.status, table.c.answer)
     rows = ledger.connection.execute(select(*columns).where(table.c.key.in_(keys)))
-    return {row.key: (row.request, Answer(row.status, row.answer.encode())) for row in rows}
+    return {row.key: (row.request, CommandAnswer(row.status, row.answer.encode())) for row in rows}
 
 
 def _other_body() -> Conflict:

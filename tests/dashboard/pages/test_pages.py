@@ -16,15 +16,22 @@ from lenience.analysis.characteristics import characteristics
 from lenience.core.belief import Belief
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.pages.decisions import references
-from lenience.dashboard.pages.overview import attention, look
+from lenience.dashboard.pages.overview import attention, read_overview
 from lenience.dashboard.pages.policy import _by_group, compare
 from lenience.dashboard.read_models import audits
 from lenience.dashboard.read_models import time_buckets as windows
 from lenience.dashboard.read_models.belief_history import belief_path
-from lenience.dashboard.read_models.policy_status import PolicyStanding, policy_names, read_standing
+from lenience.dashboard.read_models.policy_status import PolicyStatus, policy_names, read_policy_status
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import Stretch, Then, counts_at, span, stretches, width_for
-from lenience.dashboard.rendering import moved, read_notice
+from lenience.dashboard.read_models.time_buckets import (
+    PastCountsCache,
+    TimeBucket,
+    counts_at,
+    read_time_buckets,
+    span,
+    width_for,
+)
+from lenience.dashboard.rendering import read_notice, redirect
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain.clock import now
 from lenience.service.http.service import Service
@@ -36,9 +43,9 @@ def _service(engine: Engine) -> Service:
     return cast(Service, engine)
 
 
-def _standing(engine: Engine, policy: str = "cards", version: int | None = None) -> PolicyStanding:
+def _standing(engine: Engine, policy: str = "cards", version: int | None = None) -> PolicyStatus:
     with engine.store.read() as connection:
-        return read_standing(_service(engine), connection, policy, version)
+        return read_policy_status(_service(engine), connection, policy, version)
 
 
 def _live(engine: Engine, rounds: int = 40) -> list[str]:
@@ -95,7 +102,7 @@ def test_stretches_add_up_to_all_decisions(engine: Engine) -> None:
     with engine.store.read() as connection:
         found = span(connection, chains)
         assert found is not None
-        rows = stretches(connection, chains, found[0], width_for(*found))
+        rows = read_time_buckets(connection, chains, found[0], width_for(*found))
     assert sum(row.arrivals for row in rows) == standing.totals.arrivals
     assert sum(row.accepted for row in rows) == standing.totals.accepted
     assert width_for(0, 23 * 3_600_000_000) == 3_600_000_000
@@ -109,13 +116,13 @@ def test_stretches_that_are_over_are_counted_once_unless_a_person_changes_them(
     chains = [one.chain for one in _standing(engine).segments]
     monkeypatch.setattr(windows, "LATE", 0)
     since = now() // 1000 * 1000
-    tallies, asked = windows.Tallies(), []
+    tallies, asked = windows.TimeBucketCache(), []
 
-    def counted(connection: Any, chains: list[int], since: int, width: int) -> list[Stretch]:
+    def counted(connection: Any, chains: list[int], since: int, width: int) -> list[TimeBucket]:
         asked.append(since)
-        return stretches(connection, chains, since, width)
+        return read_time_buckets(connection, chains, since, width)
 
-    monkeypatch.setattr(windows, "stretches", counted)
+    monkeypatch.setattr(windows, "read_time_buckets", counted)
     made = []
     for change in ("", "", "override", ""):
         made += engine.batch(["young", "old"])
@@ -123,7 +130,9 @@ def test_stretches_that_are_over_are_counted_once_unless_a_person_changes_them(
             engine.override(made[0]["id"], "reject")
         time.sleep(0.002)
         with engine.store.read() as connection:
-            assert tallies.stretches(connection, chains, since, 1000) == stretches(connection, chains, since, 1000)
+            assert tallies.buckets(connection, chains, since, 1000) == read_time_buckets(
+                connection, chains, since, 1000
+            )
     assert since == asked[0] == asked[2] < asked[1] < asked[3]
 
 
@@ -153,14 +162,14 @@ def test_attention_is_called_to_what_stopped_and_what_is_full(engine: Engine) ->
         engine.outcome(engine.decide("many")["id"], "failure")
         if engine.decide("many")["decision"] == "reject":
             break
-    glance = look(_service(engine), Then())
+    glance = read_overview(_service(engine), PastCountsCache())
     told = [notice.text for notice in glance.attention]
     assert any("“few” never started" in text for text in told)
     assert any("capped: the segment “one” is at the exposure limit" in text for text in told)
     assert glance.today.decisions == glance.policies[0].totals.arrivals + glance.policies[1].totals.arrivals
     for decision in engine.queries.page(Filters(status="pending"), None, 10).decisions:
         engine.give_up(decision.id)
-    stopped = next(one for one in look(_service(engine), Then()).policies if one.name == "cards")
+    stopped = next(one for one in read_overview(_service(engine), PastCountsCache()).policies if one.name == "cards")
     assert any("“many” has been stopped for good" in notice.text for notice in attention(stopped, {}))
 
 
@@ -175,11 +184,11 @@ def test_references_and_names_in_order(engine: Engine) -> None:
 
 
 def test_a_warning_is_told_as_one_and_fits_into_a_cookie() -> None:
-    sent = moved("/", "Made.", "It never starts.", "ü" * 3000).cookies[0].value or ""
+    sent = redirect("/", "Made.", "It never starts.", "ü" * 3000).cookies[0].value or ""
     said, warned = read_notice(sent)
     assert (said, warned[:17]) == ("Made.", "It never starts. ")
     assert len(sent) < 4000
-    assert read_notice(moved("/", "Made.").cookies[0].value or "") == ["Made."]
+    assert read_notice(redirect("/", "Made.").cookies[0].value or "") == ["Made."]
 
 
 def test_prospects_are_the_solved_values_and_shut_outs(engine: Engine) -> None:

@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import text
 
 from engines import Engine
-from lenience.service.commands.command import Answer, Sender, sender
 from lenience.service.commands.decide import Decide, DecisionRequest
-from lenience.service.domain.clock import now, when
+from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.problems import NotFound, Unavailable
+from lenience.service.domain.receipts import CommandAnswer, Sender, make_sender
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.writer import Result, Waiting, Writer
+from lenience.service.storage.writer import QueuedCommand, Result, Writer
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Broken:
     def chains(self, ledger: Ledger) -> list[int]:
         return [1]
 
-    def run(self, ledger: Ledger) -> Answer:
+    def run(self, ledger: Ledger) -> CommandAnswer:
         from lenience.service.domain.events import PolicyCreated
 
         ledger.append(ledger.chains[1], PolicyCreated(at=1, actor="x", name="half"))
@@ -43,18 +43,18 @@ class Broken:
 
 def together(engine: Engine, *commands: Any) -> list[Result]:
     """The results of commands that are written in one transaction."""
-    return engine.writer._write([Waiting(command, lambda result: None) for command in commands])
+    return engine.writer._write([QueuedCommand(command, lambda result: None) for command in commands])
 
 
 def decide(policy: str = "cards", key: str | None = None) -> Decide:
     asked = DecisionRequest("young")
-    return Decide(sender("tester", key, policy, asked), policy, [asked], True)
+    return Decide(make_sender("tester", key, policy, asked), policy, [asked], True)
 
 
 def test_a_refusal_or_a_failure_hinders_nobody_else(engine: Engine) -> None:
     engine.create()
     results = together(engine, decide(), decide("none"), Broken(), decide())
-    assert [type(result) for result in results] == [Answer, NotFound, ZeroDivisionError, Answer]
+    assert [type(result) for result in results] == [CommandAnswer, NotFound, ZeroDivisionError, CommandAnswer]
     assert engine.counts() == (2, 1, 2)
 
 
@@ -63,7 +63,7 @@ def test_who_is_told_of_a_decision_can_read_it(engine: Engine) -> None:
     seen: list[bool] = []
 
     def done(result: Result) -> None:
-        assert isinstance(result, Answer)
+        assert isinstance(result, CommandAnswer)
         identity = msgspec.json.decode(result.body)["id"]
         with engine.store.read() as connection:
             found = connection.execute(text("SELECT 1 FROM decision WHERE id = :id"), {"id": identity}).scalar()
@@ -82,7 +82,7 @@ def test_those_on_the_disk_are_told_though_the_next_transaction_fails(engine: En
     for command in (decide(), Broken(), decide()):
         engine.writer.submit(command, lambda result: told.append(type(result)))
     engine.writer.close()
-    assert told == [Answer, ZeroDivisionError, Answer]
+    assert told == [CommandAnswer, ZeroDivisionError, CommandAnswer]
 
 
 def test_one_key_twice_in_one_transaction(engine: Engine) -> None:
@@ -158,7 +158,7 @@ def test_a_clock_that_is_set_back_takes_no_decision_out_of_its_order(
     late = [engine.decide() for _ in range(3)]
     made += [one["id"] for one in late]
     assert made == sorted(made)
-    assert late[0]["decided_at"] > when(ago + 3_500_000_000)
+    assert late[0]["decided_at"] > iso_time(ago + 3_500_000_000)
     told = [record for record in caplog.records if "the clock was set back" in record.message]
     assert [record.levelname for record in told] == ["WARNING"]
     assert 3_590 < told[0].fields["seconds"] < 3_700  # type: ignore[attr-defined]

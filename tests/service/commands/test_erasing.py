@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from engines import Engine
-from lenience.service.commands.command import sender
-from lenience.service.commands.erase import Erase, holding
+from lenience.service.commands.erase import Erase
 from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.domain.receipts import make_sender
+from lenience.service.queries.personal_data import decisions_with_personal_data
 from lenience.service.queries.reading import Filters
 from lenience.service.storage.ledger import Ledger
 
@@ -43,9 +44,9 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
     assert [entry.kind for entry in engine.queries.decision(made).history] == ["decision", "erasure"]
     engine.override(made, "reject", "Ada is known to the branch")  # the reason is personal data again
     assert engine.erase(made)["recorded"] is True
-    both = [Change(sender("tester", None, "", ""), made, "erasure") for _ in range(2)]
+    both = [Change(make_sender("tester", None, "", ""), made, "erasure") for _ in range(2)]
     fresh = engine.decide(reference="Grace Hopper")["id"]
-    both += [Change(sender("tester", None, "", ""), fresh, "erasure") for _ in range(2)]
+    both += [Change(make_sender("tester", None, "", ""), fresh, "erasure") for _ in range(2)]
     asked = OverrideRequest("reject", "head of credit", "given after the erasure")
     with engine.store.write() as connection:  # one transaction: what it has erased is not in the database yet
         ledger = Ledger(engine.store, connection, engine.registry)
@@ -53,7 +54,7 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
         ledger.lock(ledger.chain_of.values())
         ledger.read_decisions([made, fresh])
         told = [msgspec.json.decode(command.run(ledger).body)["recorded"] for command in both]
-        Change(sender("tester", None, "", ""), fresh, "override", override=asked).run(ledger)
+        Change(make_sender("tester", None, "", ""), fresh, "override", override=asked).run(ledger)
         ledger.flush()
     assert told == [False, False, True, False]
     assert engine.queries.decision(fresh).history[-1].reason == "given after the erasure"
@@ -61,8 +62,8 @@ def test_what_is_erased_already_is_not_erased_again(engine: Engine) -> None:
 
 def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.create()
-    monkeypatch.setattr("lenience.service.commands.erase.LOOKED_AT", 3)
-    monkeypatch.setattr("lenience.service.commands.erase.DAY", 0)
+    monkeypatch.setattr("lenience.service.queries.personal_data.SEARCH_SIZE", 3)
+    monkeypatch.setattr("lenience.service.queries.personal_data.DAY", 0)
     monkeypatch.setattr("lenience.service.domain.limits.BATCH", 2)
     given = ["Ada", None, "Ada", "Bob", "Ada", None, "Eve"]
     made = [engine.decide("young", reference=reference)["id"] for reference in given]
@@ -75,8 +76,8 @@ def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeyp
         told: list[tuple[int, int]] = []
         after = None
         while True:
-            found, after = holding(engine.queries, filters, after)
-            who = sender("tester", key and f"{key} {len(told)}", "", "")
+            found, after = decisions_with_personal_data(engine.queries, filters, after)
+            who = make_sender("tester", key and f"{key} {len(told)}", "", "")
             answer = engine.call(Erase(who, found, after))
             told.append((answer["found"], answer["erased"]))
             assert answer["next"] == after
@@ -85,11 +86,13 @@ def test_personal_data_is_erased_by_reference_and_by_age(engine: Engine, monkeyp
 
     assert erased(Filters(reference="Ada"), "one") == [(2, 2), (1, 1)]
     assert erased(Filters(reference="Ada")) == [(0, 0)]
-    found, _ = holding(engine.queries, Filters(until=until), None)
+    found, _ = decisions_with_personal_data(engine.queries, Filters(until=until), None)
     assert found == [made[1]]  # of the three that were looked at
     assert erased(Filters(until=until), "two") == [(1, 1), (1, 1), (0, 0)]
     assert erased(Filters(until=until), "three") == [(0, 0), (0, 0), (0, 0)]
-    again = Erase(sender("tester", "one 0", "", ""), [made[6]], None)  # a retry that finds others: the first answer
+    again = Erase(
+        make_sender("tester", "one 0", "", ""), [made[6]], None
+    )  # a retry that finds others: the first answer
     assert engine.call(again)["erased"] == 2
     views = [engine.queries.decision(one) for one in made]
     assert [view.reference for view in views] == [None] * 6 + ["Eve"]

@@ -10,10 +10,10 @@ from engines import Engine
 from lenience.core.belief import Belief
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
-from lenience.service.commands.command import sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.outcomes import Expire, OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.receipts import make_sender
 from lenience.service.queries import export
 from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema
@@ -108,11 +108,14 @@ def test_outcomes_that_never_come_are_given_up_and_may_still_come(engine: Engine
     with pytest.raises(Conflict, match="not pending but success"):
         engine.give_up(decisions[0])
     far = 2**60
-    first = engine.call(Expire(sender("tester", "k1", "", ""), "cards", far, most=3))
+    first = engine.call(Expire(make_sender("tester", "k1", "", ""), "cards", far, most=3))
     assert first == {"expired": 3, "more": True}
-    assert engine.call(Expire(sender("tester", "k1", "", ""), "cards", far, most=3)) == first
-    assert engine.call(Expire(sender("tester", None, "", ""), "cards", far, most=3)) == {"expired": 1, "more": False}
-    assert engine.call(Expire(sender("tester", "k2", "", ""), "cards", far)) == {"expired": 0, "more": False}
+    assert engine.call(Expire(make_sender("tester", "k1", "", ""), "cards", far, most=3)) == first
+    assert engine.call(Expire(make_sender("tester", None, "", ""), "cards", far, most=3)) == {
+        "expired": 1,
+        "more": False,
+    }
+    assert engine.call(Expire(make_sender("tester", "k2", "", ""), "cards", far)) == {"expired": 0, "more": False}
     assert engine.counts() == (3, 2, 0)
 
 
@@ -255,8 +258,8 @@ def test_the_same_key_gives_the_same_answer(engine: Engine) -> None:
 def test_keys_belong_to_who_used_them(engine: Engine) -> None:
     engine.create()
     asked = DecisionRequest("young")
-    first = engine.call(Decide(sender("one", "key", "p", asked), "cards", [asked], True))
-    second = engine.call(Decide(sender("two", "key", "p", asked), "cards", [asked], True))
+    first = engine.call(Decide(make_sender("one", "key", "p", asked), "cards", [asked], True))
+    second = engine.call(Decide(make_sender("two", "key", "p", asked), "cards", [asked], True))
     assert first["id"] != second["id"]
 
 
@@ -272,15 +275,15 @@ def test_many_outcomes_at_once(engine: Engine) -> None:
         OutcomeItem(id=ids[4], outcome="success"),
         OutcomeItem(id=ids[1], outcome="failure"),
     ]
-    answer = engine.call(RecordOutcomes(sender("tester", "many", "", ""), items))
+    answer = engine.call(RecordOutcomes(make_sender("tester", "many", "", ""), items))
     assert (answer["recorded"], answer["repeated"]) == (2, 1)
     assert [(one["position"], one["status"]) for one in answer["problems"]] == [(2, 409), (3, 404), (4, 409)]
-    assert engine.call(RecordOutcomes(sender("tester", "many", "", ""), items)) == answer
-    again = engine.call(RecordOutcomes(sender("tester", "more", "", ""), items[:1]))
+    assert engine.call(RecordOutcomes(make_sender("tester", "many", "", ""), items)) == answer
+    again = engine.call(RecordOutcomes(make_sender("tester", "more", "", ""), items[:1]))
     assert (again["recorded"], again["repeated"]) == (0, 1)
     assert engine.counts() == (4, 2, 2)
     with pytest.raises(NotFound, match="none of these"):
-        engine.call(RecordOutcomes(sender("tester", None, "", ""), [OutcomeItem(id="unknown", outcome="success")]))
+        engine.call(RecordOutcomes(make_sender("tester", None, "", ""), [OutcomeItem(id="unknown", outcome="success")]))
 
 
 def test_outcomes_by_reference(engine: Engine) -> None:
@@ -289,7 +292,7 @@ def test_outcomes_by_reference(engine: Engine) -> None:
     made = [engine.decide("young", reference=reference)["id"] for reference in given]
     items = [OutcomeItem(reference=one, outcome="success") for one in ("Ada", "Bob", "Eve", "Joe", "Nobody", "Ada")]
     items.append(OutcomeItem(id=made[0], outcome="failure"))
-    command = RecordOutcomes(sender("tester", "many", "", ""), items)
+    command = RecordOutcomes(make_sender("tester", "many", "", ""), items)
     answer = engine.call(command)
     assert (answer["recorded"], answer["repeated"]) == (2, 1)
     assert [(one["position"], one["status"], one["detail"]) for one in answer["problems"]] == [
@@ -301,7 +304,7 @@ def test_outcomes_by_reference(engine: Engine) -> None:
     assert engine.call(command) == answer
     assert engine.counts() == (4, 3, 2)
     with pytest.raises(NotFound, match="none of these"):
-        engine.call(RecordOutcomes(sender("tester", None, "", ""), items[4:5]))
+        engine.call(RecordOutcomes(make_sender("tester", None, "", ""), items[4:5]))
     with pytest.raises(ValueError, match="either id or reference"):
         OutcomeItem(outcome="success")
 

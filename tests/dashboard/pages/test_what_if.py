@@ -15,8 +15,8 @@ from lenience import Belief, Delayed, Discounted
 from lenience.core.errors import InputError
 from lenience.core.formatting import percent
 from lenience.dashboard.figures.boundary import Boundary
-from lenience.dashboard.pages.what_if_form import SLIDERS, Asked, draft, preset, read_asked
-from lenience.dashboard.read_models.outlook import PATIENT, QUICK, answer, foresee, summary
+from lenience.dashboard.read_models.outlook import PATIENT, QUICK, answer_question, foresee, summary
+from lenience.dashboard.read_models.what_if_inputs import SLIDERS, WhatIfQuestion, draft, preset, read_question
 from lenience.dashboard.rendering import signed
 from lenience.segments.starting import starting_volume
 from lenience.service.domain.solved_tables import load, solve
@@ -64,7 +64,7 @@ def cell(page: str, row: str, column: int = 0) -> str:
 
 def test_outlook_is_the_library_s() -> None:
     problem, prior = Discounted.from_rates(0.8, 50, 0.1), Belief(2, 1)
-    found = answer(Asked(break_even=80, applicants=50, rate=10)).outlook
+    found = answer_question(WhatIfQuestion(break_even=80, applicants=50, rate=10)).outlook
     policy = problem.solve(prior, rows=2000)
     value = problem.discount * policy.value(prior).midpoint
     assert found.volume == pytest.approx(500)
@@ -78,41 +78,44 @@ def test_outlook_is_the_library_s() -> None:
 
 
 def test_late_labels() -> None:
-    asked = Asked(break_even=70, applicants=20, rate=10, weeks=13)
+    asked = WhatIfQuestion(break_even=70, applicants=20, rate=10, weeks=13)
     exact = Delayed(0.7, 20, 0.1, 0.25).solve(Belief(2, 1))
-    found = answer(asked)
+    found = answer_question(asked)
     assert (found.word, found.more) == ("", False)
     assert found.outlook.value.midpoint == pytest.approx(exact.certificate.estimate, rel=1e-4)
     assert found.outlook.table.limit(0, 0) == exact.limit(Belief(2, 1))
     assert found.outlook.at_most
     # Outcomes that come at once are worth more.
-    assert found.outlook.value.upper < answer(Asked(break_even=70, applicants=20, rate=10)).outlook.value.lower
+    assert (
+        found.outlook.value.upper
+        < answer_question(WhatIfQuestion(break_even=70, applicants=20, rate=10)).outlook.value.lower
+    )
 
 
 def test_what_takes_long_is_shown_simpler_first_and_then_in_full() -> None:
-    asked = Asked(applicants=120, rate=10, weeks=4)
-    first = answer(asked, QUICK)
+    asked = WhatIfQuestion(applicants=120, rate=10, weeks=4)
+    first = answer_question(asked, QUICK)
     assert first.more
     assert first.word.startswith("Shown as if outcomes came at once")
-    assert first.outlook.value.midpoint == answer(Asked(applicants=120)).outlook.value.midpoint
-    full = answer(asked, PATIENT)
+    assert first.outlook.value.midpoint == answer_question(WhatIfQuestion(applicants=120)).outlook.value.midpoint
+    full = answer_question(asked, PATIENT)
     assert (full.word, full.more) == ("", False)
     assert full.outlook.value.upper < first.outlook.value.lower
-    many = answer(Asked(applicants=1e6), QUICK)
+    many = answer_question(WhatIfQuestion(applicants=1e6), QUICK)
     assert many.more
     assert many.outlook.volume == pytest.approx(QUICK.volume)
     assert "for 5,000 applicants that count" in many.word
 
 
 def test_a_population_that_never_starts() -> None:
-    found = answer(Asked(break_even=80, applicants=1, rate=10)).outlook
+    found = answer_question(WhatIfQuestion(break_even=80, applicants=1, rate=10)).outlook
     assert not found.starts
     assert found.value.upper == 0
     assert found.shut_out == 1
     assert summary(found) == (
         "It never starts: 10 applicants count, and only from 32.1 on would a first acceptance pay."
     )
-    assert answer(Asked(break_even=80, applicants=3.3, rate=10)).outlook.starts
+    assert answer_question(WhatIfQuestion(break_even=80, applicants=3.3, rate=10)).outlook.starts
     large = msgspec.structs.replace(found, volume=51_234.5, needed=61_234.5)
     assert "51,234 applicants count, and only from 61,234 on" in summary(large)
 
@@ -121,7 +124,7 @@ def test_a_population_that_never_starts() -> None:
 def test_the_line_drawn_is_the_threshold(prior: Belief) -> None:
     """Where the table knows only its decisions, the smooth line is near the true threshold and right about each."""
     problem = Discounted.from_rates(0.8, 80, 0.1)
-    found = answer(Asked(applicants=80, success=100 * prior.mean, seen=prior.n)).outlook
+    found = answer_question(WhatIfQuestion(applicants=80, success=100 * prior.mean, seen=prior.n)).outlook
     stop = Boundary(found.table, 300).stop
     for n, rate in stop[4::12]:
         assert rate == pytest.approx(enclose_threshold(problem, n, 1e-4).midpoint, abs=0.05 if n < 10 else 0.02)
@@ -136,7 +139,7 @@ def test_the_line_drawn_is_the_threshold(prior: Belief) -> None:
 def test_presets_give_the_policy_s_own_figures(spec: dict[str, Any]) -> None:
     for one in msgspec.convert(spec, PolicySpecification).problems():
         theirs = foresee(one.problem, one.prior, load(solve(one)))
-        mine = answer(preset(one.problem, one.prior).asked).outlook
+        mine = answer_question(preset(one.problem, one.prior).asked).outlook
         assert mine.volume == pytest.approx(theirs.volume, rel=1e-3)
         assert mine.value.midpoint == pytest.approx(theirs.value.midpoint, rel=1e-3)
         assert mine.shut_out == pytest.approx(theirs.shut_out, abs=0.01)
@@ -164,11 +167,11 @@ def test_sliders_hold_what_may_be_typed() -> None:
             assert low <= slider.place(value) <= high
         for text in ("nan", "inf", "-1", "x", ""):
             with pytest.raises(InputError, match=f"^{slider.name} must be a number from"):
-                read_asked({slider.name: text})
+                read_question({slider.name: text})
 
 
 def test_a_draft_of_nothing() -> None:
-    made = draft(Asked(break_even=70, applicants=40, rate=5, weeks=26, success=60, seen=5), "new")
+    made = draft(WhatIfQuestion(break_even=70, applicants=40, rate=5, weeks=26, success=60, seen=5), "new")
     assert made.objective == Delayed(0.7, 40, 0.05, 0.5)
     assert (made.name, made.prior, made.segments) == ("new", Belief(5, 3), [])
 
@@ -183,12 +186,12 @@ def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
     a, b = base.problems()
     start = preset(b.problem, b.prior).asked
     assert draft(start, "cards", base, "b") == base
-    other = read_asked({"success": "90"}, start)
+    other = read_question({"success": "90"}, start)
     made = draft(other, "cards", base, "b")
     assert made.objective == base.objective
     assert made.problems()[0] == a
     assert made.problems()[1].prior == other.prior
-    wider = draft(read_asked({"applicants": "10"}, start), "cards", base, "b")
+    wider = draft(read_question({"applicants": "10"}, start), "cards", base, "b")
     assert isinstance(wider.objective, Delayed)
     assert wider.objective.arrivals == pytest.approx(40)
     assert wider.problems()[1].prior == b.prior
@@ -198,9 +201,9 @@ def test_what_was_not_moved_is_not_rounded() -> None:
     base = PolicySpecification("cards", Delayed(0.7, 1000 / 3, 0.1, 1 / 7), Belief(67, 54))
     start = preset(base.problems()[0].problem, Belief(67, 54)).asked
     assert start.success == 80.6
-    surer = draft(read_asked({"seen": "134"}, start), "cards", base, "all").problems()[0].prior
+    surer = draft(read_question({"seen": "134"}, start), "cards", base, "all").problems()[0].prior
     assert surer.s == pytest.approx(108, abs=1e-9)
-    dearer = draft(read_asked({"break_even": "75"}, start), "cards", base, "all").objective
+    dearer = draft(read_question({"break_even": "75"}, start), "cards", base, "all").objective
     assert isinstance(dearer, Delayed)
     assert (dearer.cost, dearer.arrivals) == (0.75, 1000 / 3)
     assert dearer.label_delay == pytest.approx(1 / 7, abs=1e-12)
@@ -212,14 +215,14 @@ def test_a_belief_of_a_segment_made_of_features_becomes_its_own() -> None:
     one = base.problems()[0]
     start = preset(one.problem, one.prior).asked
     assert draft(start, "loans", base, one.name) == base
-    surer = draft(read_asked({"success": "90"}, start), "loans", base, one.name).problems()
+    surer = draft(read_question({"success": "90"}, start), "loans", base, one.name).problems()
     assert [problem.name for problem in surer] == ["age<30", "age>=30"]
     assert [problem.prior.mean for problem in surer] == [pytest.approx(0.9), 0.5]
 
 
 def test_the_page_shows_both(http: httpx.Client) -> None:
     page = http.get("/what-if", params={"policy": "loans", "break_even": "80", "weeks": "0"}).text
-    mine = answer(Asked(break_even=80, applicants=20)).outlook
+    mine = answer_question(WhatIfQuestion(break_even=80, applicants=20)).outlook
     theirs = Delayed(0.7, 20, 0.1, 0.25).solve(Belief(2, 1))
     assert cell(page, "Worth in all") == signed(mine.value.midpoint, 2)
     assert cell(page, "Worth in all", 1) == signed(theirs.value(Belief(2, 1)).midpoint, 2)
@@ -241,9 +244,9 @@ def test_the_page_opens_with_the_busiest_policy_that_rules(http: httpx.Client, s
 
 
 def test_the_answer_follows_the_fields(http: httpx.Client) -> None:
-    asked = {**Asked(applicants=50).fields, "break_even": "75"}
+    asked = {**WhatIfQuestion(applicants=50).fields, "break_even": "75"}
     answered = http.get("/what-if/answer", params=asked).text
-    found = answer(read_asked(asked)).outlook
+    found = answer_question(read_question(asked)).outlook
     assert "<html" not in answered
     assert cell(answered, "Cost of learning").split()[0] == f"{found.learning:.2f}"
     assert 'form="save" name="break_even" value="75"' in answered
@@ -272,7 +275,7 @@ def test_bad_values_are_refused_in_a_sentence(http: httpx.Client, path: str) -> 
 
 
 def test_saving(http: httpx.Client, served: Served) -> None:
-    form: dict[str, str] = {**Asked(break_even=75, applicants=40).fields, "name": "fresh"}
+    form: dict[str, str] = {**WhatIfQuestion(break_even=75, applicants=40).fields, "name": "fresh"}
     assert http.post("/what-if/draft", data=form).status_code == 403
     token = re.search(r'name="token" value="(\w+)"', http.get("/what-if").text)
     assert token

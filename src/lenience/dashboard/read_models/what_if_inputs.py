@@ -78,7 +78,7 @@ SLIDERS = (
 )
 
 
-class Asked(msgspec.Struct, frozen=True):
+class WhatIfQuestion(msgspec.Struct, frozen=True):
     """The six numbers."""
 
     break_even: float = 80.0
@@ -128,18 +128,18 @@ class Asked(msgspec.Struct, frozen=True):
         return {slider.name: f"{getattr(self, slider.name):.12g}" for slider in SLIDERS}
 
 
-def read_asked(given: Mapping[str, str], start: Asked | None = None) -> Asked:
+def read_question(given: Mapping[str, str], start: WhatIfQuestion | None = None) -> WhatIfQuestion:
     """What is asked by a form or an address; what is not given there is as at the start.
 
-    >>> read_asked({"break_even": "70", "weeks": "8"}).problem
+    >>> read_question({"break_even": "70", "weeks": "8"}).problem
     Delayed(cost=0.7, arrivals=500.0, discount_rate=0.1, label_delay=0.15384615384615385)
-    >>> read_asked({"rate": "cheap"})
+    >>> read_question({"rate": "cheap"})
     Traceback (most recent call last):
         ...
     lenience.core.errors.InputError: rate must be a number from 0.01 to 10000, both included, not 'cheap'
     """
-    first = start or Asked()
-    found = {}
+    first = start or WhatIfQuestion()
+    values = {}
     for slider in SLIDERS:
         text = given.get(slider.name)
         if text is None:
@@ -150,30 +150,30 @@ def read_asked(given: Mapping[str, str], start: Asked | None = None) -> Asked:
             raise refusal(
                 slider.name, text, f"a number from {slider.least:g} to {slider.most:g}, both included"
             ) from None
-        found[slider.name] = real(slider.name, value, least=slider.least, most=slider.most)
-    return msgspec.structs.replace(first, **found)
+        values[slider.name] = real(slider.name, value, least=slider.least, most=slider.most)
+    return msgspec.structs.replace(first, **values)
 
 
 class Preset(msgspec.Struct, frozen=True):
     """The numbers of a policy's segment: as they are shown, to the last digit, and what it leaves open."""
 
-    asked: Asked
-    exact: Asked
+    asked: WhatIfQuestion
+    exact: WhatIfQuestion
     word: str = ""
 
-    def exactly(self, asked: Asked) -> Asked:
+    def exactly(self, question: WhatIfQuestion) -> WhatIfQuestion:
         """What is asked, with every number that was not moved as the segment has it, not as it is shown.
 
         >>> found = preset(Discounted(0.8, 0.99), Belief(67, 54))
         >>> found.asked.success, found.exactly(found.asked).success
         (80.6, 80.59701492537313)
         """
-        kept = {name: getattr(self.exact, name) for name in self.unmoved(asked)}
-        return msgspec.structs.replace(asked, **kept)
+        exact_values = {name: getattr(self.exact, name) for name in self.unmoved(question)}
+        return msgspec.structs.replace(question, **exact_values)
 
-    def unmoved(self, asked: Asked) -> set[str]:
+    def unmoved(self, question: WhatIfQuestion) -> set[str]:
         """The numbers that are as they were shown first."""
-        return {one.name for one in SLIDERS if getattr(asked, one.name) == getattr(self.asked, one.name)}
+        return {one.name for one in SLIDERS if getattr(question, one.name) == getattr(self.asked, one.name)}
 
 
 def preset_of(specification: PolicySpecification, segment: SegmentProblem) -> Preset:
@@ -195,7 +195,7 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
     """The numbers of a segment's problem; ``rates`` are its arrivals and the discount rate a year, where it has them.
 
     >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).asked
-    Asked(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
+    WhatIfQuestion(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
     """
     rate, word = RATE, ""
     if rates is None and problem.arrivals is not None and problem.discount_rate is not None:
@@ -227,12 +227,12 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
     limits = {slider.name: (slider.least, slider.most) for slider in SLIDERS}
     inside = {name: min(max(value, limits[name][0]), limits[name][1]) for name, value in values.items()}
     # Four digits are as many as anyone reads.
-    shown = Asked(**{name: float(f"{value:.4g}") for name, value in inside.items()})
-    return Preset(shown, Asked(**inside), word)
+    shown = WhatIfQuestion(**{name: float(f"{value:.4g}") for name, value in inside.items()})
+    return Preset(shown, WhatIfQuestion(**inside), word)
 
 
 def draft(
-    asked: Asked, name: str, base: PolicySpecification | None = None, segment: str | None = None
+    question: WhatIfQuestion, name: str, base: PolicySpecification | None = None, segment: str | None = None
 ) -> PolicySpecification:
     """The specification that a draft is made of: a new one, or that of a policy with what was changed.
 
@@ -240,15 +240,15 @@ def draft(
     segment's. What was not changed stays as it was, to the last digit.
     """
     if base is None:
-        return PolicySpecification(name, asked.objective(), asked.prior)
+        return PolicySpecification(name, question.objective(), question.prior)
     mine = next(one for one in base.problems() if one.name == segment)
     before = preset_of(base, mine)
-    changed = {slider.name for slider in SLIDERS} - before.unmoved(asked)
-    asked = before.exactly(asked)
+    changed = {slider.name for slider in SLIDERS} - before.unmoved(question)
+    question = before.exactly(question)
     made = msgspec.structs.replace(base, name=name)
     if changed & {"break_even", "applicants", "rate", "weeks"}:
-        made = msgspec.structs.replace(made, objective=asked.objective(mine.share))
-    return _believing(made, mine.name, asked.prior) if changed & {"seen", "success"} else made
+        made = msgspec.structs.replace(made, objective=question.objective(mine.share))
+    return _believing(made, mine.name, question.prior) if changed & {"seen", "success"} else made
 
 
 def _believing(spec: PolicySpecification, segment: str, prior: Belief) -> PolicySpecification:

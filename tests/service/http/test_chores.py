@@ -13,10 +13,10 @@ from sqlalchemy import text
 
 from apart import awaited
 from engines import Engine
+from lenience.dashboard.app import create_app
 from lenience.service.commands.lifecycle import SolvedVersion, solve_version
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http import service as running
-from lenience.service.http.app import create_app
 from lenience.service.http.service import Service
 from lenience.service.queries.audit import audit
 from serving import SPEC, sqlite_file

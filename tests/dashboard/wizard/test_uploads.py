@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from litestar.testing import TestClient
 
+from lenience.dashboard.app import create_app
 from lenience.dashboard.wizard import past_file, uploads
 from lenience.service.domain.problems import NotFound
-from lenience.service.http.app import create_app
 from serving import sqlite_file
 
 

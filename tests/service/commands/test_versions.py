@@ -11,9 +11,9 @@ from engines import Engine
 from lenience.models.curve import Curve
 from lenience.models.protocol import beliefs
 from lenience.models.shared import Shared
-from lenience.service.commands.command import sender
 from lenience.service.commands.lifecycle import ChangeState, solve_version
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from serving import LATE, SPEC
 
@@ -84,7 +84,7 @@ def test_versions_shadows_and_states(engine: Engine) -> None:
     shadows = engine.queries.decision(made["id"]).shadows
     assert [(one.version, one.decision) for one in shadows] == [(2, "accept")]
     with pytest.raises(Conflict, match="of the policy 'cards' version 1 is active, not version 7"):
-        engine.call(ChangeState(sender("tester", None, "", 2), "cards", "active", 2, replaces=7))
+        engine.call(ChangeState(make_sender("tester", None, "", 2), "cards", "active", 2, replaces=7))
     changed = engine.state("cards", "active", 2, key="twice")
     assert (changed["changed"], changed["replaced"]) == (True, 1)
     assert engine.state("cards", "active", 2, key="twice") == changed
@@ -133,7 +133,7 @@ def test_another_process_sees_a_new_version_at_once(engine: Engine) -> None:
 def test_a_restart_needs_no_solver(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.create(**LATE, segments=[])
     engine.create()
-    from lenience.service.storage.policy_cache import Registry
+    from lenience.service.storage.policy_cache import PolicyCache
     from lenience.solvers.delayed import plan as delayed_plan
     from lenience.solvers.stopping import solve as stopping
 
@@ -142,7 +142,7 @@ def test_a_restart_needs_no_solver(engine: Engine, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(stopping, "solve_discounted", refuse)
     monkeypatch.setattr(delayed_plan, "solve_problem", refuse)
-    fresh = Registry()
+    fresh = PolicyCache()
     engine.writer.registry = fresh
     assert engine.decide()["decision"] == "accept"
     assert engine.decide(None, "loans")["decision"] == "accept"

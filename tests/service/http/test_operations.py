@@ -22,13 +22,13 @@ from sqlalchemy import text
 
 from apart import awaited
 from engines import Engine
-from lenience.cli.serve import listen, tell_that_it_starts, tell_the_dead
-from lenience.service.commands.command import sender
+from lenience.cli.serve import announce_start, listen, log_dead_processes
+from lenience.dashboard.app import create_app
 from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import Conflict, Unavailable
+from lenience.service.domain.receipts import make_sender
 from lenience.service.http import decisions, erasures, policies
-from lenience.service.http.app import create_app
-from lenience.service.http.metrics import Metrics, forget_the_dead
+from lenience.service.http.metrics import Metrics, remove_dead_processes
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.migrate import revision_of
 from lenience.service.storage.privileges import RIGHTS
@@ -195,14 +195,14 @@ def test_a_secret_is_never_repeated(run: Run, tmp_path: Path) -> None:
 
 def test_the_first_line_is_of_the_log(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
     with caplog.at_level(logging.INFO):
-        tell_that_it_starts(2)
+        announce_start(2)
     assert caplog.messages == ["Starting 2 processes …"]
     assert capsys.readouterr().err == ""
 
 
 def test_the_death_of_a_process_is_an_error_with_its_signal(caplog: pytest.LogCaptureFixture) -> None:
     codes = (None, -signal.SIGSEGV, 3)
-    tell_the_dead(cast(Any, [SimpleNamespace(pid=7 + i, exitcode=code) for i, code in enumerate(codes)]))
+    log_dead_processes(cast(Any, [SimpleNamespace(pid=7 + i, exitcode=code) for i, code in enumerate(codes)]))
     assert [(record.levelname, record.fields) for record in caplog.records] == [  # type: ignore[attr-defined]
         ("ERROR", {"pid": 8, "signal": "SIGSEGV"}),
         ("ERROR", {"pid": 9, "exit_code": 3}),
@@ -267,7 +267,7 @@ def test_metrics_count_what_was_written(database: str) -> None:
     for key in ("a", None, "a"):
         engine.outcome(accepted, "success", key=key)
     again = [OutcomeItem(id=accepted, outcome="success")]
-    engine.call(RecordOutcomes(sender("tester", "file", "import", again), again))
+    engine.call(RecordOutcomes(make_sender("tester", "file", "import", again), again))
     with suppress(Conflict):
         engine.outcome(accepted, "failure")
     told = metrics.text(engine.writer).decode().splitlines()
@@ -298,12 +298,12 @@ def test_how_many_wait_is_seen_whoever_is_asked(tmp_path: Path) -> None:
     counted = tmp_path / f"counter_{gone.pid}.db"
     for path in (*files, counted):
         path.touch()
-    forget_the_dead(tmp_path)
+    remove_dead_processes(tmp_path)
     assert set(tmp_path.iterdir()) == {*files[:2], counted}
 
 
 def test_the_role_of_every_endpoint_is_documented() -> None:
-    lines = (Path(__file__).parents[2] / "docs" / "service.md").read_text().splitlines()
+    lines = (Path(__file__).parents[3] / "docs" / "service.md").read_text().splitlines()
     told: dict[str, str] = {}
     for line in lines:
         if line.startswith(("| `GET /v1", "| `POST /v1")):

@@ -13,12 +13,12 @@ import pytest
 
 from engines import Engine
 from lenience.dashboard.figures.series import Series, dumbbells, lines, spread, time_ticks
-from lenience.dashboard.pages.fairness import Tally, disparities, read_fairness
+from lenience.dashboard.pages.fairness import AcceptanceCount, disparities, read_fairness
 from lenience.dashboard.pages.overview import attention
-from lenience.dashboard.read_models.policy_status import read_standing
+from lenience.dashboard.read_models.policy_status import read_policy_status
 from lenience.dashboard.read_models.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import Tallies
+from lenience.dashboard.read_models.time_buckets import TimeBucketCache
 from lenience.service.domain import identity
 from lenience.service.domain.clock import now
 from serving import Served, serving, sqlite_file
@@ -102,14 +102,14 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
         if decided["decision"] == "accept":
             engine.outcome(decided["id"], "success" if segment == "a old" else "failure")
     with engine.store.read() as connection:
-        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]  # it reads the registry alone
-        found = read_fairness(connection, standing, Tallies())
+        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]  # it reads the registry alone
+        found = read_fairness(connection, standing, TimeBucketCache())
     a, b, c = found.groups
     for group, mine in ((a, seen["a"]), (b, seen["b"])):
         half = len(mine) // 2
-        assert group.all == Tally(sum(mine), len(mine))
-        assert group.early == Tally(sum(mine[:half]), half)
-        assert group.late == Tally(sum(mine[half:]), len(mine) - half)
+        assert group.all == AcceptanceCount(sum(mine), len(mine))
+        assert group.early == AcceptanceCount(sum(mine[:half]), half)
+        assert group.late == AcceptanceCount(sum(mine[half:]), len(mine) - half)
         assert sum(point[2] for point in next(one for one in found.series if one.name == group.name).points) == 30
     assert 0 < sum(seen["b"]) < 30
     assert a.disparity is None
@@ -131,9 +131,13 @@ def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
     engine.create(**{**SPEC, "objective": {**SPEC["objective"], "discount": 0.5}})
     engine.batch(["a young", "b"])
     with engine.store.read() as connection:
-        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
-        found = read_fairness(connection, standing, Tallies())
-    assert [group.all for group in found.groups] == [Tally(0, 1), Tally(0, 1), Tally(0, 0)]
+        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]
+        found = read_fairness(connection, standing, TimeBucketCache())
+    assert [group.all for group in found.groups] == [
+        AcceptanceCount(0, 1),
+        AcceptanceCount(0, 1),
+        AcceptanceCount(0, 0),
+    ]
     assert all(group.disparity is None for group in disparities(found.groups))
 
 
@@ -143,9 +147,9 @@ def test_ids_that_are_later_than_their_time_are_no_trouble(engine: Engine, monke
     monkeypatch.setattr(identity, "_last", (now() // 1000 + 3_600_000) << 12)
     assert {engine.decide("b")["decision"] for _ in range(5)} == {"accept"}
     with engine.store.read() as connection:
-        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
-        b = read_fairness(connection, standing, Tallies()).groups[1]
-    assert (b.all, b.early, b.late) == (Tally(5, 5), Tally(0, 0), Tally(5, 5))
+        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]
+        b = read_fairness(connection, standing, TimeBucketCache()).groups[1]
+    assert (b.all, b.early, b.late) == (AcceptanceCount(5, 5), AcceptanceCount(0, 0), AcceptanceCount(5, 5))
     assert -1 <= b.change.lower <= b.change.upper <= 1
 
 
@@ -160,8 +164,8 @@ def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(eng
     engine.override(again["id"], "accept")
     engine.override(again["id"], "reject")  # back to what the policy decided
     with engine.store.read() as connection:
-        standing = read_standing(engine, connection, "cards")  # type: ignore[arg-type]
-        found = read_fairness(connection, standing, Tallies())
+        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]
+        found = read_fairness(connection, standing, TimeBucketCache())
     b = found.groups[1]
     segment = standing.segment("b")
     assert (b.overridden, found.groups[0].overridden) == ((1, 1), (0, 0))

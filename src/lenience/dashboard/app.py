@@ -1,0 +1,68 @@
+"""create_app: the whole application of one process, the API of the service with the dashboard beside it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
+from threading import Thread
+
+from litestar.exceptions import HTTPException
+from litestar.types import ASGIApp, ControllerRouterHandler
+
+from lenience.core.settings import DATABASE, LOG_REQUESTS
+from lenience.dashboard.router import create_dashboard, page_or_problem
+from lenience.service.http.app import create_api
+from lenience.service.http.errors import on_http_exception
+from lenience.service.http.logs import configure_logs
+
+
+def create_app(
+    database: str, *, log_requests: bool = False, route_handlers: Sequence[ControllerRouterHandler] = ()
+) -> ASGIApp:
+    """Create the application that serves the API and the dashboard.
+
+    Parameters
+    ----------
+    database : str
+        A file (SQLite) or the address of a PostgreSQL database.
+    log_requests : bool
+        Log every request, not only those that failed.
+    route_handlers : sequence of handlers
+        Routes to serve beside the API and the dashboard.
+
+    Returns
+    -------
+    ASGIApp
+        The application, for a server such as uvicorn.
+
+    Raises
+    ------
+    InputError
+        If the database cannot be opened, or another process serves it.
+    """
+    pages, state = create_dashboard(database)
+    return create_api(
+        database,
+        log_requests=log_requests,
+        route_handlers=[pages, *route_handlers],
+        state=state,
+        exception_handlers={HTTPException: page_or_problem(on_http_exception)},
+    )
+
+
+def from_environment() -> ASGIApp:
+    """Create the application from environment variables, for a server that starts several processes."""
+    configure_logs()
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+    return create_app(os.environ[DATABASE], log_requests=os.environ.get(LOG_REQUESTS) == "1")
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """Shut down once the parent process is gone: nothing else would end or replace this process."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)

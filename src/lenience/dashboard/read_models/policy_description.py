@@ -1,0 +1,59 @@
+"""A policy in words: its objective, and an example of a request for a decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lenience.core.formatting import amount, count, duration, percent
+from lenience.core.objective import Objective
+from lenience.service.domain.feature_cells import Feature
+from lenience.service.domain.specification import PolicySpecification
+
+
+def describe_objective(objective: Objective) -> list[tuple[str, str]]:
+    """Describe an objective in the words of a risk department, as pairs of a label and a value."""
+    rows = [("Break-even success rate", percent(objective.cost))]
+    if objective.horizon is not None:
+        return [*rows, ("Individuals in all", amount(objective.horizon))]
+    if objective.arrivals is None:
+        return [*rows, ("Applicants that count", f"{count(objective.volume)} (γ = {objective.discount:.6g})")]
+    rows += [
+        ("Applicants a year", amount(objective.arrivals or 0)),
+        ("Discount rate a year", percent(objective.discount_rate or 0)),
+    ]
+    if objective.label_delay:
+        rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
+    return rows
+
+
+def example_request(specification: PolicySpecification) -> str:
+    """Write the request that a program would send to this policy, as an example in JSON.
+
+    >>> from lenience import Discounted
+    >>> from lenience.service.domain.feature_cells import Feature
+    >>> cut = PolicySpecification("cards", Discounted(0.8, 0.99), features=[Feature("score", edges=[600.0])])
+    >>> print(example_request(cut))
+    {"features": {"score": 600}, "reference": "application 17"}
+    """
+    fields: dict[str, Any] = {}
+    if specification.features:
+        fields["features"] = example_features(specification.features)
+    elif specification.segments:
+        first = specification.segments[0]
+        fields["segment"] = first if isinstance(first, str) else first.name
+    return msgspec.json.format(msgspec.json.encode(fields | {"reference": "application 17"}), indent=0).decode()
+
+
+def example_features(features: list[Feature]) -> dict[str, float | str]:
+    """Give a value for each feature, as a request for a decision would.
+
+    >>> example_features([Feature("score", edges=[600.0]), Feature("region", values=["north"])])
+    {'score': 600, 'region': 'north'}
+    """
+    values: dict[str, float | str] = {}
+    for one in features:
+        edge = one.edges[len(one.edges) // 2] if one.edges else 0.0
+        values[one.name] = one.values[0] if one.values else int(edge) if edge.is_integer() else edge
+    return values

@@ -30,7 +30,7 @@ def names_of(page: str) -> list[str]:
     ['Client', 'ServiceError']
     """
     prefixes = PAGES[page][2]
-    return [name for name, home in lenience._HOME.items() if home.split(".")[0] in prefixes]
+    return [name for name in vars(lenience)["__all__"] if name in prefixes]
 
 
 def pages() -> Iterator[tuple[str, str]]:

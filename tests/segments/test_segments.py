@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from lenience import ArrivalCounts, Belief, Bounds, Delayed, Discounted, InputError, Segment, Segments, starts
+from lenience import Belief, Bounds, Delayed, Discounted, InputError, Segment, Segments, starts
+from lenience.segments import ArrivalCounts
 
 
 def test_the_whole_is_the_weighted_sum() -> None:

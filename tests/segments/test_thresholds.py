@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lenience import Discounted, Thresholds
+from lenience import Discounted
 from lenience.core.belief import Belief
+from lenience.segments import Thresholds
 
 
 def test_between_the_nodes() -> None:

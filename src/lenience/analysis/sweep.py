@@ -33,8 +33,8 @@ from lenience.core.errors import InputError, in_words, refusal
 from lenience.policies.beliefs.constant import Constant
 from lenience.policies.registry import label_of, named_belief, policy_named, takes
 from lenience.simulation.compare import plan, run_tasks
+from lenience.simulation.named_worlds import world_named
 from lenience.simulation.result import to_frame
-from lenience.simulation.world_names import world_named
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")

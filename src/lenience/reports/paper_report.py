@@ -16,7 +16,7 @@ import numpy as np
 from lenience.__about__ import __version__
 from lenience.analysis.acceptance_by_arrival import acceptance_by_arrival
 from lenience.objectives.discounted import Discounted
-from lenience.paper import check_paper
+from lenience.paper.check import check_paper
 from lenience.paper.claim import COST, DISCOUNTS, FLAT, Claim, N, counted, figure_one
 
 Series = tuple[str, Sequence[float], Sequence[float]]

@@ -19,6 +19,8 @@ from mkdocs.structure.files import File, Files
 
 DOCS = Path(__file__).resolve().parents[1]
 EXAMPLE = re.compile(r"^Example:\n((?: +\S.*\n)+)", re.MULTILINE)
+# In the repository these pages are one folder above docs/; on the site they are inside it.
+BESIDE = re.compile(r"\]\((?:\.\./)?((?:\.\./)*)(CHANGELOG|CONTRIBUTING)\.md")
 MARK = re.compile(r"^<!-- generated: (\w+)(?: ([\w.]+))? -->$", re.MULTILINE)
 
 
@@ -45,14 +47,15 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the changelog and the guide for contributors."""
     for name in ("CHANGELOG", "CONTRIBUTING"):
-        text = (DOCS.parent / f"{name}.md").read_text(encoding="utf-8")
-        files.append(File.generated(config, f"{name.lower()}.md", content=text.replace("](docs/", "](")))
+        text = (DOCS.parent / f"{name}.md").read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, f"{name.lower()}.md", content=text))
     return files
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Fill in what is generated, and show examples with prompts as sessions."""
-    return MARK.sub(_generated, markdown).replace("```python\n>>>", "```pycon\n>>>")
+    """Fill in what is generated, show examples with prompts as sessions, and link to the added pages."""
+    text = MARK.sub(_generated, markdown).replace("```python\n>>>", "```pycon\n>>>")
+    return BESIDE.sub(lambda match: f"]({match[1]}{match[2].lower()}.md", text)
 
 
 def _generated(mark: re.Match[str]) -> str:

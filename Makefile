@@ -7,7 +7,7 @@ BENCH_READY := .venv/.bench-ready
 # The tests start many processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check bench docs figures screenshots package clean
+.PHONY: demo test check quick bench docs figures screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -18,7 +18,17 @@ test: check
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+# Fast tests, for work in progress: they stay under a minute on two cores.
+QUICK := tests/core tests/data tests/files tests/objectives tests/policies/beliefs tests/test_public_api.py
+
+quick: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2 --dist worksteal -q $(QUICK)
 
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks

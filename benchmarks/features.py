@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _kernels(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
-    model = ln.BayesianLogistic().prepare(X)
+    model = ln.models.BayesianLogistic().prepare(X)
     z, ones = model.design(X), np.ones(ROWS)
     found = []
     for labels in (0, 100_000):

@@ -28,7 +28,7 @@ def ours(policy: ln.Policy, replications: int = REPLICATIONS) -> int:
     lattice._window_once.cache_clear()
     ln.compare_policies(
         {"it": policy},
-        ln.Bernoulli(P),
+        ln.simulation.Bernoulli(P),
         cost=COST,
         horizon=ARRIVALS,
         replications=replications,
@@ -107,7 +107,7 @@ def rate(work: Callable[[], int], repeats: int = 3) -> float:
 
 def main() -> None:
     """Print both tables."""
-    thompson = rate(lambda: ours(ln.Thompson(COST)))
+    thompson = rate(lambda: ours(ln.policies.Thompson(COST)))
     others = {
         "MABWiser, simulator": rate(mabwiser_simulator),
         "MABWiser, bandit": rate(mabwiser_bandit),
@@ -115,7 +115,10 @@ def main() -> None:
     }
     rows = [["lenience, Thompson sampling", f"{thompson:,.0f}", ""]]
     rows += [[name, f"{found:,.0f}", f"{thompson / found:,.0f} ×"] for name, found in others.items()]
-    for name, policy in (("epsilon-greedy", ln.EpsilonGreedy(COST, 0.1)), ("always accept", ln.Constant(1.0))):
+    for name, policy in (
+        ("epsilon-greedy", ln.policies.EpsilonGreedy(COST, 0.1)),
+        ("always accept", ln.policies.Constant(1.0)),
+    ):
         rows.append([f"lenience, {name}", f"{rate(lambda policy=policy: ours(policy)):,.0f}", ""])  # type: ignore[misc]
     report(
         f"Decisions simulated per second, one core ({REPLICATIONS:,} × {ARRIVALS:,} arrivals here)",
@@ -126,7 +129,8 @@ def main() -> None:
     for horizon in (10_000, 100_000, 1_000_000):
         code = (
             "import lenience as ln\n"
-            "ln.compare_policies([ln.EpsilonGreedy(0.8, 0.1)], ln.FromPrior(ln.Belief(2, 1)), cost=0.8, "
+            "world = ln.simulation.FromPrior(ln.Belief(2, 1))\n"
+            "ln.compare_policies([ln.policies.EpsilonGreedy(0.8, 0.1)], world, cost=0.8, "
             f"horizon={horizon}, replications=1000, optimum=False)"
         )
         start = time.perf_counter()

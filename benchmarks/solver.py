@@ -126,7 +126,7 @@ def main() -> None:
     report("c = 0.8, tolerance 1e-9, two-sided", headings, rows)
 
     pairs = np.array([(a, n - a) for n in range(2, 101) for a in range(1, n)], dtype=np.float64)
-    time = best(lambda: ln.gittins_table(pairs[:, 0], pairs[:, 1], 0.99, 1e-4), 2)
+    time = best(lambda: ln.solvers.gittins_table(pairs[:, 0], pairs[:, 1], 0.99, 1e-4), 2)
     what = "every whole Beta(α, β) with α + β ≤ 100, γ = 0.99, to 1e-4, proved"
     report("Gittins indices", ["", "indices", "time"], [[what, f"{len(pairs):,}", seconds(time)]])
 

@@ -57,7 +57,7 @@ def main() -> None:
         print(f"a grace of {grace:2}: {ln.evaluate(Grace(0.8, prior, grace), problem, prior, tolerance=1e-6)}")
     found = ln.compare_policies(
         {"grace 3": Grace(0.8, prior, 3)},
-        ln.FromPrior(prior),
+        ln.simulation.FromPrior(prior),
         cost=0.8,
         discount=0.95,
         horizon=200,

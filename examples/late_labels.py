@@ -21,7 +21,7 @@ def main() -> None:
     print(f"Give an outcome up after {policy.expire_after:g} years.")
 
     print("\nWhat policies are worth when labels come after a year, known to within a few thousandths:")
-    for row in ln.value_by_delay(0.8, 50, 0.1, PRIOR, delays=[1.0], caps=[3], tolerance=1e-3):
+    for row in ln.analysis.value_by_delay(0.8, 50, 0.1, PRIOR, delays=[1.0], caps=[3], tolerance=1e-3):
         print(f"{row.policy:22} {row.value.midpoint:7.3f}")
 
 

@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
     for cell in cells:
         print(f"{cell.name}: {policies[cell.name].explain(cell.prior)}")
 
-    page = ln.segments_report(policies, title="Two years of loans", history=history)
+    page = ln.reports.segments_report(policies, title="Two years of loans", history=history)
     (folder / "segments.html").write_text(page, encoding="utf-8")
     print(f"Wrote {folder / 'segments.html'}")
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from feature_worlds import GOAL, world
-from lenience import Belief, Delayed, Discounted, FeaturePolicy, characteristics, load_fico, replay
+from lenience import Belief, Delayed, Discounted, FeaturePolicy, characteristics, replay
+from lenience.data import load_fico
 from lenience.models.curve import Curve
 
 PATIENCE = 120.0  # seconds; a worker that has ended leaves the others to compile for themselves

@@ -45,10 +45,10 @@ def test_the_wheel_is_the_package_and_nothing_else(built: tuple[Path, Path]) -> 
     rest = {name.split("/", 1)[1] for name in names - own}
     assert rest == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     endings = {Path(name).suffix for name in own}
-    assert {".py", ".css", ".csv", ".typed"} <= endings
+    assert {".py", ".pyi", ".css", ".csv", ".typed"} <= endings
     assert not endings & {".pyc", ".nbi", ".nbc", ".db", ".so", ".ipynb", ".orig", ".log"}
-    assert {"lenience/py.typed", "lenience/data/fico.csv", "lenience/study/segment_report.css"} <= own
-    for folder in ("service/migrations/versions", "web/templates", "web/static"):
+    assert {"lenience/py.typed", "lenience/__init__.pyi", "lenience/data/fico.csv"} <= own
+    for folder in ("service/storage/migrations/versions", "dashboard/templates", "dashboard/static"):
         assert any(name.startswith(f"lenience/{folder}/") for name in own), folder
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lenience import AverageReward, Belief, Constant, Discounted, FiniteHorizon, Greedy, Persistent, evaluate
+from lenience import AverageReward, Belief, Discounted, FiniteHorizon, evaluate
+from lenience.policies import Constant, Greedy, Persistent
 from lenience.solvers.stopping.solve import solve_discounted
 
 costs = st.floats(0.05, 0.95)

@@ -1,4 +1,4 @@
-"""Every endpoint of the service, from the description that the service itself gives (OpenAPI)."""
+"""The sections of the page about endpoints, from the service's OpenAPI description."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from generate.markdown import table
+from generate.tables import table
 
-PATH = "reference/endpoints.md"
 Json = dict[str, Any]
 
 
 @lru_cache(maxsize=1)
 def description() -> Json:
-    """What `GET /openapi.json` answers."""
+    """Return what `GET /openapi.json` answers."""
     from litestar import Litestar
 
     from lenience.dashboard.app import create_app
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # what Litestar says of handlers is no matter of this page
+        warnings.simplefilter("ignore", DeprecationWarning)  # about handlers: they do not concern this page
         around: Any = create_app(str(Path(folder) / "empty.db"))
         app = cast(Litestar, around.app)
         try:
@@ -32,20 +31,15 @@ def description() -> Json:
             asyncio.run(app.state.service.stop())
 
 
-def page() -> str:
-    """The page."""
-    found = description()
-    parts = [
-        "# Endpoints",
-        "Every path of the decision service with what it takes and gives, as `GET /openapi.json` describes it; [the "
-        "decision service](../service.md) tells how they are used. Errors are `application/problem+json` with "
-        "`status`, `title` and a `detail` of one sentence.",
-    ]
-    for path, methods in found["paths"].items():
+def text() -> str:
+    """Return a section for each operation, then one for each body."""
+    openapi = description()
+    parts: list[str] = []
+    for path, methods in openapi["paths"].items():
         for method, about in methods.items():
             parts += _operation(method.upper(), path, about)
     parts.append("## Bodies")
-    for name, schema in found["components"]["schemas"].items():
+    for name, schema in openapi["components"]["schemas"].items():
         rows = [
             [
                 f"`{field}`",
@@ -58,11 +52,11 @@ def page() -> str:
         parts += [f"### {name} {{ #{name} }}", schema.get("description", "")]
         if rows:
             parts.append(table(["field", "type", "required", "meaning"], rows))
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(part for part in parts if part)
 
 
 def anchor(method: str, path: str) -> str:
-    """The anchor of an operation.
+    """Return the anchor of an operation.
 
     >>> anchor("POST", "/v1/policies/{name}/activate")
     'post-v1-policies-name-activate'
@@ -71,8 +65,8 @@ def anchor(method: str, path: str) -> str:
 
 
 def _operation(method: str, path: str, about: Json) -> list[str]:
-    said: str = about.get("description") or about.get("summary") or ""
-    parts = [f"## {method} {path} {{ #{anchor(method, path)} }}", said]
+    summary: str = about.get("description") or about.get("summary") or ""
+    parts = [f"## {method} {path} {{ #{anchor(method, path)} }}", summary]
     rows = [
         [f"`{each['name']}`", each["in"], _type(each.get("schema", {})), each.get("description", "")]
         for each in about.get("parameters", ())

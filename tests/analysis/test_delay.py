@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from lenience import Belief, Constant, Discounted, Greedy, InputError
+from lenience import Belief, Discounted, InputError
 from lenience.analysis.delay import (
     BLIND,
     OPTIMAL,
@@ -23,6 +23,7 @@ from lenience.analysis.delay import (
 from lenience.core.protocols import UNKNOWN
 from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
+from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import DelayLaw
 from lenience.solvers.delayed.evaluation import steady_count

@@ -12,21 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience import (
     Belief,
-    Constant,
     Discounted,
-    ExploreThenExploit,
     FiniteHorizon,
-    Greedy,
     InputError,
     OptimalPolicy,
-    Persistent,
     Policy,
     TooLargeError,
     characteristics,
     evaluate,
-    regret_table,
 )
+from lenience.analysis import regret_table
 from lenience.core.protocols import Rule
+from lenience.policies import Constant, ExploreThenExploit, Greedy, Persistent
 from lenience.solvers.stopping.boundary_walk import fate
 from lenience.solvers.stopping.forward import Walk, walk
 

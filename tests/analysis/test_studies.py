@@ -75,7 +75,15 @@ def enumerated(policy: ln.Policy, arrivals: int, p: float | None) -> list[float]
 
 
 @pytest.mark.parametrize("p", [None, 0.75])
-@pytest.mark.parametrize("policy", [ln.Thompson(0.6), ln.EpsilonGreedy(0.6, 0.3), ln.BayesUCB(0.6), ln.Greedy(0.4)])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ln.policies.Thompson(0.6),
+        ln.policies.EpsilonGreedy(0.6, 0.3),
+        ln.policies.BayesUCB(0.6),
+        ln.policies.Greedy(0.4),
+    ],
+)
 def test_acceptance_by_arrival_is_exact(policy: ln.Policy, p: float | None) -> None:
     found = ln.acceptance_by_arrival(policy, 6, p, FLAT)
     assert found.acceptance.tolist() == pytest.approx(enumerated(policy, 6, p))
@@ -94,9 +102,12 @@ def test_early_arrivals_meet_the_more_lenient_policy() -> None:
 
 
 def test_acceptance_by_arrival_agrees_with_simulation() -> None:
-    policies: dict[str, ln.Policy] = {"optimal": ln.Discounted(0.8, 0.97).solve(FLAT), "thompson": ln.Thompson(0.8)}
+    policies: dict[str, ln.Policy] = {
+        "optimal": ln.Discounted(0.8, 0.97).solve(FLAT),
+        "thompson": ln.policies.Thompson(0.8),
+    }
     run = ln.compare_policies(
-        policies, ln.Bernoulli(0.85), cost=0.8, horizon=60, replications=5000, prior=FLAT, optimum=False,
+        policies, ln.simulation.Bernoulli(0.85), cost=0.8, horizon=60, replications=5000, prior=FLAT, optimum=False,
         checkpoints=range(1, 61),
     )  # fmt: skip
     for name, policy in policies.items():
@@ -107,15 +118,15 @@ def test_acceptance_by_arrival_agrees_with_simulation() -> None:
 
 def test_too_many_arrivals_are_refused() -> None:
     with pytest.raises(ln.TooLargeError, match="at most 20,000"):
-        ln.acceptance_by_arrival(ln.Greedy(0.5), 10**6, belief=FLAT)
+        ln.acceptance_by_arrival(ln.policies.Greedy(0.5), 10**6, belief=FLAT)
     with pytest.raises(ln.TooLargeError, match="at most 1,500 arrivals"):
-        ln.acceptance_by_arrival(ln.Thompson(0.5), 2000, belief=FLAT)
+        ln.acceptance_by_arrival(ln.policies.Thompson(0.5), 2000, belief=FLAT)
     with pytest.raises(ln.InputError, match="belief must be a Belief"):
-        ln.acceptance_by_arrival(ln.Greedy(0.5), 10)
+        ln.acceptance_by_arrival(ln.policies.Greedy(0.5), 10)
 
 
 def test_forgetting_pays_where_p_changes_and_costs_where_it_does_not() -> None:
-    rows = ln.drift_study(0.5, 0.99, FLAT, [0.0, 0.02], [0.9, 0.98], horizon=500, replications=400, seed=1)
+    rows = ln.analysis.drift_study(0.5, 0.99, FLAT, [0.0, 0.02], [0.9, 0.98], horizon=500, replications=400, seed=1)
     gained = {(row.hazard, row.memory): row.gained for row in rows}
     assert gained[0.0, 0.9].upper < 0
     assert gained[0.0, 0.98].upper < 0
@@ -126,7 +137,7 @@ def test_forgetting_pays_where_p_changes_and_costs_where_it_does_not() -> None:
 def test_a_sweep_runs_the_grid() -> None:
     import narwhals as nw
 
-    frame = nw.from_native(ln.run_sweep(parse_sweep(SWEEP), backend="polars"))
+    frame = nw.from_native(ln.analysis.run_sweep(parse_sweep(SWEEP), backend="polars"))
     assert frame["cost"].unique().sort().to_list() == [0.6, 0.8]
     assert frame["world"].n_unique() == 4
     assert sorted(frame["policy"].unique()) == [
@@ -143,8 +154,8 @@ def test_a_sweep_runs_the_grid() -> None:
         & (nw.col("metric") == "accepted")
     )
     alone = ln.compare_policies(
-        {"it": ln.EpsilonGreedy(0.8, 0.1)}, ln.Bernoulli(0.9), cost=0.8, discount=0.95, horizon=100, replications=40,
-        prior=FLAT, seed=3,
+        {"it": ln.policies.EpsilonGreedy(0.8, 0.1)}, ln.simulation.Bernoulli(0.9), cost=0.8, discount=0.95, horizon=100,
+        replications=40, prior=FLAT, seed=3,
     )  # fmt: skip
     assert cell["mean"].to_list() == [alone.estimate("it", "accepted").mean]
 
@@ -152,10 +163,12 @@ def test_a_sweep_runs_the_grid() -> None:
 def test_priors_of_segments_are_one_setting() -> None:
     two = "prior = [{ n = 2, s = 1 }, { n = 20, s = 18 }]"
     world = f'[[worlds]]\nname = "segments"\nshares = [1, 3]\n{two}'
-    frame = ln.run_sweep(parse_sweep(f"cost = 0.5\nhorizon = 9\nreplications = 9\n{world}"), backend="pyarrow")
+    frame = ln.analysis.run_sweep(parse_sweep(f"cost = 0.5\nhorizon = 9\nreplications = 9\n{world}"), backend="pyarrow")
     assert len(set(frame["world"].to_pylist())) == 1
-    named = ln.world_named("segments", shares={"b": 3, "a": 1}, prior={"a": {"n": 2, "s": 1}, "b": {"n": 20, "s": 18}})
-    assert named == ln.Mixture([3, 1], prior=[ln.Belief(20, 18), ln.Belief(2, 1)])
+    named = ln.simulation.world_named(
+        "segments", shares={"b": 3, "a": 1}, prior={"a": {"n": 2, "s": 1}, "b": {"n": 20, "s": 18}}
+    )
+    assert named == ln.simulation.Mixture([3, 1], prior=[ln.Belief(20, 18), ln.Belief(2, 1)])
     with pytest.raises(
         ln.InputError, match=r"key worlds.prior: prior must be one Belief, or as many as shares: 3, not 2"
     ):
@@ -165,9 +178,9 @@ def test_priors_of_segments_are_one_setting() -> None:
 def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(SWEEP)
-    assert ln.load_sweep(file).policies[0]["name"] == "epsilon-greedy"
+    assert ln.analysis.load_sweep(file).policies[0]["name"] == "epsilon-greedy"
     with pytest.raises(ln.InputError, match="cannot be read"):
-        ln.load_sweep(tmp_path / "none.toml")
+        ln.analysis.load_sweep(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(
@@ -228,8 +241,8 @@ def test_a_broken_sweep_names_line_and_key(old: str, new: str, message: str) -> 
 
 
 @pytest.fixture(scope="module")
-def claims() -> list[ln.Claim]:
-    return ln.check_paper()
+def claims() -> list[ln.paper.Claim]:
+    return ln.paper.check_paper()
 
 
 # Everything the paper numbers or leaves to others: its equations, theorem, propositions, lemma, figure and proofs.
@@ -239,7 +252,7 @@ PROOFS = ["Appendix A.1", "Appendix A.2", "Appendix A.3", "Appendix A.4"]
 FUTURE = ["3.1, Figure 1, future work", "3.2, future work", "4, and 2, future work", "4, future work"]
 
 
-def test_the_papers_claims_stand(claims: list[ln.Claim]) -> None:
+def test_the_papers_claims_stand(claims: list[ln.paper.Claim]) -> None:
     assert [claim.claim for claim in claims if not claim.stands] == []
     assert all(any(digit.isdigit() for digit in claim.evidence) for claim in claims)  # each with numbers found
     assert len({claim.claim for claim in claims}) == len(claims)
@@ -260,7 +273,7 @@ def test_the_deltas_of_appendix_a2_meet_the_points_they_stand_for() -> None:
     assert "negative (-0.045 at n = 10" in claim.addition  # (10 · 0.05 − 1)/11
 
 
-def test_nothing_of_the_paper_is_left_out(claims: list[ln.Claim]) -> None:
+def test_nothing_of_the_paper_is_left_out(claims: list[ln.paper.Claim]) -> None:
     sections = " ".join(claim.section for claim in claims)
     for first, last in re.findall(r"\((\d+)\)–\((\d+)\)", sections):
         sections += " " + " ".join(f"({number})" for number in range(int(first), int(last) + 1))
@@ -287,8 +300,8 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_report_stands_alone(claims: list[ln.Claim], tmp_path: Path) -> None:
-    path = ln.write_paper_report(tmp_path / "deep" / "paper.html", claims, seed=77)
+def test_the_report_stands_alone(claims: list[ln.paper.Claim], tmp_path: Path) -> None:
+    path = ln.reports.write_paper_report(tmp_path / "deep" / "paper.html", claims, seed=77)
     text = path.read_text(encoding="utf-8")
     page = Page()
     page.feed(text.removeprefix("<!doctype html>"))
@@ -302,16 +315,16 @@ def test_the_report_stands_alone(claims: list[ln.Claim], tmp_path: Path) -> None
     assert "with seed 77" in text
 
 
-def test_the_page_of_the_documentation_is_that_of_these_claims(claims: list[ln.Claim], tmp_path: Path) -> None:
+def test_the_page_of_the_documentation_is_that_of_these_claims(claims: list[ln.paper.Claim], tmp_path: Path) -> None:
     # Sections, verdicts and claims; the evidence may differ in its last digit and in its timings.
-    written = ln.write_paper_report(tmp_path / "paper.md", claims).read_text(encoding="utf-8").splitlines()
+    written = ln.reports.write_paper_report(tmp_path / "paper.md", claims).read_text(encoding="utf-8").splitlines()
     kept = (Path(__file__).parents[2] / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
     assert [line for line in written if not line.startswith(">")] == [line for line in kept if not line.startswith(">")]
     assert len(written) == len(kept)
 
 
 def test_a_failed_claim_shows() -> None:
-    text = paper_report([ln.Claim("9", "1 < 0 & more", FAILS, "It is not.")])
+    text = paper_report([ln.paper.Claim("9", "1 < 0 & more", FAILS, "It is not.")])
     assert '<article class="fails">' in text
     assert "1 &lt; 0 &amp; more" in text
     assert "<b>1</b><span>fails</span>" in text

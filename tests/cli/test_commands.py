@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Claim, Discounted, FiniteHorizon
+from lenience import Belief, Discounted, FiniteHorizon
 from lenience.cli.options import console, table, told_width
 from lenience.cli.progress import solving
+from lenience.paper import Claim
 
 Run = Any
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lenience import load_fico, load_german_credit
+from lenience.data import load_fico, load_german_credit
 
 
 def test_fico_tables() -> None:

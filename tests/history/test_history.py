@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from lenience import AlikeSegmentsWarning, Belief, Discounted, InputError
+from lenience import Belief, Discounted, InputError
 from lenience.files.columns import read_columns
 from lenience.history.fit import fit_history
+from lenience.segments import AlikeSegmentsWarning
 from past_decisions import agree, by_hand, past
 
 pa = pytest.importorskip("pyarrow")

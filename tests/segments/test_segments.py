@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from lenience import ArrivalCounts, Belief, Bounds, Delayed, Discounted, InputError, Segment, Segments, starts
+from lenience import Belief, Bounds, Delayed, Discounted, InputError, Segment, Segments, starts
 from lenience.core.objective import Objective
+from lenience.segments import ArrivalCounts
 
 
 def test_the_whole_is_the_weighted_sum() -> None:

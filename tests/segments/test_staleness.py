@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from lenience import Belief, Discounted, Segments, evaluate, loss_of_keeping
+from lenience import Belief, Discounted, Segments, evaluate
 from lenience.core.protocols import Policy
+from lenience.segments import loss_of_keeping
 from lenience.segments.staleness import belief_distance
 
 

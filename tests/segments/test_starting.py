@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from lenience import Belief, Discounted, Segments, gittins_index, shut_out_at_outset, starting_volume, starts
+from lenience import Belief, Discounted, Segments, gittins_index, starts
+from lenience.segments import shut_out_at_outset, starting_volume
 
 
 @pytest.mark.parametrize(("cost", "volume"), [(0.7, 8.7), (0.8, 32), (0.9, 185)])

@@ -23,13 +23,13 @@ CHECKS = np.array([1, 7, 60, 200])
 POLICIES: list[ln.Policy] = [
     ln.Discounted(0.8, 0.98).solve(FLAT),
     ln.FiniteHorizon(0.8, 200).solve(FLAT),
-    ln.Greedy(0.4),
-    ln.EpsilonGreedy(0.8, 0.2),
-    ln.Persistent(0.8),
-    ln.Thompson(0.8),
-    ln.Logistic(0.8),
-    ln.BayesUCB(0.8),
-    ln.KLUCB(0.8),
+    ln.policies.Greedy(0.4),
+    ln.policies.EpsilonGreedy(0.8, 0.2),
+    ln.policies.Persistent(0.8),
+    ln.policies.Thompson(0.8),
+    ln.policies.Logistic(0.8),
+    ln.policies.BayesUCB(0.8),
+    ln.policies.KLUCB(0.8),
 ]
 
 
@@ -119,7 +119,12 @@ def test_a_policy_of_any_shape_runs() -> None:
 
 def test_the_sums_along_time_are_those_of_the_replications() -> None:
     found = ln.compare_policies(
-        ln.EpsilonGreedy(0.8, 0.2), ln.FromPrior(FLAT), cost=0.8, horizon=200, replications=50, checkpoints=[10, 50]
+        ln.policies.EpsilonGreedy(0.8, 0.2),
+        ln.simulation.FromPrior(FLAT),
+        cost=0.8,
+        horizon=200,
+        replications=50,
+        checkpoints=[10, 50],
     )
     for name in found.policies:
         shares = [each.mean for each in found.acceptance_over_time(name)]
@@ -127,8 +132,8 @@ def test_the_sums_along_time_are_those_of_the_replications() -> None:
         assert float(shares @ widths) == pytest.approx(found.values(name, "accepted").mean())
         assert found.regret_over_time(name)[-1].mean == pytest.approx(found.values(name, "regret").mean())
     direct = ln.compare_policies(
-        ln.EpsilonGreedy(0.8, 0.2),
-        ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("fixed", mean=0)),
+        ln.policies.EpsilonGreedy(0.8, 0.2),
+        ln.simulation.LateLabels(ln.simulation.FromPrior(FLAT), ln.simulation.LabelDelay("fixed", mean=0)),
         cost=0.8,
         horizon=200,
         replications=50,
@@ -140,7 +145,12 @@ def test_the_sums_along_time_are_those_of_the_replications() -> None:
 
 
 def test_windows_hold_what_the_policy_says() -> None:
-    for policy in (ln.Thompson(0.8), ln.Logistic(0.8), ln.BayesUCB(0.8), ln.EpsilonGreedy(0.8)):
+    for policy in (
+        ln.policies.Thompson(0.8),
+        ln.policies.Logistic(0.8),
+        ln.policies.BayesUCB(0.8),
+        ln.policies.EpsilonGreedy(0.8),
+    ):
         rows = window(policy, FLAT, 90, 110, 10**6)
         assert rows is not None
         for row in range(20):
@@ -158,8 +168,8 @@ def test_windows_hold_what_the_policy_says() -> None:
 def test_long_runs_change_windows_and_roads_without_a_trace() -> None:
     # Few replications of a smooth policy leave the tables soon; many do not. The first ones must not notice.
     settings = {"cost": 0.6, "horizon": 3000, "seed": 2, "optimum": False}
-    few = ln.compare_policies(ln.Thompson(0.6), ln.Bernoulli(0.62), replications=2, **settings)  # type: ignore[arg-type]
-    many = ln.compare_policies(ln.Thompson(0.6), ln.Bernoulli(0.62), replications=300, **settings)  # type: ignore[arg-type]
+    few = ln.compare_policies(ln.policies.Thompson(0.6), ln.simulation.Bernoulli(0.62), replications=2, **settings)  # type: ignore[arg-type]
+    many = ln.compare_policies(ln.policies.Thompson(0.6), ln.simulation.Bernoulli(0.62), replications=300, **settings)  # type: ignore[arg-type]
     for column in ("accepted", "reward", "learning_cost", "red_until"):
         assert np.array_equal(few.values("thompson", column), many.values("thompson", column)[:2])
 
@@ -183,18 +193,18 @@ def test_chance_is_the_same_compiled_and_not_and_uniform() -> None:
     assert abs(np.corrcoef(uniform(many, 0, "rate"), uniform(many, 0, "walk"))[0, 1]) < 0.01
 
 
-def _same(one: ln.Simulation, other: ln.Simulation) -> bool:
+def _same(one: ln.simulation.Simulation, other: ln.simulation.Simulation) -> bool:
     return all(
         np.array_equal(a, b) for name in one.policies for a, b in zip(one.runs[name], other.runs[name], strict=True)
     )
 
 
 def test_workers_do_not_change_the_result() -> None:
-    policies = [ln.Thompson(0.7), ln.Greedy(0.7)]
+    policies = [ln.policies.Thompson(0.7), ln.policies.Greedy(0.7)]
     settings = {"cost": 0.7, "horizon": 300, "discount": 0.99, "replications": 2500}
-    one = ln.compare_policies(policies, ln.FromPrior(FLAT), seed=4, workers=1, **settings)  # type: ignore[arg-type]
-    two = ln.compare_policies(policies, ln.FromPrior(FLAT), seed=4, workers=2, **settings)  # type: ignore[arg-type]
-    other = ln.compare_policies(policies, ln.FromPrior(FLAT), seed=5, workers=1, **settings)  # type: ignore[arg-type]
+    one = ln.compare_policies(policies, ln.simulation.FromPrior(FLAT), seed=4, workers=1, **settings)  # type: ignore[arg-type]
+    two = ln.compare_policies(policies, ln.simulation.FromPrior(FLAT), seed=4, workers=2, **settings)  # type: ignore[arg-type]
+    other = ln.compare_policies(policies, ln.simulation.FromPrior(FLAT), seed=5, workers=1, **settings)  # type: ignore[arg-type]
     assert _same(one, two)
     assert not _same(one, other)
 
@@ -202,17 +212,17 @@ def test_workers_do_not_change_the_result() -> None:
 def test_a_dask_cluster_runs_it_unchanged() -> None:
     joblib = pytest.importorskip("joblib")
     distributed = pytest.importorskip("distributed")
-    world, settings = ln.FromPrior(FLAT), {"cost": 0.7, "horizon": 100, "replications": 1500, "seed": 1}
-    alone = ln.compare_policies(ln.Thompson(0.7), world, **settings)  # type: ignore[arg-type]
+    world, settings = ln.simulation.FromPrior(FLAT), {"cost": 0.7, "horizon": 100, "replications": 1500, "seed": 1}
+    alone = ln.compare_policies(ln.policies.Thompson(0.7), world, **settings)  # type: ignore[arg-type]
     grid = parse_sweep('cost = [0.4, 0.6]\nhorizon = 50\n[[worlds]]\nname = "bernoulli"\np = [0.5, 0.7]')
-    swept = ln.run_sweep(grid, backend="pyarrow")
+    swept = ln.analysis.run_sweep(grid, backend="pyarrow")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster),
         joblib.parallel_config(backend="dask"),
     ):
-        there = ln.compare_policies(ln.Thompson(0.7), world, **settings)  # type: ignore[arg-type]
-        swept_there = ln.run_sweep(grid, backend="pyarrow")
+        there = ln.compare_policies(ln.policies.Thompson(0.7), world, **settings)  # type: ignore[arg-type]
+        swept_there = ln.analysis.run_sweep(grid, backend="pyarrow")
     assert _same(alone, there)
     assert swept_there.equals(swept)
     assert swept.num_rows == 2 * 2 * 9
@@ -221,7 +231,8 @@ def test_a_dask_cluster_runs_it_unchanged() -> None:
 def test_memory_does_not_grow_with_the_horizon() -> None:
     code = (
         "import sys, lenience as ln\n"
-        "ln.compare_policies([ln.EpsilonGreedy(0.8, 0.5), ln.Constant(1.0)], ln.FromPrior(ln.Belief(2, 1)), cost=0.8, "
+        "policies = [ln.policies.EpsilonGreedy(0.8, 0.5), ln.policies.Constant(1.0)]\n"
+        "ln.compare_policies(policies, ln.simulation.FromPrior(ln.Belief(2, 1)), cost=0.8, "
         "horizon=int(sys.argv[1]), replications=200, optimum=False)\n"
         "print([line for line in open('/proc/self/status') if line.startswith('VmHWM')][0].split()[1])"
     )
@@ -233,7 +244,9 @@ def test_memory_does_not_grow_with_the_horizon() -> None:
 
 
 def test_tasks_travel() -> None:
-    world = ln.LateLabels(ln.Mixture(shares=[1, 2], prior=FLAT), ln.LabelDelay("lognormal", mean=5))
+    world = ln.simulation.LateLabels(
+        ln.simulation.Mixture(shares=[1, 2], prior=FLAT), ln.simulation.LabelDelay("lognormal", mean=5)
+    )
     policies = {repr(policy): policy for policy in POLICIES}
     tasks = plan(policies, world, 0.8, 30, FLAT, 0.9, 20, 1).tasks
     for task in tasks:
@@ -244,17 +257,19 @@ def test_tasks_travel() -> None:
 
 def test_without_joblib_one_worker_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"cost": 0.5, "horizon": 20, "replications": 30}
-    with_it = ln.compare_policies(ln.Greedy(0.5), ln.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
+    with_it = ln.compare_policies(ln.policies.Greedy(0.5), ln.simulation.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "joblib", None)
-    without = ln.compare_policies(ln.Greedy(0.5), ln.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
+    without = ln.compare_policies(ln.policies.Greedy(0.5), ln.simulation.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
     assert _same(with_it, without)
     with pytest.raises(ln.InputError, match=r"install lenience\[simulate\]"):
-        ln.compare_policies(ln.Greedy(0.5), ln.FromPrior(FLAT), workers=2, **settings)  # type: ignore[arg-type]
+        ln.compare_policies(ln.policies.Greedy(0.5), ln.simulation.FromPrior(FLAT), workers=2, **settings)  # type: ignore[arg-type]
 
 
 def test_no_discounting_and_nothing_but_the_present() -> None:
     for discount in (0.0, 1.0):
-        found = ln.compare_policies([], ln.Bernoulli(0.9), cost=0.4, horizon=30, discount=discount, replications=20)
+        found = ln.compare_policies(
+            [], ln.simulation.Bernoulli(0.9), cost=0.4, horizon=30, discount=discount, replications=20
+        )
         if discount == 0.0:
             first = found.values("optimum", "discounted")
             assert set(np.round(first, 9)) <= {0.6, -0.4}
@@ -264,7 +279,9 @@ def test_no_discounting_and_nothing_but_the_present() -> None:
 
 
 def test_progress_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    ln.compare_policies(ln.Greedy(0.5), ln.Bernoulli(0.6), cost=0.5, horizon=10, replications=10, progress=True)
+    ln.compare_policies(
+        ln.policies.Greedy(0.5), ln.simulation.Bernoulli(0.6), cost=0.5, horizon=10, replications=10, progress=True
+    )
     assert "Simulating" in capsys.readouterr().err
 
 
@@ -290,16 +307,17 @@ def test_default_checkpoints_end_at_the_horizon() -> None:
             "world must be a world, such as Bernoulli.*, Mixture.*; what a world of one's own needs",
         ),
         ({"policies": ["greedy"]}, "must be a policy with an acceptance"),
-        ({"policies": [ln.Greedy(0.5), ln.Greedy(0.6)]}, "two policies are called 'greedy'"),
+        ({"policies": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}, "two policies are called 'greedy'"),
         ({"policies": [], "optimum": False}, "at least one"),
-        ({"policies": {"pair": [ln.Greedy(0.5), ln.Greedy(0.6)]}}, "one for each of 1 segments"),
+        ({"policies": {"pair": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}}, "one for each of 1 segments"),
         ({"checkpoints": [0]}, "checkpoints must be"),
         ({"horizon": 10**9, "replications": 10**6}, "decisions; at most"),
     ],
 )
 def test_bad_input(given: dict[str, object], message: str) -> None:
     settings: dict[str, object] = {
-        "policies": ln.Greedy(0.5), "world": ln.Bernoulli(0.5), "cost": 0.5, "horizon": 10, "replications": 2,
+        "policies": ln.policies.Greedy(0.5), "world": ln.simulation.Bernoulli(0.5), "cost": 0.5, "horizon": 10,
+        "replications": 2,
     }  # fmt: skip
     with pytest.raises(ln.InputError, match=message):
         ln.compare_policies(**{**settings, **given})  # type: ignore[arg-type]

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from lenience import Belief, Greedy, InputError
+from lenience import Belief, InputError
 from lenience.analysis.delay import evaluate_pending, rivals
 from lenience.objectives.delayed import Delayed
+from lenience.policies import Greedy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import DelayLaw, limit_table, simulate_delays

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lenience import Belief, Discounted, InputError, TooLargeError, paper_values
+from lenience import Belief, Discounted, InputError, TooLargeError
+from lenience.solvers import paper_values
 
 
 @pytest.mark.parametrize(("discount", "proved"), [(0.99, 746), (0.95, 953)])

@@ -10,17 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lenience import (
-    Belief,
-    Bounds,
-    Discounted,
-    FiniteHorizon,
-    InputError,
-    TooLargeError,
-    gittins_index,
-    gittins_table,
-    leniency_rate,
-)
+from lenience import Belief, Bounds, Discounted, FiniteHorizon, InputError, TooLargeError, gittins_index, leniency_rate
+from lenience.solvers import gittins_table
 from lenience.solvers.stopping.band import put_above, strike_distance
 from lenience.solvers.stopping.solve import solve_discounted, solve_horizon
 from oracles import continuation, horizon_value, precise_continuation, triangle

@@ -1,1 +1,5 @@
 """What policies do: value, operating characteristics, regret, fairness, off-policy estimates."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -34,7 +34,7 @@ from lenience.core.frames import to_frame
 from lenience.policies.beliefs.constant import Constant
 from lenience.policies.registry import label_of, named_belief, policy_named, takes
 from lenience.simulation.compare import plan, run_tasks
-from lenience.simulation.world_names import world_named
+from lenience.simulation.named_worlds import world_named
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")

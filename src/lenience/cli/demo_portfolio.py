@@ -1,6 +1,6 @@
 """A demonstration: a lender's portfolio on real figures, a past of three months, and applicants who keep coming.
 
-The truths are those of the Federal Reserve's score tables (:func:`lenience.load_fico`): four groups by five score
+The truths are those of the Federal Reserve's score tables (:func:`lenience.data.load_fico`): four groups by five score
 bands. The past is played through the service's own engine with a clock of its own, so that the log is a real one and
 ``lenience audit`` holds; then applicants come over HTTP, and their labels some time after them.
 """

@@ -25,7 +25,7 @@ def paper(output: str, seed: int, as_json: bool) -> None:
     Example:
       lenience paper --output paper.html
     """
-    from lenience.paper import check_paper
+    from lenience.paper.check import check_paper
     from lenience.reports.paper_report import write_paper_report
 
     target = Path(output)

@@ -32,7 +32,7 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
     "--world",
     default="prior",
     show_default=True,
-    shell_complete=known("lenience.simulation.world_names", "world_names"),
+    shell_complete=known("lenience.simulation.named_worlds", "world_names"),
     help="name or name:parameter=value,…",
 )
 @click.option("--replications", type=int, default=2000, show_default=True, help="How many replications.")
@@ -67,8 +67,8 @@ def simulate(
     """
     from lenience.policies.registry import policy_named, takes
     from lenience.simulation.compare import compare_policies
+    from lenience.simulation.named_worlds import world_named
     from lenience.simulation.reference_policies import columns_in_words
-    from lenience.simulation.world_names import world_named
 
     if figure is not None:
         from lenience.plot.style import check_path

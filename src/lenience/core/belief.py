@@ -16,10 +16,25 @@ from lenience.core.validation import real
 
 
 class Belief(msgspec.Struct, frozen=True):
-    """A Beta belief about a success probability, by its number of observations and of successes.
+    """Describe what is known of a success probability: n observations, s of them successes.
 
-    ``s = 0`` and ``s = n`` are certainties: the population never, or always, succeeds.
+    The probability follows Beta(s, n − s). ``s = 0`` and ``s = n`` are certainties: the population never, or always,
+    succeeds.
 
+    Parameters
+    ----------
+    n : float
+        Number of observations, above 0. It includes the prior's virtual observations and need not be whole.
+    s : float
+        Number of successes among them, from 0 to n.
+
+    Raises
+    ------
+    InputError
+        If n is not above 0, or s is not from 0 to n.
+
+    Examples
+    --------
     >>> belief = Belief(n=10, s=7)
     >>> belief.mean, belief.alpha, belief.beta
     (0.7, 7.0, 3.0)
@@ -40,8 +55,29 @@ class Belief(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_counts(cls, successes: float, failures: float, prior: Belief | None = None) -> Belief:
-        """The belief after so many successes and failures, on top of a prior (by default none).
+        """Return the belief after a number of successes and failures.
 
+        Parameters
+        ----------
+        successes : float
+            Number of successes, at least 0.
+        failures : float
+            Number of failures, at least 0.
+        prior : Belief, optional
+            The belief before these outcomes. Without it, the outcomes are all that is known.
+
+        Returns
+        -------
+        Belief
+            The prior with the outcomes added.
+
+        Raises
+        ------
+        InputError
+            If a number is negative, or there is neither a prior nor an outcome.
+
+        Examples
+        --------
         >>> Belief.from_counts(successes=7, failures=3, prior=Belief(2, 1))
         Belief(n=12.0, s=8.0)
         """
@@ -55,8 +91,27 @@ class Belief(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_beta(cls, alpha: float, beta: float) -> Belief:
-        """The belief Beta(alpha, beta).
+        """Return the belief Beta(alpha, beta).
 
+        Parameters
+        ----------
+        alpha : float
+            First parameter of the Beta distribution: successes.
+        beta : float
+            Second parameter of the Beta distribution: failures.
+
+        Returns
+        -------
+        Belief
+            The belief with n = alpha + beta and s = alpha.
+
+        Raises
+        ------
+        InputError
+            If a parameter is negative, or both are 0.
+
+        Examples
+        --------
         >>> Belief.from_beta(0.5, 0.5)
         Belief(n=1.0, s=0.5)
         """
@@ -97,8 +152,20 @@ class Belief(msgspec.Struct, frozen=True):
         return self.s == 0 or self.s == self.n
 
     def interval(self, probability: float = 0.95) -> Bounds:
-        """The central credible interval that holds p with the given probability.
+        """Return the central credible interval of the success probability.
 
+        Parameters
+        ----------
+        probability : float, default 0.95
+            Probability that the interval contains p, between 0 and 1.
+
+        Returns
+        -------
+        Bounds
+            The ends of the interval.
+
+        Examples
+        --------
         >>> print(Belief(10, 7).interval(0.9))
         0.68 ± 0.23
         """
@@ -112,8 +179,20 @@ class Belief(msgspec.Struct, frozen=True):
         )
 
     def exceeds(self, rate: float) -> float:
-        """The probability that p is above a rate.
+        """Return the probability that p is above a rate.
 
+        Parameters
+        ----------
+        rate : float
+            A success rate, e.g. the break-even rate.
+
+        Returns
+        -------
+        float
+            A probability from 0 to 1.
+
+        Examples
+        --------
         >>> round(Belief(10, 7).exceeds(0.8), 4)
         0.2618
         """
@@ -124,8 +203,25 @@ class Belief(msgspec.Struct, frozen=True):
         return float(betaincc(self.alpha, self.beta, min(max(rate, 0.0), 1.0)))
 
     def observe(self, outcomes: bool | Iterable[bool]) -> Belief:
-        """The belief after one more outcome, or several (true: a success).
+        """Return the belief after one or more outcomes.
 
+        Parameters
+        ----------
+        outcomes : bool or iterable of bool
+            True (or 1) for a success, False (or 0) for a failure.
+
+        Returns
+        -------
+        Belief
+            The belief with these outcomes added.
+
+        Raises
+        ------
+        InputError
+            If an outcome is neither true nor false.
+
+        Examples
+        --------
         >>> Belief(2, 1).observe(True)
         Belief(n=3.0, s=2.0)
         """

@@ -8,8 +8,17 @@ import msgspec
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """An enclosure: the exact number lies between ``lower`` and ``upper``.
+    """Hold proved bounds of a number: its exact value lies between them.
 
+    Parameters
+    ----------
+    lower : float
+        The exact number is at least this.
+    upper : float
+        The exact number is at most this.
+
+    Examples
+    --------
     >>> value = Bounds(1.02916652, 1.02916655)
     >>> value.width < 1e-7, 1.02916653 in value
     (True, True)
@@ -36,8 +45,20 @@ class Bounds(msgspec.Struct, frozen=True):
         return self.lower <= number <= self.upper
 
     def scaled(self, factor: float) -> Bounds:
-        """The bounds of this number times a factor that is at least 0, rounded outwards.
+        """Return the bounds of this number times a factor, rounded outwards.
 
+        Parameters
+        ----------
+        factor : float
+            A number that is at least 0.
+
+        Returns
+        -------
+        Bounds
+            The scaled bounds.
+
+        Examples
+        --------
         >>> Bounds(1.0, 2.0).scaled(0.0)
         Bounds(lower=0.0, upper=0.0)
         """

@@ -6,12 +6,29 @@ import msgspec
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """What the two-sided recursion proved, floating-point error included.
+    """State what the solver proved about a policy, floating-point error included.
 
-    ``rows`` is the number of belief sizes n decided, ``look_ahead`` the rows computed beyond them,
-    ``undecided`` the states whose decision is not proved (there either decision is optimal to within
-    ``width``; the policy rejects), ``width`` the widest enclosure of the value of accepting at the
-    boundary of any row, in units of reward. ``states`` counts the states computed.
+    Parameters
+    ----------
+    tolerance : float
+        The accuracy that was requested, in units of reward.
+    rows : int
+        Number of belief sizes n that the policy decides.
+    look_ahead : int
+        Number of rows computed beyond them.
+    undecided : int
+        Number of states whose decision is not proved. Either decision is optimal there to within ``width``, and the
+        policy rejects.
+    width : float
+        Widest bounds of the value of accepting at the boundary of any row, in units of reward.
+    states : int
+        Number of states computed.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted
+    >>> Discounted(cost=0.8, discount=0.9).solve(Belief(2, 1)).certificate.proved
+    True
     """
 
     tolerance: float

@@ -23,7 +23,20 @@ class Accepts(Protocol):
     """The least that a policy can do: all that a simulation asks of it (``pending`` may be a third argument)."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """The probability of accepting the next individual at beliefs (n, s), for arrays that broadcast."""
+        """Return the probability of accepting the next individual at beliefs (n, s).
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes; it broadcasts with n.
+
+        Returns
+        -------
+        ndarray of float
+            One probability for each belief.
+        """
 
 
 UNKNOWN = -1  # a ``steady_limit`` that is not promised
@@ -50,17 +63,47 @@ class Policy(Protocol):
     """A policy that looks at the belief alone."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """The probability of accepting the next individual at beliefs (n, s), for arrays that broadcast."""
+        """Return the probability of accepting the next individual at beliefs (n, s).
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes; it broadcasts with n.
+
+        Returns
+        -------
+        ndarray of float
+            One probability for each belief.
+        """
 
     @property
     def stop_ceiling(self) -> float:
         """A success rate above which the policy never stops for good (1 if nothing is known)."""
 
     def stop_floor(self, n: float) -> float:
-        """A success rate at or below which the policy has stopped, at size n and every larger one (−1 if none)."""
+        """Return a success rate at or below which the policy has stopped, at size n and every larger one.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            The success rate; −1 if there is none.
+        """
 
     def to_json(self) -> str:
-        """The policy as JSON text; :func:`lenience.policy_from_json` reads it."""
+        """Return the policy as JSON text, which :func:`lenience.policy_from_json` reads.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
 
 
 class Rule(msgspec.Struct, frozen=True, tag_field="type"):
@@ -80,12 +123,36 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         return 1.0
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """The probability of accepting the next individual at beliefs (n, s), for arrays that broadcast."""
+        """Return the probability of accepting the next individual at beliefs (n, s).
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes; it broadcasts with n.
+
+        Returns
+        -------
+        ndarray of float
+            One probability for each belief.
+        """
         sizes, successes = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         return self._acceptance(sizes, successes)
 
     def accepts(self, belief: Belief) -> bool:
-        """Whether the policy accepts for certain at a belief."""
+        """Return whether the policy accepts for certain at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if the probability of accepting is 1.
+        """
         return bool(self.acceptance(belief.n, belief.s)[()] >= 1.0)
 
     @property
@@ -94,11 +161,28 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         return 1.0
 
     def stop_floor(self, n: float) -> float:
-        """A success rate at or below which the policy has stopped, at size n and every larger one (−1 if none)."""
+        """Return a success rate at or below which the policy has stopped, at size n and every larger one.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            The success rate; −1 if there is none.
+        """
         return -1.0
 
     def to_json(self) -> str:
-        """The policy as JSON text; :func:`lenience.policy_from_json` reads it."""
+        """Return the policy as JSON text, which :func:`lenience.policy_from_json` reads.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
         return msgspec.json.encode(self).decode()
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:

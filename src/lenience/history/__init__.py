@@ -1,1 +1,5 @@
 """Past decisions: counts by segment, dates, statuses, and the beliefs they lead to."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

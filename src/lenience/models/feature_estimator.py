@@ -168,7 +168,7 @@ def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
     raise InputError(
         f"X must be numbers, and text is in column {', '.join(columns)}: put a Pipeline in front that encodes it, such "
         "as make_pipeline(ColumnTransformer([('text', OneHotEncoder(handle_unknown='ignore'), "
-        f"{list(found)})], remainder='passthrough'), lenience.BayesianLogistic())"
+        f"{list(found)})], remainder='passthrough'), lenience.models.BayesianLogistic())"
     )
 
 

@@ -34,6 +34,18 @@ from lenience.solvers.stopping.gittins_index import gittins_index
 
 
 def known_p(seed: int) -> Claim:
+    """Check the optimum for a known success probability, equation (3) of the paper.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of random numbers; this check draws none.
+
+    Returns
+    -------
+    Claim
+        What the paper says, and whether it holds.
+    """
     worst = 0.0
     for p in (0.5, 0.8, 0.9, 1.0):
         for discount in DISCOUNTS:

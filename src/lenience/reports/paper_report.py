@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from lenience.analysis.acceptance_by_arrival import acceptance_by_arrival
 from lenience.objectives.discounted import Discounted
-from lenience.paper import check_paper
+from lenience.paper.check import check_paper
 from lenience.paper.claim import COST, DISCOUNTS, FLAT, Claim, N, counted, figure_one
 from lenience.reports.charts import LineSeries, line_chart
 from lenience.reports.rendering import render

@@ -1,1 +1,5 @@
 """Worlds that draw individuals, engines that run policies in them, and replays of past data."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

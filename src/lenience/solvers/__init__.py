@@ -1,1 +1,5 @@
 """Dynamic programs, one package per recursion family: numbers in, numbers out."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -80,7 +80,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
         assert client.policy("loans")["version"] == 1
         priors = [one["prior"] for one in client.policy("loans", 2)["specification"]["segments"]]
     counted = list(history.segments)
-    sizes, good = lenience.Shared(3).priors([row.n for row in counted], [row.s for row in counted])
+    sizes, good = lenience.models.Shared(3).priors([row.n for row in counted], [row.s for row in counted])
     assert [one["n"] for one in priors] == pytest.approx([a + row.n for a, row in zip(sizes, counted, strict=True)])
     assert [one["s"] for one in priors] == pytest.approx([a + row.s for a, row in zip(good, counted, strict=True)])
 

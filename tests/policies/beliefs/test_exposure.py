@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lenience.solvers.delayed.plan as plan
-from lenience import Belief, Constant, Greedy, InputError
+from lenience import Belief, InputError
 from lenience.core.protocols import UNLIMITED, PendingPolicy
 from lenience.objectives.delayed import Delayed
+from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.pending import Blind, Capped
 

@@ -19,30 +19,30 @@ FLAT = ln.Belief(2, 1)
 JEFFREYS = ln.Belief(1, 0.5)
 
 POLICIES_TRIED: list[Any] = [
-    ln.BayesUCB(0.8),
-    ln.BayesUCB(0.3, quantile=0.99),
-    ln.BayesUCB(0.6, quantile=None),
-    ln.Constant(1.0),
-    ln.Constant(0.0),
-    ln.DecayingEpsilon(0.8, scale=3.0),
+    ln.policies.BayesUCB(0.8),
+    ln.policies.BayesUCB(0.3, quantile=0.99),
+    ln.policies.BayesUCB(0.6, quantile=None),
+    ln.policies.Constant(1.0),
+    ln.policies.Constant(0.0),
+    ln.policies.DecayingEpsilon(0.8, scale=3.0),
     ln.Discounted(0.8, 0.99).solve(FLAT),
     ln.Discounted(0.8, 0.9).solve(JEFFREYS, rows=64),
-    ln.EpsilonGreedy(0.8, 0.05),
-    ln.EpsilonGreedy(0.8, 0.0),
-    ln.ExploreThenExploit(0.8, 10, FLAT),
+    ln.policies.EpsilonGreedy(0.8, 0.05),
+    ln.policies.EpsilonGreedy(0.8, 0.0),
+    ln.policies.ExploreThenExploit(0.8, 10, FLAT),
     ln.FiniteHorizon(0.8, 100).solve(FLAT),
     ln.Delayed(0.8, arrivals=50, discount_rate=0.5, label_delay=0.25).solve(FLAT),
-    ln.Forgetting(0.8, 0.99, 0.99, FLAT),
-    ln.Gittins(0.8, 0.95),
-    ln.Greedy(0.8),
-    ln.KLUCB(0.8),
-    ln.KLUCB(0.2, exploration=3.0),
-    ln.Logistic(0.8, sharpness=2.0),
-    ln.Persistent(0.8, exponent=0.5),
-    ln.SemiLogistic(0.8),
-    ln.Thompson(0.8),
-    ln.Blind(ln.Greedy(0.8), cost=0.8),
-    ln.Capped(ln.Discounted(0.8, 0.99).solve(ln.Belief(2, 1)), cost=0.8, cap=3),
+    ln.policies.Forgetting(0.8, 0.99, 0.99, FLAT),
+    ln.policies.Gittins(0.8, 0.95),
+    ln.policies.Greedy(0.8),
+    ln.policies.KLUCB(0.8),
+    ln.policies.KLUCB(0.2, exploration=3.0),
+    ln.policies.Logistic(0.8, sharpness=2.0),
+    ln.policies.Persistent(0.8, exponent=0.5),
+    ln.policies.SemiLogistic(0.8),
+    ln.policies.Thompson(0.8),
+    ln.policies.Blind(ln.policies.Greedy(0.8), cost=0.8),
+    ln.policies.Capped(ln.Discounted(0.8, 0.99).solve(ln.Belief(2, 1)), cost=0.8, cap=3),
 ]
 
 
@@ -50,7 +50,7 @@ POLICIES_TRIED: list[Any] = [
 def test_every_policy_passes_the_checklist(policy: Any) -> None:
     done = ln.check_policy(policy)
     assert done[:5] == ["probabilities", "shapes", "no state", "JSON", "repr"]
-    assert "monotone" in done or isinstance(policy, ln.ExposurePolicy | ln.Blind | ln.Capped)
+    assert "monotone" in done or isinstance(policy, ln.ExposurePolicy | ln.policies.Blind | ln.policies.Capped)
 
 
 def test_every_registered_policy_is_tried() -> None:
@@ -174,23 +174,23 @@ def test_gittins_is_the_optimum() -> None:
         k = np.concatenate([np.full(row + 1, row) for row in range(40)])
         j = np.concatenate([np.arange(row + 1) for row in range(40)])
         n, s = 2.0 + k, 1.0 + j
-        assert np.array_equal(ln.Gittins(cost, discount).acceptance(n, s), optimum.acceptance(n, s))
+        assert np.array_equal(ln.policies.Gittins(cost, discount).acceptance(n, s), optimum.acceptance(n, s))
 
 
 def test_thompson_is_the_chance_of_being_right() -> None:
     n, s = np.array([2.0, 10.0, 33.3]), np.array([1.0, 7.0, 20.1])
-    assert ln.Thompson(0.7).acceptance(n, s) == pytest.approx(beta.sf(0.7, s, n - s))
+    assert ln.policies.Thompson(0.7).acceptance(n, s) == pytest.approx(beta.sf(0.7, s, n - s))
     draws = np.random.default_rng(1).beta(7, 3, 100_000) > 0.7
-    assert abs(draws.mean() - ln.Thompson(0.7).acceptance(10, 7)) < 0.006
+    assert abs(draws.mean() - ln.policies.Thompson(0.7).acceptance(10, 7)) < 0.006
 
 
 def test_bayes_ucb_compares_the_quantile() -> None:
     n = np.full(10, 11.0)
     s = np.arange(1.0, 11.0)
     expected = beta.ppf(0.9, s, n - s) > 0.6
-    assert np.array_equal(ln.BayesUCB(0.6, quantile=0.9).acceptance(n, s), expected)
+    assert np.array_equal(ln.policies.BayesUCB(0.6, quantile=0.9).acceptance(n, s), expected)
     growing = beta.ppf(1 - 1 / 12, s, n - s) > 0.6
-    assert np.array_equal(ln.BayesUCB(0.6, quantile=None).acceptance(n, s), growing)
+    assert np.array_equal(ln.policies.BayesUCB(0.6, quantile=None).acceptance(n, s), growing)
 
 
 def test_kl_ucb_compares_the_upper_bound() -> None:
@@ -203,21 +203,23 @@ def test_kl_ucb_compares_the_upper_bound() -> None:
         return float(brentq(excess, mean, 1 - 1e-12))
 
     for n, s in ((10, 4), (10, 5), (10, 6), (40, 28), (40, 25), (40, 22)):
-        assert bool(ln.KLUCB(0.8).acceptance(n, s)) == (bound(s / n, n) > 0.8)
+        assert bool(ln.policies.KLUCB(0.8).acceptance(n, s)) == (bound(s / n, n) > 0.8)
 
 
 def test_certainties_are_decided() -> None:
     for policy in POLICIES_TRIED:
-        if not isinstance(policy, ln.OptimalPolicy | ln.ExposurePolicy | ln.Constant | ln.ExploreThenExploit):
+        if not isinstance(
+            policy, ln.OptimalPolicy | ln.ExposurePolicy | ln.policies.Constant | ln.policies.ExploreThenExploit
+        ):
             assert policy.acceptance(5.0, 5.0) == 1.0
-    assert ln.Thompson(0.8).acceptance(5.0, 0.0) == 0.0
+    assert ln.policies.Thompson(0.8).acceptance(5.0, 0.0) == 0.0
 
 
 def test_a_kilbertus_policy_is_even_at_the_cost() -> None:
-    assert ln.Logistic(0.8).acceptance(10, 8) == pytest.approx(0.5)
-    assert ln.SemiLogistic(0.8).acceptance(10, 8) == 1.0
-    below = ln.Logistic(0.8).acceptance(10, 6)
-    assert below == ln.SemiLogistic(0.8).acceptance(10, 6)
+    assert ln.policies.Logistic(0.8).acceptance(10, 8) == pytest.approx(0.5)
+    assert ln.policies.SemiLogistic(0.8).acceptance(10, 8) == 1.0
+    below = ln.policies.Logistic(0.8).acceptance(10, 6)
+    assert below == ln.policies.SemiLogistic(0.8).acceptance(10, 6)
     assert below == pytest.approx(0.6 * 0.2 / (0.6 * 0.2 + 0.4 * 0.8))
 
 
@@ -229,7 +231,7 @@ def test_forgetting_interpolates_the_thresholds() -> None:
 
 
 def test_a_shut_out_population_is_looked_at_again() -> None:
-    policy = ln.Forgetting(0.8, 0.99, 0.98, FLAT)
+    policy = ln.policies.Forgetting(0.8, 0.99, 0.98, FLAT)
     n, s = 40.0, 20.0
     assert policy.acceptance(n, s) == 0.0
     assert policy.looks_again
@@ -239,36 +241,38 @@ def test_a_shut_out_population_is_looked_at_again() -> None:
         steps += 1
     assert 10 < steps < 400
     assert n > 2.0
-    assert not ln.Forgetting(0.8, 0.99, 1.0, FLAT).looks_again
+    assert not ln.policies.Forgetting(0.8, 0.99, 1.0, FLAT).looks_again
 
 
 def test_names_and_their_errors() -> None:
-    assert ln.policy_named("always-accept") == ln.Constant(1.0)
-    assert ln.policy_named("bayes_ucb", cost=0.8) == ln.BayesUCB(0.8)
-    explore = ln.policy_named("explore-then-exploit", cost=0.8, explore=3, prior={"n": 2, "s": 1})
-    assert explore == ln.ExploreThenExploit(0.8, 3, FLAT)
-    horizon = ln.policy_named("finite-horizon", cost=0.8, horizon=50, prior=FLAT)
+    assert ln.policies.policy_named("always-accept") == ln.policies.Constant(1.0)
+    assert ln.policies.policy_named("bayes_ucb", cost=0.8) == ln.policies.BayesUCB(0.8)
+    explore = ln.policies.policy_named("explore-then-exploit", cost=0.8, explore=3, prior={"n": 2, "s": 1})
+    assert explore == ln.policies.ExploreThenExploit(0.8, 3, FLAT)
+    horizon = ln.policies.policy_named("finite-horizon", cost=0.8, horizon=50, prior=FLAT)
     assert isinstance(horizon, ln.OptimalPolicy)
     with pytest.raises(ln.InputError, match=r"policy must be one of always-accept, .*thompson, not 'gredy'"):
-        ln.policy_named("gredy", cost=0.8)
+        ln.policies.policy_named("gredy", cost=0.8)
     with pytest.raises(ln.InputError, match="parameters of greedy must be among cost, not 'costs'"):
-        ln.policy_named("greedy", costs=0.8)
+        ln.policies.policy_named("greedy", costs=0.8)
     with pytest.raises(ln.InputError, match="greedy must be given its cost"):
-        ln.policy_named("greedy")
+        ln.policies.policy_named("greedy")
     with pytest.raises(ln.InputError, match="cost must be a number strictly between 0 and 1, not 2"):
-        ln.policy_named("greedy", cost=2)
+        ln.policies.policy_named("greedy", cost=2)
     with pytest.raises(ln.InputError, match="prior must have exactly n and s, not m"):
-        ln.policy_named("optimal", cost=0.8, discount=0.9, prior={"m": 2})
-    assert all(name in ln.policy_names() for name in ("optimal", "finite-horizon", "gittins"))
+        ln.policies.policy_named("optimal", cost=0.8, discount=0.9, prior={"m": 2})
+    assert all(name in ln.policies.policy_names() for name in ("optimal", "finite-horizon", "gittins"))
     assert takes("thompson", "cost")
 
 
 def test_labels_tell_policies_and_worlds_apart() -> None:
     assert label_of(POLICIES_TRIED[6]) == "optimal (objective=discounted (cost=0.8, discount=0.99))"
-    late = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=20))
+    late = ln.simulation.LateLabels(ln.simulation.FromPrior(FLAT), ln.simulation.LabelDelay("exponential", mean=20))
     assert label_of(late, ()) == "late-labels (world=prior (prior=Beta(1, 1)), delay=exponential/20/1/0)"
-    assert label_of(ln.ChangePoints(rates=[0.5, 0.9], at=[100]), ()) == "change-points (rates=0.5/0.9, at=100)"
-    assert label_of(ln.Replay([0, 1])) == "Replay(rows=2, segments=1)"
+    assert (
+        label_of(ln.simulation.ChangePoints(rates=[0.5, 0.9], at=[100]), ()) == "change-points (rates=0.5/0.9, at=100)"
+    )
+    assert label_of(ln.simulation.Replay([0, 1])) == "Replay(rows=2, segments=1)"
 
 
 def test_json_and_its_errors() -> None:
@@ -301,9 +305,9 @@ class Capped:
 
 def test_pending_reaches_those_who_look_at_it() -> None:
     assert looks_at_pending(Capped())
-    assert not looks_at_pending(ln.Greedy(0.5))
+    assert not looks_at_pending(ln.policies.Greedy(0.5))
     assert acceptance_at(Capped(), [4, 4], [2, 2], [1, 2]).tolist() == [1.0, 0.0]
-    assert acceptance_at(ln.Constant(0.5), [4, 4], [2, 2], [1, 2]).tolist() == [0.5, 0.5]
+    assert acceptance_at(ln.policies.Constant(0.5), [4, 4], [2, 2], [1, 2]).tolist() == [0.5, 0.5]
 
 
 def test_at_the_break_even_nothing_is_expected_to_be_lost() -> None:

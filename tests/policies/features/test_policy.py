@@ -307,7 +307,10 @@ def test_explanations() -> None:
     ("options", "message"),
     [
         ({"objective": None}, "objective must be a Discounted, a FiniteHorizon or a Delayed"),
-        ({"objective": GOAL, "model": LogisticRegression()}, r"wrap it: lenience\.Bootstrap\(LogisticRegression\(\)\)"),
+        (
+            {"objective": GOAL, "model": LogisticRegression()},
+            r"wrap it: lenience\.models\.Bootstrap\(LogisticR",
+        ),
         ({"objective": GOAL, "reference": 0}, "reference must be a whole number of at least 1"),
         ({"objective": GOAL, "explore": 2}, "explore must be a number from 0 to 1"),
         ({"objective": GOAL, "exposure": -1}, "exposure must be a number of at least 0"),

@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from lenience import BayesianLogistic, Bootstrap, Cells, Discounted, FeaturePolicy, Neighbours
+from lenience import Discounted, FeaturePolicy
+from lenience.models import BayesianLogistic, Bootstrap, Cells, Neighbours
 
 GOAL = Discounted(0.6, 0.99)
 REGIONS = np.array(["east", "north", "south"], dtype=object)

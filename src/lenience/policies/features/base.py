@@ -302,7 +302,7 @@ def _parts(model: Any) -> tuple[Any, Any]:
         refused = refusal("model", final, "a model of lenience.models, or a Pipeline that ends in one")
         if isinstance(final, type) or not (hasattr(final, "fit") and hasattr(final, "predict_proba")):
             raise refused
-        raise InputError(f"{refused}; wrap it: lenience.Bootstrap({type(final).__name__}())")
+        raise InputError(f"{refused}; wrap it: lenience.models.Bootstrap({type(final).__name__}())")
     return transformer, clone(final)
 
 

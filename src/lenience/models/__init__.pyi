@@ -1,0 +1,17 @@
+from .bayesian_logistic import BayesianLogistic as BayesianLogistic
+from .binning import Binning as Binning
+from .binning import bin_by_quantiles as bin_by_quantiles
+from .binning import monotone as monotone
+from .bootstrap import Bootstrap as Bootstrap
+from .cells import Cells as Cells
+from .curve import Curve as Curve
+from .from_history import FromHistory as FromHistory
+from .from_history import SelectiveLabelsWarning as SelectiveLabelsWarning
+from .neighbours import Neighbours as Neighbours
+from .own_counts import OwnCounts as OwnCounts
+from .own_counts import skeptical as skeptical
+from .protocol import Model as Model
+from .protocol import Shrinkage as Shrinkage
+from .protocol import beliefs as beliefs
+from .protocol import shrinkage as shrinkage
+from .shared import Shared as Shared

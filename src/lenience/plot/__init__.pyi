@@ -1,0 +1,12 @@
+from .delay import limit_map as limit_map
+from .delay import value_against_delay as value_against_delay
+from .simulate import plot_acceptance_by_arrival as plot_acceptance_by_arrival
+from .simulate import plot_comparison as plot_comparison
+from .simulate import plot_drift as plot_drift
+from .simulate import plot_regret_over_time as plot_regret_over_time
+from .stopping import operating_characteristics as operating_characteristics
+from .stopping import regret_against_horizon as regret_against_horizon
+from .stopping import thresholds as thresholds
+from .stopping import value_functions as value_functions
+from .style import check_path as check_path
+from .style import save as save

@@ -99,6 +99,7 @@ def segment_fates(
     """The fate of every segment at its true success probability, or (without truths) averaged over what is believed of
     it, exactly (up to ``rows`` acceptances).
 
+    >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"many": 0.9, "few": 0.1}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for fate in segment_fates(cells.solve(), {"many": 0.9, "few": 0.9}):
@@ -155,6 +156,7 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
 def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     """By group: acceptance, early and late, errors against the truth, who is shut out.
 
+    >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"a": 0.9, "b": 0.1}, Discounted(0.8, 0.99), Belief(2, 1), {"a": "A", "b": "B"})
     >>> [(row.group, round(row.shut_out, 3)) for row in group_fates(segment_fates(cells.solve(), {"a": 0.9, "b": 0.9}))]
@@ -198,6 +200,7 @@ def _mean(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
 class WithFloor:
     """A policy that never stops for good: where it would reject, it accepts with probability ``floor``.
 
+    >>> from lenience import Discounted
     >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
     >>> WithFloor(policy, 0.05).acceptance([10, 10], [6, 7])
     array([0.05, 1.  ])
@@ -228,6 +231,7 @@ class WithFloor:
 class WithExposureCap:
     """A policy whose exploration ends after ``cap`` acceptances: from then on only p̂ > c is accepted.
 
+    >>> from lenience import Discounted
     >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
     >>> WithExposureCap(policy, Belief(2, 1), cost=0.8, cap=5).acceptance([6, 7], [4, 5])
     array([1., 0.])
@@ -284,6 +288,7 @@ def cost_of_floor(
 ) -> list[ConstraintCost]:
     """The exact cost of a floor on exploration for each segment of the groups named.
 
+    >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.98), Belief(2, 1), {"a": "A", "b": "B"})
     >>> for row in cost_of_floor(cells.solve(), {"B": 0.05}):

@@ -149,6 +149,7 @@ class Shutout(msgspec.Struct, frozen=True):
 def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     """For each segment its discounted volume, the volume at which it would start, and whether it does.
 
+    >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for row in starts(cells):
     ...     print(row.name, row.reason)
@@ -184,6 +185,7 @@ def shut_out_at_outset(
 
     ``begin`` says which start, where that is known already.
 
+    >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1), {"many": "A", "few": "B"})
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
     [('A', 1, 0), ('B', 1, 1)]

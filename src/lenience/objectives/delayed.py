@@ -19,7 +19,7 @@ from lenience.core.validation import check_cost, check_tolerance, number, real, 
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.exposure import ExposurePolicy
-    from lenience.solvers.delayed.plan import Problem, Solution
+    from lenience.solvers.delayed.plan import DelayedProblem, DelayedSolution
 
 GIVEN_UP = 3  # mean delays after which a label that has not come is no longer awaited
 
@@ -153,11 +153,11 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
         return Bounds(float(found.lower[pending]), float(found.upper[pending])), limit
 
-    def problem(self, prior: Belief) -> Problem:
+    def problem(self, prior: Belief) -> DelayedProblem:
         """The same in the solver's numbers."""
-        from lenience.solvers.delayed.plan import Problem
+        from lenience.solvers.delayed.plan import DelayedProblem
 
-        return Problem(
+        return DelayedProblem(
             n=prior.n,
             s=prior.s,
             f=prior.n - prior.s,
@@ -175,7 +175,7 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         pending_cap: int | None,
         look_ahead: int | None,
         seconds: float,
-    ) -> Solution:
+    ) -> DelayedSolution:
         from lenience.solvers.delayed.plan import solve_problem
 
         return solve_problem(
@@ -187,7 +187,7 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             seconds=real("seconds", seconds, above=0),
         )
 
-    def _estimate(self, prior: Belief, value: Bounds, found: Solution) -> float:
+    def _estimate(self, prior: Belief, value: Bounds, found: DelayedSolution) -> float:
         """The midpoint, or where the enclosure is wide an estimate inside it that is better than the midpoint."""
         if found.relative_gap <= 1e-5:
             return value.midpoint

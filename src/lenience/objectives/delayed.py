@@ -109,7 +109,8 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         band = found.band
         sizes = band.unlimited - band.first
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        doubtful = np.flatnonzero(~band.settled)
+        rows_open = np.flatnonzero(band.open_below)
+        rows_unsettled = np.searchsorted(offsets, np.flatnonzero(~band.settled), side="right") - 1
         value = Bounds(float(found.lower[0]), float(found.upper[0]))
         certificate = ExposureCertificate(
             tolerance=float(tolerance),
@@ -121,9 +122,7 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             pending_cap=found.pending_cap,
             limits=band.compared,
             unsettled=band.unsettled,
-            settled_rows=int(np.searchsorted(offsets, doubtful[0], side="right")) - 1
-            if doubtful.size
-            else band.first.size,
+            settled_rows=min([band.first.size, *rows_unsettled[:1].tolist(), *rows_open[:1].tolist()]),
             capped=band.capped,
             resumed=band.resumed,
             resumed_proved=band.resumed_proved,
@@ -140,6 +139,7 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             upper=tuple(found.upper.tolist()),
             certificate=certificate,
             write_off_after=GIVEN_UP * self.label_delay,
+            open_rows=tuple(rows_open.tolist()),
         )
 
     def enclose(

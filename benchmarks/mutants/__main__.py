@@ -29,6 +29,7 @@ from benchmarks.mutants.targets import TARGETS
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 MOST_SURVIVORS = 0.1
+KERNEL_CONSTANTS = ("src/lenience/core/lattice.py",)  # files without kernels whose constants kernels use
 
 
 class Trial(NamedTuple):
@@ -49,7 +50,7 @@ def listed() -> list[Trial]:
         if fault.before not in source:
             raise SystemExit(f"{fault.path} no longer contains {fault.before!r}: update the fault {fault.name!r}")
         faulty = source.replace(fault.before, fault.after)
-        trials.append(Trial(f"{fault.path}: {fault.name}", fault.path, faulty, fault.tests, True))
+        trials.append(Trial(f"{fault.path}: {fault.name}", fault.path, faulty, fault.tests, fault.compiled))
     return trials
 
 
@@ -77,9 +78,11 @@ def notices(trial: Trial, copy: Path, seconds: float) -> bool:
     path = copy / trial.path
     original = path.read_text()
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
-    # A cache of its own: Numba does not compile a caller again when a function in another file has changed.
-    with tempfile.TemporaryDirectory() as cache:
-        environment["NUMBA_CACHE_DIR"] = cache
+    # A fault in a kernel needs a cache of its own: Numba does not compile a caller again when a function or constant in
+    # another file has changed.
+    in_kernel = "compiled\ndef " in trial.source or trial.path in KERNEL_CONSTANTS
+    with tempfile.TemporaryDirectory() as fresh:
+        environment["NUMBA_CACHE_DIR"] = fresh if in_kernel else str(copy / "cache")
         if not trial.compiled:
             environment["NUMBA_DISABLE_JIT"] = "1"
         try:

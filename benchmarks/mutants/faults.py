@@ -15,6 +15,7 @@ class Fault(NamedTuple):
     before: str
     after: str
     tests: tuple[str, ...]
+    compiled: bool = False  # small problems are quicker without compiling
 
 
 MARGINS = "tests/solvers/test_rounding_margins.py"
@@ -30,6 +31,7 @@ FAULTS = (
         "more = good[i] * high[here + i + one] + bad[i] * high[here + i]",
         "more = high[here + i + one]",
         (MARGINS + " -k small_caps",),
+        compiled=True,
     ),
     Fault(
         "no rounding margin",
@@ -100,6 +102,7 @@ FAULTS = (
         "self.certificate.tolerance)[1].lower > 0.0",
         "self.certificate.tolerance)[1].upper > 0.0",
         (OPTIMAL + " -k undecided",),
+        compiled=True,
     ),
     Fault(
         "the stop floor is one state too high",
@@ -107,6 +110,7 @@ FAULTS = (
         "(self.prior.s + least - 1) / n",
         "(self.prior.s + least) / n",
         (OPTIMAL + " -k stop_floor",),
+        compiled=True,
     ),
     Fault(
         "the stop floor is one state too low",
@@ -114,6 +118,7 @@ FAULTS = (
         "(self.prior.s + least - 1) / n",
         "(self.prior.s + least - 2) / n",
         (OPTIMAL + " -k stop_floor",),
+        compiled=True,
     ),
     Fault(
         "the exposure policy's stop floor is one state too high",
@@ -121,6 +126,7 @@ FAULTS = (
         "(self.prior.s + first - 1) / n",
         "(self.prior.s + first) / n",
         (EXPOSURE + " -k stop_floor",),
+        compiled=True,
     ),
     Fault(
         "a hundredth of an observation is on the lattice",
@@ -128,6 +134,7 @@ FAULTS = (
         "LATTICE = 1e-9",
         "LATTICE = 1e-2",
         ("tests/core/test_lattice.py", OPTIMAL + " -k beside"),
+        compiled=True,
     ),
     Fault(
         "ruin is bounded at the upper end of each cell",
@@ -163,6 +170,7 @@ FAULTS = (
         "(self.prior.s + self._least[last] - 1) * n",
         "(self.prior.s + self._least[last]) * n",
         (TABLES + " -k beyond_the_table_decisions",),
+        compiled=True,
     ),
     Fault(
         "a threshold forgets the rounding of its rate",
@@ -177,5 +185,6 @@ FAULTS = (
         "AT_COST = 1e-15",
         "AT_COST = 1e-12",
         (EXPOSURE + " -k just_below",),
+        compiled=True,
     ),
 )

@@ -56,21 +56,25 @@ def listed() -> list[Trial]:
 
 def sampled(size: int, seed: int, only: str) -> list[Trial]:
     """Return a sample of the single changes of all target files whose path contains ``only``."""
-    trials = []
-    for target in TARGETS:
-        if only not in target.path:
+    chosen = [target for target in TARGETS if only in target.path]
+    sources = {target.path: (ROOT / target.path).read_text() for target in chosen}
+    sites = [
+        (target, one) for target in chosen for one in mutants_of(target.path, sources[target.path], target.skipped)
+    ]
+    random.Random(seed).shuffle(sites)
+    trials: list[Trial] = []
+    for target, mutant in sites:
+        if len(trials) == size:
+            break
+        source = sources[target.path]
+        faulty = source[: mutant.start] + mutant.text + source[mutant.end :]
+        try:
+            compile(faulty, mutant.path, "exec")
+        except SyntaxError:
             continue
-        source = (ROOT / target.path).read_text()
-        for mutant in mutants_of(target.path, source, target.skipped):
-            faulty = source[: mutant.start] + mutant.text + source[mutant.end :]
-            try:
-                compile(faulty, mutant.path, "exec")
-            except SyntaxError:
-                continue
-            name = f"{mutant.path}:{mutant.line} {mutant.name}"
-            trials.append(Trial(name, mutant.path, faulty, target.tests, target.compiled))
-    random.Random(seed).shuffle(trials)
-    return trials[:size]
+        name = f"{mutant.path}:{mutant.line} {mutant.name}"
+        trials.append(Trial(name, mutant.path, faulty, target.tests, target.compiled))
+    return trials
 
 
 def notices(trial: Trial, copy: Path, seconds: float) -> bool:

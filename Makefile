@@ -7,7 +7,7 @@ BENCH_READY := .venv/.bench-ready
 # The tests start many processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick bench docs figures screenshots package clean
+.PHONY: demo test check quick bench mutants docs figures screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -32,6 +32,10 @@ quick: $(READY)
 
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks
+
+# Make faults on purpose and see whether a test notices: see benchmarks/mutants.
+mutants: $(READY)
+	$(BIN)/python -m benchmarks.mutants --sample 150 --minutes 60
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

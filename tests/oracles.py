@@ -117,3 +117,43 @@ def late_values(
             low[m], high[m] = np.maximum(accept_low, reject_low), np.maximum(accept_high, reject_high)
         lower, upper, gains = low, high, [gain[::-1]]
     return lower[:, 0], upper[:, 0], gains
+
+
+def precise_put(
+    n0: float, s0: float, c: float, gamma: float, rows: int, finite: bool = False
+) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Q and γ E Q at (n₀, s₀) in 40 digits; ``rows`` ahead nothing more is learnt, or (finite) nobody is left."""
+    with mpmath.workdps(40):
+        n, s, cost, g = (mpmath.mpf(x) for x in (n0, s0, c, gamma))
+        zero = mpmath.mpf(0)
+        put = [zero if finite else max(cost - (s + j) / (n + rows), zero) for j in range(rows + 1)]
+        go = put
+        for k in range(rows - 1, -1, -1):
+            weight = sum(g**i for i in range(rows - k)) if finite else 1
+            means = [(s + j) / (n + k) for j in range(k + 1)]
+            go = [g * (p * put[j + 1] + (1 - p) * put[j]) for j, p in enumerate(means)]
+            put = [max(go[j], weight * (cost - p)) for j, p in enumerate(means)]
+        return put[0], go[0]
+
+
+def precise_late_puts(
+    n0: float, s0: float, c: float, arrivals: float, rate: float, resolve: float, rows: int, cap: int
+) -> list[mpmath.mpf]:
+    """Q by number pending at (n₀, s₀) in 40 digits when labels come late: all states, from the lower start."""
+    with mpmath.workdps(40):
+        n, s, cost, lam, r, mu = (mpmath.mpf(x) for x in (n0, s0, c, arrivals, rate, resolve))
+        zero, g = mpmath.mpf(0), mpmath.mpf(arrivals) / mpmath.mpf(rate)
+        last = [g * max(cost - (s + j) / (n + rows), zero) for j in range(rows + 1)]
+        planes = [last] * (cap + 1)
+        for k in range(rows - 1, -1, -1):
+            means = [(s + j) / (n + k) for j in range(k + 1)]
+            fresh: list[list[mpmath.mpf]] = [[] for _ in range(cap + 1)]
+            for m in range(cap, -1, -1):
+                under = planes[max(m - 1, 0)]
+                for j, p in enumerate(means):
+                    label = m * mu * (p * under[j + 1] + (1 - p) * under[j])
+                    reject = (lam * (cost - p) + label) / (r + m * mu)
+                    accept = label / (r + m * mu) if m == cap else (lam * fresh[m + 1][j] + label) / (r + lam + m * mu)
+                    fresh[m].append(max(accept, reject))
+            planes = fresh
+        return [plane[0] for plane in planes]

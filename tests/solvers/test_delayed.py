@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lenience import Belief, InputError, TooLargeError
 from lenience.objectives.delayed import Delayed
 from lenience.solvers.delayed.estimate import estimate_delayed, pending_nodes
-from lenience.solvers.delayed.plan import Problem, rows_for, solve_problem
+from lenience.solvers.delayed.plan import DelayedProblem, rows_for, solve_problem
 from lenience.solvers.delayed.recursion import DelayedBand, solve_delayed
 from oracles import continuation, late_values
 
@@ -162,7 +162,7 @@ def test_monotone(problem: tuple[float, ...], factor: float) -> None:
     """V does not fall in the number pending, in s, or as labels come sooner."""
     c, arrivals, rate, delay, n, mean = problem
     found = solve_problem(
-        Problem(n, n * mean, n - n * mean, c, arrivals, rate, 1 / delay),
+        DelayedProblem(n, n * mean, n - n * mean, c, arrivals, rate, 1 / delay),
         rows=1,
         tolerance=1e-6,
         pending_cap=None,

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_field="type"):
     """Reward per individual over an infinite horizon, undiscounted.
 
-    Its optimum is E[max(p − c, 0)], which every policy reaches that learns p for certain while accepting a vanishing
-    share of the individuals below the cost; over a finite horizon they differ, and
-    :class:`~lenience.FiniteHorizon` is the best of them.
+    Its optimum is E[max(p − c, 0)]. A policy reaches it if it learns p for certain, accepts a vanishing share of the
+    individuals where p is below the cost, and rejects a vanishing share where p is above the cost. All three are
+    needed: to accept with probability ½ above the cost and 1/n below learns p and earns at most half. Over a finite
+    horizon such policies differ, and :class:`~lenience.FiniteHorizon` is the best of them.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_f
         return Bounds(max(gain - slack, least - 1e-15, 0.0), min(gain + slack, most * (1 + 1e-12) + 1e-15))
 
     def solve(self, prior: Belief) -> Persistent:
-        """A policy that attains the optimum: positive acceptance everywhere (Theorem 4), vanishing below the cost.
+        """A policy that attains the optimum: positive acceptance everywhere (Theorem 4), vanishing below the cost and
+        certain above it.
 
         >>> AverageReward(cost=0.8).solve(Belief(2, 1))
         Persistent(cost=0.8, exponent=1.0)

@@ -19,7 +19,7 @@ from lenience.core.validation import check_cost, check_tolerance, number, real, 
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.exposure import ExposurePolicy
-    from lenience.solvers.delayed.plan import Problem, Solution
+    from lenience.solvers.delayed.plan import DelayedProblem, DelayedSolution
 
 
 class Delayed(
@@ -129,7 +129,8 @@ class Delayed(
         band = solution.band
         sizes = band.unlimited - band.first
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        doubtful = np.flatnonzero(~band.settled)
+        rows_open = np.flatnonzero(band.open_below)
+        rows_unsettled = np.searchsorted(offsets, np.flatnonzero(~band.settled), side="right") - 1
         value = Bounds(float(solution.lower[0]), float(solution.upper[0]))
         certificate = ExposureCertificate(
             tolerance=float(tolerance),
@@ -141,9 +142,7 @@ class Delayed(
             pending_cap=solution.pending_cap,
             limits=band.compared,
             unsettled=band.unsettled,
-            settled_rows=int(np.searchsorted(offsets, doubtful[0], side="right")) - 1
-            if doubtful.size
-            else band.first.size,
+            settled_rows=min([band.first.size, *rows_unsettled[:1].tolist(), *rows_open[:1].tolist()]),
             capped=band.capped,
             resumed=band.resumed,
             resumed_proved=band.resumed_proved,
@@ -160,6 +159,7 @@ class Delayed(
             upper=tuple(solution.upper.tolist()),
             certificate=certificate,
             expire_after=self.expire_after or 0.0,
+            open_rows=tuple(rows_open.tolist()),
         )
 
     def enclose(
@@ -173,11 +173,11 @@ class Delayed(
         limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
         return Bounds(float(solution.lower[pending]), float(solution.upper[pending])), limit
 
-    def problem(self, prior: Belief) -> Problem:
+    def problem(self, prior: Belief) -> DelayedProblem:
         """The same in the solver's numbers."""
-        from lenience.solvers.delayed.plan import Problem
+        from lenience.solvers.delayed.plan import DelayedProblem
 
-        return Problem(
+        return DelayedProblem(
             n=prior.n,
             s=prior.s,
             f=prior.n - prior.s,
@@ -195,7 +195,7 @@ class Delayed(
         pending_cap: int | None,
         look_ahead: int | None,
         seconds: float,
-    ) -> Solution:
+    ) -> DelayedSolution:
         from lenience.solvers.delayed.plan import solve_problem
 
         return solve_problem(
@@ -207,7 +207,7 @@ class Delayed(
             seconds=real("seconds", seconds, above=0),
         )
 
-    def _estimate(self, prior: Belief, value: Bounds, solution: Solution) -> float:
+    def _estimate(self, prior: Belief, value: Bounds, solution: DelayedSolution) -> float:
         """The midpoint, or where the enclosure is wide an estimate inside it that is better than the midpoint."""
         if solution.relative_gap <= 1e-5:
             return value.midpoint

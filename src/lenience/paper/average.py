@@ -41,9 +41,11 @@ def average(seed: int) -> Claim:
         f"{per_head['optimal'][-1]:.4f}, a policy with a stopping set (the optimum at γ = 0.99) {stops:.4f}, and "
         "always "
         f"accepting {always:.4f}.",
-        "The condition is necessary for learning p, not sufficient for the optimum: always accepting satisfies "
-        "(10) and earns "
-        "only p̂ − c. What is needed besides is that the share accepted below c vanishes. "
+        "For stationary policies the condition is necessary for learning p. It is not sufficient for the optimum: "
+        "always accepting satisfies (10) and earns only p̂ − c. The optimum is reached by a policy that learns p, "
+        "accepts a vanishing share where p is below c, and rejects a vanishing share where p is above c. Both shares "
+        "must vanish: a policy that accepts with probability ½ where p̂ > c and 1/n below learns p and earns at most "
+        "half. "
         f"Exploring √H, then exploiting, tends to the optimum: {', '.join(f'{v:.4f}' for v in explore)} at H = "
         "10², 10³, 10⁴.",
     )

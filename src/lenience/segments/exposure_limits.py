@@ -19,6 +19,7 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import TooLargeError, refusal
+from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import having, listed, mapped, whole
 from lenience.objectives.delayed import Delayed
@@ -132,7 +133,7 @@ def exposure_limits(
 def _without_solving(objective: Delayed, belief: Belief) -> int | None:
     """The limit where it is plain, and nothing where a solve must tell."""
     # A rate equal to the cost but for its last digits is at the cost, as in the policy.
-    if belief.s >= objective.cost * belief.n * (1 - 1e-12):
+    if belief.s >= objective.cost * belief.n * (1 - AT_COST):
         return UNLIMITED
     return None if _may_start_at_once(objective, belief) else 0
 

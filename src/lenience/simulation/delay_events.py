@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.compiled import compiled
 from lenience.core.errors import InputError, refusal
+from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import real, whole
 from lenience.objectives.delayed import Delayed
@@ -202,7 +203,7 @@ def limit_table(
     parts = []
     for k in range(rows + 1):
         n = prior.n + k
-        middle = first_above(cost * (1 - 1e-12), prior.n, prior.s, k)
+        middle = first_above(cost * (1 - AT_COST), prior.n, prior.s, k)
         start = max(math.floor(policy.stop_floor(n) * n - prior.s + 1e-9) + 1, 0)
         start = min(start, middle)
         first[k] = start

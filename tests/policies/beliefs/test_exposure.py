@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -180,3 +181,61 @@ def test_rivals_are_policies(policy: ExposurePolicy) -> None:
         Capped(Greedy(0.8), 0.8, 0)
     with pytest.raises(InputError, match="cost"):
         Blind(Greedy(0.8), 1.8)
+
+
+def test_tiny_priors_are_told_apart_from_beliefs_beside_them() -> None:
+    policy = Delayed(0.5, 1, 5, 0.1).solve(Belief(1e-10, 9e-11), rows=2)
+    assert policy.limit(Belief(1e-10, 9e-11)) is None
+    assert policy.limit(Belief(1e-10, 1e-11)) == 0
+    assert not policy.proved(Belief(1e-10, 1e-11))
+
+
+def test_beliefs_beside_the_lattice_are_not_looked_up(policy: ExposurePolicy) -> None:
+    assert policy.stop_floor(10.001) == -1.0
+    assert not policy.proved(Belief(10.001, 7))
+    assert not policy.proved(Belief(10, 7.001))
+    assert policy.proved(Belief(10, 2))
+
+
+def test_a_rate_just_below_the_cost_has_a_limit() -> None:
+    # 5·10⁻¹³ below the cost is below it; 16 of 20 at a cost of 0.8 is at the cost, although 0.8 is rounded upwards.
+    below = Belief(2, 1.6 * (1 - 5e-13))
+    policy = PROBLEM.solve(below, rows=3, tolerance=1e-3)
+    limit = policy.limit(below)
+    assert limit is not None
+    assert limit > 10
+    assert PROBLEM.solve(Belief(20, 16), rows=1, tolerance=1e-3).limit(Belief(20, 16)) is None
+    capped = Capped(Constant(1.0), cost=0.8, cap=3)
+    assert capped.acceptance(below.n, below.s, pending=3)[()] == 0.0
+    assert capped.acceptance(20, 16, pending=3)[()] == 1.0
+    assert capped.exposure([2, 20], [below.s, 16]).tolist() == [3, UNLIMITED]
+
+
+def test_rows_that_prove_nothing_below_are_not_called_proved(policy: ExposurePolicy) -> None:
+    hopeless = Belief(10, 2)
+    assert policy.proved(hopeless)
+    doubtful = msgspec.structs.replace(policy, open_rows=(8,))
+    assert not doubtful.proved(hopeless)
+    assert doubtful.proved(Belief(11, 2))
+    again = ExposurePolicy.from_json(doubtful.to_json())
+    assert again.open_rows == (8,)
+    assert "open_rows" not in policy.to_json()
+
+
+@pytest.mark.parametrize("options", [{}, {"pending_cap": 3, "look_ahead": 60}, {"tolerance": 1e-2}])
+def test_the_certificate_counts_what_is_not_proved(options: dict[str, float]) -> None:
+    policy = Delayed(0.7, 10, 0.2, 0.5).solve(PRIOR, **options)  # type: ignore[arg-type]
+    unproved = []
+    for k in range(policy.rows):
+        states = [Belief(2 + k, 1 + j) for j in range(k + 1)]
+        unproved += [k] * sum(not policy.proved(state) for state in states)
+    assert len(unproved) == policy.certificate.unsettled
+    assert policy.certificate.settled_rows == (unproved[0] if unproved else policy.rows)
+
+
+def test_the_stop_floor_is_the_best_rate_at_which_nobody_is_accepted(policy: ExposurePolicy) -> None:
+    for k in range(0, 300, 7):
+        n = 2.0 + k
+        good = 1.0 + np.arange(k + 1)
+        closed = good[policy.exposure(n, good) == 0]
+        assert policy.stop_floor(n) == (closed.max() / n if closed.size else -1.0)

@@ -131,3 +131,78 @@ def test_rows_outside_the_table_are_named() -> None:
     nobody = Discounted(0.99, 0.1).solve(Belief(2, 1), rows=3)
     assert nobody.least_accepted(2.0) is None
     assert not nobody.accepts(Belief(2, 1))
+
+
+def test_tiny_priors_are_told_apart_from_beliefs_beside_them() -> None:
+    policy = Discounted(0.5, 0.1).solve(Belief(1e-10, 9e-11))
+    beside = Belief(1e-10, 1e-11)
+    assert policy.continuation(beside).upper < -0.39
+    assert not policy.accepts(beside)
+    assert policy.acceptance([1e-10, 1e-10], [1e-11, 9e-11]).tolist() == [0.0, 1.0]
+    assert policy.boundary(beside.n, beside.s, 3) is None
+    assert not policy.accepts(Belief(5e-10, 9e-11))
+    assert policy.accepts(Belief(1e-10, 9e-11).observe([True, True]))
+
+
+def test_beliefs_beside_the_lattice_are_not_looked_up() -> None:
+    policy = solved()
+    with pytest.raises(InputError, match=r"n must be prior\.n"):
+        policy.least_accepted(10.001)
+    assert policy.boundary(4.001, 2, 3) is None
+    assert policy.boundary(4, 2.001, 3) is None
+    assert policy.stop_floor(10.001) == -1.0
+    # The threshold lies between two states: just above it one accepts, although the state below is rejected.
+    for n in range(5, 60):
+        threshold = policy.threshold(n, 1e-7)
+        just_above, just_below = (threshold.upper + 1e-6) * n, (threshold.lower - 1e-6) * n
+        assert policy.acceptance(n, [just_below, just_above]).tolist() == [0.0, 1.0]
+        assert policy.acceptance([n, n], [just_below, just_above]).tolist() == [0.0, 1.0]
+
+
+def test_an_undecided_belief_is_rejected() -> None:
+    policy = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=50, tolerance=0.5)
+    undecided = 0
+    for n in np.arange(3.3, 40.0, 2.0):
+        threshold = Discounted(0.8, 0.99).solve(Belief(n, n / 2), rows=1).threshold(n, 1e-9).midpoint
+        for rate in (threshold - 1e-6, threshold, threshold + 1e-6):
+            belief = Belief(float(n), float(rate * n))
+            worth = policy.continuation(belief)
+            undecided += worth.lower <= 0 < worth.upper
+            assert policy.accepts(belief) == (worth.lower > 0)
+    assert undecided > 5
+
+
+@pytest.mark.parametrize("objective", [Discounted(0.8, 0.99), Discounted(0.3, 0.7), FiniteHorizon(0.7, 60)])
+def test_the_stop_floor_is_the_best_rate_that_is_rejected(objective: Discounted | FiniteHorizon) -> None:
+    policy = objective.solve(Belief(2, 1), rows=60)
+    for k in range(60):
+        n = 2.0 + k
+        good = 1.0 + np.arange(k + 1)
+        rejected = good[policy.acceptance(n, good) == 0.0]
+        floor = policy.stop_floor(n)
+        if rejected.size:
+            assert floor == rejected.max() / n
+        else:
+            assert floor == -1.0
+    assert policy.stop_floor(1.0) == -1.0
+    assert policy.stop_ceiling == objective.cost
+
+
+def test_the_boundary_counts_from_the_belief_given() -> None:
+    policy = solved()
+    least = policy.boundary(7, 4, 20)
+    assert least is not None
+    for i, bound in enumerate(least.tolist()):
+        for new in range(i + 1):
+            assert policy.accepts(Belief(7 + i, 4 + new)) == (new >= bound)
+    assert policy.boundary(7, 0, 20) is None
+    assert policy.boundary(7, 7, 20) is None
+
+
+def test_thresholds_lie_between_the_states_of_the_table() -> None:
+    policy = solved()
+    for n in (2, 3, 5, 10, 50, 199):
+        between, threshold = policy.between(n), policy.threshold(n)
+        assert between.lower <= threshold.upper
+        assert between.upper >= threshold.lower
+        assert between.width <= 1 / n + 1e-12 or between.lower == 0

@@ -236,3 +236,16 @@ def test_undecided_states_do_not_hinder_a_table() -> None:
     assert set(np.diff(found)) <= {0, 1}
     assert ((optimum <= found) & (found <= proved)).all()
     assert (steady(optimum) == optimum).all()
+
+
+@pytest.mark.parametrize(("cost", "discount"), [(0.8, 0.99), (0.5, 0.9), (0.3, 0.6)])
+def test_beyond_the_table_decisions_are_the_policy_s(cost: float, discount: float) -> None:
+    segment = SegmentProblem("x", 1.0, Discounted(cost, discount), Belief(2, 1), None, 0.0)
+    policy = Discounted(cost, discount).solve(Belief(2, 1), rows=200)
+    for rows in range(3, 40, 6):
+        short = load(solve(segment, Effort(rows=rows, limit=False)))
+        assert isinstance(short, StoppingTable)
+        for outcomes in range(rows - 2, rows + 50):
+            for good in range(outcomes + 1):
+                accepted = short.limit(good, outcomes - good) is None
+                assert accepted == policy.accepts(Belief(2 + outcomes, 1 + good)), (rows, good, outcomes)

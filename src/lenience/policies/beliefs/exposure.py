@@ -27,15 +27,14 @@ from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import observed, percent
 from lenience.core.json_arrays import decode_array, encode_array
+from lenience.core.lattice import AT_COST, is_near, near, size_distance, success_distance
 from lenience.core.objective import ExposureObjective
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
 from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 
-LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
 
-
-class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_field="type"):
+class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, tag="exposure", tag_field="type"):
     """The exposure limits of a :class:`~lenience.objectives.delayed.Delayed` problem.
 
     ``expire_after`` is the age (in the problem's unit of time) at which a label that has not come expires and no
@@ -62,6 +61,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
     upper: tuple[float, ...]
     certificate: ExposureCertificate
     expire_after: float
+    open_rows: tuple[int, ...] = ()  # rows in which nothing proves the limit 0 below ``first``
 
     @property
     def rows(self) -> int:
@@ -79,7 +79,9 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
         if not 0 <= k < self.rows or not 0 <= j <= k:
             return False
         at = self.offsets[k] + j - self.first[k]
-        return bool(j < self.first[k] or at >= self.offsets[k + 1] or self.settled[at])
+        if j < self.first[k]:
+            return k not in self.open_rows
+        return bool(at >= self.offsets[k + 1] or self.settled[at])
 
     def accepts(self, belief: Belief, pending: int = 0) -> bool:
         """Whether the next individual is accepted with so many outcomes pending."""
@@ -108,15 +110,16 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
         sizes, good = np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64)
         rows = np.rint(sizes - self.prior.n)
         new = np.rint(good - self.prior.s)
-        near = (np.abs(sizes - self.prior.n - rows) <= LATTICE) & (np.abs(good - self.prior.s - new) <= LATTICE)
-        inside = near & (rows >= 0) & (new >= 0) & (new <= rows)
+        on_lattice = near(sizes, self.prior.n, size_distance(self.prior))
+        on_lattice = on_lattice & near(good, self.prior.s, success_distance(self.prior))
+        inside = on_lattice & (rows >= 0) & (new >= 0) & (new <= rows)
         row, shift = self._within(np.maximum(rows, 0).astype(np.int64))
         j = np.where(inside, new - shift, 0).astype(np.int64)
         unlimited = self.first[row] + self.offsets[row + 1] - self.offsets[row]
         at = np.clip(self.offsets[row] + j - self.first[row], 0, max(self.limits.size - 1, 0))
         found = self.limits[at] if self.limits.size else np.zeros(at.shape, dtype=np.int64)
         # A rate equal to the cost but for its last digits is at the cost: 16 of 20 where the cost is 0.8.
-        above = (j >= unlimited) | (good >= self.objective.cost * sizes * (1 - 1e-12))
+        above = (j >= unlimited) | (good >= self.objective.cost * sizes * (1 - AT_COST))
         result = np.where(above, UNLIMITED, np.where(j < self.first[row], 0, found))
         for position in np.argwhere(~inside):
             where = tuple(position)
@@ -177,7 +180,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
     def stop_floor(self, n: float) -> float:
         """The best rate at belief size n at which nothing is accepted, whatever is pending (−1 if none is known)."""
         k = round(n - self.prior.n)
-        if k < 0 or abs(n - self.prior.n - k) > LATTICE:
+        if k < 0 or not is_near(n, self.prior.n, size_distance(self.prior)):
             return -1.0
         row, shift = self._within(np.asarray(k))
         first = int(self.first[row]) + int(shift)
@@ -215,8 +218,8 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
     def _place(self, belief: Belief) -> tuple[int, int]:
         """The row and the new successes of a belief on the lattice, or (−1, −1)."""
         k, j = round(belief.n - self.prior.n), round(belief.s - self.prior.s)
-        near = abs(belief.n - self.prior.n - k) <= LATTICE and abs(belief.s - self.prior.s - j) <= LATTICE
-        return (k, j) if near else (-1, -1)
+        on_row = is_near(belief.n, self.prior.n, size_distance(self.prior))
+        return (k, j) if on_row and is_near(belief.s, self.prior.s, success_distance(self.prior)) else (-1, -1)
 
     def _decide(self, belief: Belief) -> int:
         """The limit at a belief that is not on the lattice."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, unknown
+from lenience.core.lattice import LATTICE, ROUNDINGS, size_distance, success_distance
 from lenience.files.source import quietly
 
 if TYPE_CHECKING:
@@ -41,15 +42,14 @@ def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s:
     """
     import ibis
 
-    from lenience.policies.beliefs.optimal import LATTICE
-
     for name in (n, s):
         if name not in table.columns:
             raise unknown("column", name, table.columns, "the columns")
     size, good = table[n].cast("float64"), table[s].cast("float64")
     row, new = (size - policy.prior.n).round(), (good - policy.prior.s).round()
-    near = ((size - policy.prior.n - row).abs() <= LATTICE) & ((good - policy.prior.s - new).abs() <= LATTICE)
-    inside = near & (row >= 0) & (row < policy._last_row()) & (new >= 0) & (new <= row)
+    on_row = (size - policy.prior.n - row).abs() <= _distance(size, size_distance(policy.prior))
+    on_lattice = on_row & ((good - policy.prior.s - new).abs() <= _distance(good, success_distance(policy.prior)))
+    inside = on_lattice & (row >= 0) & (row < policy._last_row()) & (new >= 0) & (new <= row)
     last, odd = _beyond(table, size, good, row, inside)
     rows = max(last + 1, 1)
     if rows > MOST_ROWS:
@@ -59,6 +59,13 @@ def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s:
     decided = new >= array[ibis.ifelse(inside, row, 0.0).cast("int32")]
     missing = size.isnull() | good.isnull()
     return ibis.cases((missing, ibis.null("boolean")), (inside, decided), else_=_own(policy, odd, size, good))
+
+
+def _distance(numbers: Any, distance: float) -> Any:
+    """How far each number may be from the lattice, as :func:`lenience.core.lattice.near` has it."""
+    import ibis
+
+    return ibis.least(ibis.greatest(numbers.abs() * ROUNDINGS, distance), LATTICE)
 
 
 def _beyond(table: Any, size: Any, good: Any, row: Any, inside: Any) -> tuple[int, list[tuple[float, float]]]:

@@ -19,6 +19,7 @@ from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError, refusal
 from lenience.core.formatting import describe_stopping
 from lenience.core.json_arrays import decode_array, encode_array
+from lenience.core.lattice import is_near, near, size_distance, success_distance
 from lenience.core.objective import StoppingObjective
 from lenience.core.validation import check_tolerance, real
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
 # Seconds of a solve: where it takes more, a threshold is not looked for just to be told, for that takes many.
 LONG = 1.0
-LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
 
 
 class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_field="type"):
@@ -83,7 +83,8 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         (array([1, 1, 2]), None)
         """
         k, new = self._row(n), round(s - self.prior.s)
-        if abs(s - self.prior.s - new) > LATTICE or not 0 <= new <= k or k + rows > self._last_row():
+        on_lattice = is_near(s, self.prior.s, success_distance(self.prior))
+        if not on_lattice or not 0 <= new <= k or k + rows > self._last_row():
             return None
         return self._table(k + rows)[k : k + rows] - new
 
@@ -103,8 +104,9 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         sizes, successes = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         rows = np.rint(sizes - self.prior.n)
         new = np.rint(successes - self.prior.s)
-        near = (np.abs(sizes - self.prior.n - rows) <= LATTICE) & (np.abs(successes - self.prior.s - new) <= LATTICE)
-        inside = near & (rows >= 0) & (rows < self._last_row()) & (new >= 0) & (new <= rows)
+        on_lattice = near(sizes, self.prior.n, size_distance(self.prior))
+        on_lattice &= near(successes, self.prior.s, success_distance(self.prior))
+        inside = on_lattice & (rows >= 0) & (rows < self._last_row()) & (new >= 0) & (new <= rows)
         k = np.where(inside, rows, 0).astype(np.int64)
         table = self._table(int(k.max(initial=0)) + 1)
         result = np.where(inside, (new >= table[k]).astype(np.float64), 0.0)
@@ -218,13 +220,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
     def _row(self, n: float) -> int:
         k = round(n - self.prior.n)
-        return k if abs(n - self.prior.n - k) <= LATTICE else -1
+        return k if is_near(n, self.prior.n, size_distance(self.prior)) else -1
 
     def _row_acceptance(self, k: int, s: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decisions of one row, without the checks that beliefs of many sizes need."""
         new = s - self.prior.s
         result = np.asarray(new > self._table(k + 1)[k] - 0.5, dtype=np.float64)
-        odd = (np.abs(new - np.rint(new)) > LATTICE) | (new < -LATTICE) | (new > k + LATTICE)
+        odd = ~near(s, self.prior.s, success_distance(self.prior)) | (np.rint(new) < 0) | (np.rint(new) > k)
         for position in np.argwhere(odd):
             at = tuple(position)
             result[at] = self._decide(Belief(n=self.prior.n + k, s=float(s[at])))

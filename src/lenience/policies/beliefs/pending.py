@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import refusal
+from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNKNOWN, UNLIMITED, Policy
 from lenience.core.validation import having, real, whole
 
@@ -96,11 +97,13 @@ class Capped(Around, frozen=True, tag="capped", tag_field="type"):
         """The probability of accepting the next individual, for arrays that broadcast."""
         room = np.asarray(pending) < self.cap
         if not self.everywhere:
-            room = room | (np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12))
+            room = room | (
+                np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - AT_COST)
+            )
         return np.where(room, self.policy.acceptance(n, s), 0.0)
 
     def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
         """The limits at many beliefs at once: where the policy accepts, the cap or (p̂ ≥ c) none; 0 elsewhere."""
-        good = np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - 1e-12)
+        good = np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - AT_COST)
         limit = np.where(good & (not self.everywhere), UNLIMITED, self.cap)
         return np.where(self.policy.acceptance(n, s) > 0.5, limit, 0)

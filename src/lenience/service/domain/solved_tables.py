@@ -24,6 +24,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import TooLargeError
 from lenience.core.json_arrays import decode_array
+from lenience.core.lattice import AT_COST
 from lenience.core.objective import ExposureObjective, StoppingObjective
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain import limits
@@ -208,7 +209,7 @@ class ExposureTable:
             found: int | None = self.policy.limit(Belief(self.prior.n + k, self.prior.s + successes))
             return found
         # As the policy itself says: a rate equal to the cost but for its last digits is at the cost.
-        if self.prior.s + successes >= self.cost * (self.prior.n + k) * (1 - 1e-12):
+        if self.prior.s + successes >= self.cost * (self.prior.n + k) * (1 - AT_COST):
             return None
         at = self._offsets[k] + successes - self._first[k]
         if successes < self._first[k]:

@@ -31,7 +31,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.compiled import compiled
 from lenience.core.errors import TooLargeError
 from lenience.core.protocols import UNKNOWN, PendingPolicy
-from lenience.solvers.delayed.plan import Problem, clairvoyant
+from lenience.solvers.delayed.plan import DelayedProblem, clairvoyant
 from lenience.solvers.stopping.band import put_above, strike_distance
 
 UNIT = 2.0**-53
@@ -40,7 +40,9 @@ ROOM = 64  # states that the rows may move down by before they are shifted
 ROW = 2e4  # what a row takes beside its states, in updates
 
 
-def evaluate_delayed(policy: PendingPolicy, problem: Problem, tolerance: float, most: float = MOST_UPDATES) -> Bounds:
+def evaluate_delayed(
+    policy: PendingPolicy, problem: DelayedProblem, tolerance: float, most: float = MOST_UPDATES
+) -> Bounds:
     """Bounds of the policy's value at the prior with nothing pending, before the first arrival.
 
     They are within ``tolerance`` of each other, relative to the value or, where that is smaller, to a thousandth of
@@ -60,7 +62,7 @@ def evaluate_delayed(policy: PendingPolicy, problem: Problem, tolerance: float, 
     return value
 
 
-def steady_count(problem: Problem, limit: int | None, cap: int) -> NDArray[np.float64]:
+def steady_count(problem: DelayedProblem, limit: int | None, cap: int) -> NDArray[np.float64]:
     """W(m), m = 0 … cap + 1: the expected discounted number accepted while fewer than ``limit`` are pending."""
     if limit is None:
         return np.full(cap + 2, problem.horizon)
@@ -79,7 +81,9 @@ def steady_count(problem: Problem, limit: int | None, cap: int) -> NDArray[np.fl
     return count
 
 
-def _enclose(policy: PendingPolicy, problem: Problem, rows: int, spread: float, drop: float, most: float) -> Bounds:
+def _enclose(
+    policy: PendingPolicy, problem: DelayedProblem, rows: int, spread: float, drop: float, most: float
+) -> Bounds:
     n0, s0, f0, c = problem.n, problem.s, problem.f, problem.cost
     g = problem.horizon
     limit = policy.steady_limit

@@ -33,7 +33,7 @@ _SHARE = (0.0, 0.06, 0.12, 0.24, 0.5, 0.75, 0.9, 1.0)
 _LOG_GAP = (4.2, 3.14, 2.08, 0.9, -0.92, -2.5, -3.7, -4.6)
 
 
-class Problem(NamedTuple):
+class DelayedProblem(NamedTuple):
     """The numbers of the problem: prior, cost, and rates per unit of time."""
 
     n: float
@@ -55,7 +55,7 @@ class Problem(NamedTuple):
         return self.arrivals / self.resolve
 
 
-class Solution(NamedTuple):
+class DelayedSolution(NamedTuple):
     """An enclosure of the value at the prior for each number pending, and how it was reached."""
 
     lower: NDArray[np.float64]
@@ -66,7 +66,7 @@ class Solution(NamedTuple):
     relative_gap: float
 
 
-class Plan(NamedTuple):
+class DelayedPlan(NamedTuple):
     """A look-ahead and a cap, with what they are estimated to take."""
 
     look_ahead: int
@@ -76,14 +76,14 @@ class Plan(NamedTuple):
 
 
 def solve_problem(
-    problem: Problem,
+    problem: DelayedProblem,
     *,
     rows: int | None,
     tolerance: float,
     pending_cap: int | None,
     look_ahead: int | None,
     seconds: float,
-) -> Solution:
+) -> DelayedSolution:
     """Enclose the value at the prior within a relative gap of ``tolerance``.
 
     The gap is relative to the value, or to a thousandth of the clairvoyant's where the value is less than
@@ -151,12 +151,12 @@ def solve_problem(
     )
 
 
-def clairvoyant(problem: Problem) -> float:
+def clairvoyant(problem: DelayedProblem) -> float:
     """g E(p − c)⁺, what one who knew p would earn: an upper bound of the value."""
     return problem.horizon * gain_of_knowing(problem.n, problem.s, problem.cost)
 
 
-def rows_for(problem: Problem, relative: float) -> int:
+def rows_for(problem: DelayedProblem, relative: float) -> int:
     """The look-ahead whose share of the relative gap is about ``relative``, as it would be without delay."""
     value = _without_delay(problem, None)
     if value <= 0.0:
@@ -173,7 +173,7 @@ def rows_for(problem: Problem, relative: float) -> int:
     return high
 
 
-def cap_for(problem: Problem, relative: float, measured: float, at: int) -> int:
+def cap_for(problem: DelayedProblem, relative: float, measured: float, at: int) -> int:
     """The cap whose share of the relative gap is about ``relative``, given the gap ``measured`` with the cap ``at``."""
     in_flight = problem.in_flight
     if in_flight <= 2:
@@ -193,24 +193,24 @@ def _poisson_cap(mean: float, tail: float) -> int:
     return int(k[np.argmax(gammainc(k + 1.0, mean) < tail)]) + 1
 
 
-def estimate_cost(problem: Problem, look_ahead: int, pending_cap: int) -> Plan:
+def estimate_cost(problem: DelayedProblem, look_ahead: int, pending_cap: int) -> DelayedPlan:
     """The time and the memory that a solve will take, from the width that the band had when measured."""
     spread = problem.cost * (1 - problem.cost)
     width = min(8 * math.sqrt(spread * min(problem.horizon, look_ahead / 2)) + 16, look_ahead + 1)
     updates = width * look_ahead * (pending_cap + 1)
     memory = (pending_cap + 1) * (2 * width + 344) * 24.0
-    return Plan(look_ahead, pending_cap, updates * NANOSECONDS * 1e-9, memory)
+    return DelayedPlan(look_ahead, pending_cap, updates * NANOSECONDS * 1e-9, memory)
 
 
 def _plan(
-    problem: Problem,
+    problem: DelayedProblem,
     ahead_share: float,
     cap_share: float,
     measured: float,
     at: int,
     pending_cap: int | None,
     look_ahead: int | None,
-) -> Plan:
+) -> DelayedPlan:
     return estimate_cost(
         problem,
         look_ahead or rows_for(problem, ahead_share),
@@ -218,7 +218,7 @@ def _plan(
     )
 
 
-def _refuse(problem: Problem, plan: Plan, tolerance: float, seconds: float) -> None:
+def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, seconds: float) -> None:
     if plan.memory <= MEMORY_LIMIT and plan.seconds <= seconds:
         return
     raise TooLargeError(
@@ -238,7 +238,9 @@ def _told(number: float) -> str:
     return f"{number:,.0f}" if number < 1e12 else f"{number:.2g}"
 
 
-def _solve(problem: Problem, plan: Plan, tolerance: float, scale: float, rows: int | None) -> Solution:
+def _solve(
+    problem: DelayedProblem, plan: DelayedPlan, tolerance: float, scale: float, rows: int | None
+) -> DelayedSolution:
     table = plan.look_ahead // 2 if rows is None else min(rows, plan.look_ahead)
     # The clairvoyant's worth of rejecting is never above g, so the drop stays above the smallest normal numbers.
     drop = max(0.05 * tolerance * scale, 1e-15 * problem.horizon)
@@ -253,7 +255,7 @@ def _solve(problem: Problem, plan: Plan, tolerance: float, scale: float, rows: i
         # Rejecting with nothing pending is proved, and then nothing ever changes: the value is exactly 0.
         lower[0] = upper[0] = 0.0
     gap = float(upper[0] - lower[0]) / max(float(lower[0]), scale, 1e-300)
-    return Solution(lower, upper, band, plan.look_ahead, plan.pending_cap, gap)
+    return DelayedSolution(lower, upper, band, plan.look_ahead, plan.pending_cap, gap)
 
 
 def _rejects_at_once(band: DelayedBand) -> bool:
@@ -262,14 +264,14 @@ def _rejects_at_once(band: DelayedBand) -> bool:
     return bool(band.first[0] > 0 or (band.limits[0] == 0 and band.settled[0]))
 
 
-def _without_delay(problem: Problem, rows: int | None) -> float:
+def _without_delay(problem: DelayedProblem, rows: int | None) -> float:
     """The lower bound of the value, if labels came at once, that so many rows (or as many as it takes) prove."""
     gamma = problem.arrivals / (problem.arrivals + problem.rate)
     sure = 1e-10 * problem.horizon
     return gamma * solve_discounted(problem.n, problem.s, problem.cost, gamma, 1, sure, rows).value.lower
 
 
-def estimate_value(problem: Problem, solution: Solution) -> float:
+def estimate_value(problem: DelayedProblem, solution: DelayedSolution) -> float:
     """The value at the prior by the geometric grid of :mod:`lenience.solvers.delayed.estimate`; not a bound."""
     in_flight = problem.in_flight
     nodes = pending_nodes(math.ceil(in_flight + 6 * math.sqrt(in_flight) + 8), ratio=1.05)

@@ -46,6 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
+from lenience.core.lattice import AT_COST
 from lenience.solvers.delayed.limits import first_hopeful, read_plane
 from lenience.solvers.delayed.planes import (
     plane_factors,
@@ -67,7 +68,8 @@ class DelayedBand(NamedTuple):
     ``lower[m]``, ``upper[m]`` enclose Q at the prior with m pending. The exposure limits of row k stand at
     ``offsets[k] … offsets[k+1]`` (rows in descending order of k are stored from the end), for the states
     ``first[k] ≤ j < unlimited[k]``; below ``first[k]`` the limit is proved to be 0, from ``unlimited[k]``
-    on (p̂ ≥ c, to twelve digits) there is none. ``settled`` says whether a limit is proved.
+    on (p̂ ≥ c, but for the rounding of c) there is none. ``settled`` says whether a limit is proved, and
+    ``open_below[k]`` that nothing proves the limit 0 below ``first[k]``.
     """
 
     lower: NDArray[np.float64]
@@ -76,6 +78,7 @@ class DelayedBand(NamedTuple):
     unlimited: NDArray[np.int64]
     limits: NDArray[np.int32]
     settled: NDArray[np.bool_]
+    open_below: NDArray[np.bool_]
     compared: int
     unsettled: int
     capped: int
@@ -103,6 +106,7 @@ def solve_delayed(
     NDArray[np.int64],
     NDArray[np.int64],
     NDArray[np.int32],
+    NDArray[np.bool_],
     NDArray[np.bool_],
     int,
     int,
@@ -168,6 +172,7 @@ def solve_delayed(
     table = min(rows, last)
     first = np.zeros(table, dtype=np.int64)
     unlimited = np.zeros(table, dtype=np.int64)
+    open_below = np.zeros(table, dtype=np.bool_)
     limits = np.zeros(1024, dtype=np.int32)
     settled = np.zeros(1024, dtype=np.bool_)
     used = 0
@@ -313,7 +318,7 @@ def solve_delayed(
             if k >= table:
                 continue
             middle = middles[t]
-            while middle > hopeful[t] and strike[t, middle - 1 - base] <= 1e-12:
+            while middle > hopeful[t] and strike[t, middle - 1 - base] <= AT_COST * c:
                 middle -= 1  # at the cost but for its last digits: 16 of 20 where the cost is 0.8
             start = middle
             for j in range(middle - 1, hopeful[t] - 1, -1):
@@ -346,7 +351,8 @@ def solve_delayed(
                 resumed_proved += most_proved[t, i] > least_refused[t, i]
             compared += max(middle - hopeful[t], 0)
             if hopeful[t] == los[t] and los[t] > 0:
-                unsettled += 1  # nothing proves the states below the band hopeless in this row
+                open_below[k] = True  # nothing proves the states below the band hopeless in this row
+                unsettled += 1
 
         # Trim the band.
         k = k_next - tile + 1
@@ -388,6 +394,7 @@ def solve_delayed(
         unlimited,
         limits[:used][::-1].copy(),
         settled[:used][::-1].copy(),
+        open_below,
         compared,
         unsettled,
         capped,

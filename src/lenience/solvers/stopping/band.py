@@ -15,16 +15,17 @@ first term is at least the second exactly where accepting is optimal (Theorem 1)
 What is promised. ``lower`` and ``upper`` enclose Q at every state, rounding included:
 
 - The last row starts from (c − p̂)⁺ ≤ Q ≤ E(c − p)⁺, the value of knowing nothing more and of knowing p
-  (Proposition 3 and the clairvoyant). The recursion is monotone, so it carries both bounds along.
+  (Proposition 3 and the clairvoyant); the upper start that is computed is Scarf's bound, which is no smaller. The
+  recursion is monotone, so it carries both bounds along.
 - Every term is positive, so a row costs a relative error of at most 8 roundings (of 2⁻⁵³): n − s, f, n,
   γ/n, two products, the sum, and γ itself. The lower recursion runs with γ(1 − 10⁻¹⁵), the upper with γ(1 + 10⁻¹⁵),
   which is more than that.
 - A state both of whose successors are proved stops is a stop (c > p̂ there), so the lower edge of the
   band falls by at most one state a row. Above a state where accepting is proved, accepting is optimal
   (Proposition 2), so the interior needs no comparison.
-- Q does not rise with s, and at a fixed s it does not rise towards earlier rows above the band (it is γ
-  times a mean of values that are not larger), so above the band 0 ≤ Q ≤ the upper bound of the state that
-  was dropped last.
+- Q does not rise with s (docs/proofs.md), and at a fixed s it does not rise towards earlier rows above the band
+  (by Proposition 2 one accepts there, so it is γ times a mean of values that are not larger). So above the band
+  0 ≤ Q ≤ the upper bound of the state that was dropped last.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ ATTEMPTS = 4
 progress = np.zeros(2, dtype=np.int64)  # rows done and rows to do of the newest solve, for a progress bar to read
 
 
-class Solution(NamedTuple):
+class StoppingSolution(NamedTuple):
     """The decisions of the first rows and the enclosures at the prior, in units of reward."""
 
     accept_from: NDArray[np.int64]  # row k: states j of at least this many new successes are proved accepted
@@ -52,7 +52,7 @@ def solve_discounted(
     rows: int,
     tolerance: float,
     look_ahead: int | None = None,
-) -> Solution:
+) -> StoppingSolution:
     """Solve from the prior (n, s) for its first ``rows`` rows; a given ``look_ahead`` is used as it is."""
     check_size(n)
     scale, target, drop = _aims(cost, discount, tolerance)
@@ -70,7 +70,7 @@ def solve_discounted(
         ahead += math.ceil((math.log(width / target) + 1.0) / -math.log(discount))
         drop /= 64.0
     mean = s / n
-    return Solution(
+    return StoppingSolution(
         accept_from,
         stop_below,
         value=_value(stop_below[0] > 0, _reward(band.lower, band.upper, mean, cost, scale)),
@@ -100,7 +100,7 @@ class DiscountedProblem(NamedTuple):
 
 def solve_horizon(
     n: float, s: float, cost: float, discount: float, horizon: int, rows: int, tolerance: float
-) -> Solution:
+) -> StoppingSolution:
     """Solve for ``horizon`` individuals in all, from the prior (n, s), for its first ``rows`` rows."""
     check_size(n)
     scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
@@ -113,7 +113,7 @@ def solve_horizon(
         *solve_band(n, s, n - s, cost, discount, horizon, True, target / 8.0, accept_from, stop_below, progress)
     )
     mean = s / n
-    return Solution(
+    return StoppingSolution(
         accept_from,
         stop_below,
         value=_value(stop_below[0] > 0, _reward(band.lower / scale, band.upper / scale, mean, cost, scale)),

@@ -39,7 +39,10 @@ def enclose_threshold(
         return rough if told else problem.enclose(belief, tolerance / 4)[1]
 
     start = cost / (1.0 + 1.0 / (n * cost)) if guess is None else guess
-    return enclose_root(continuation, 0.0, cost, start, tolerance, spread)
+    bounds = enclose_root(continuation, 0.0, cost, start, tolerance, spread)
+    # Each value is that of the rate fl(x·n)/n, which may be half a rounding from x: one step outwards covers it.
+    lower, upper = math.nextafter(bounds.lower, 0.0), math.nextafter(bounds.upper, math.inf)
+    return Bounds(lower, min(upper, cost))
 
 
 def threshold_curve(problem: StoppingProblem, n: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -74,14 +74,14 @@ def small_n(seed: int) -> Claim:
 def limit(seed: int) -> Claim:
     belief, discount = Belief(10, 7.5), 0.95
     true = Discounted(COST, discount).enclose(belief, 1e-11)[0]
-    found = [approximate(belief.n, belief.mean, last, COST, discount) for last in (12, 20, 40, 80, 160, 320)]
-    rising = all(a <= b + 1e-13 for a, b in pairwise(found))
+    values = [approximate(belief.n, belief.mean, last, COST, discount) for last in (12, 20, 40, 80, 160, 320)]
+    rising = all(a <= b + 1e-13 for a, b in pairwise(values))
     return Claim(
         "3.1",
         "V^N → V* as N → ∞, so that what is proved of V^N extends to V*.",
-        verdict(rising and abs(found[-1] - true.midpoint) < 1e-6),
+        verdict(rising and abs(values[-1] - true.midpoint) < 1e-6),
         "V^N(10, ¾) at c = 0.8, γ = 0.95 is "
-        + ", ".join(f"{value:.6f}" for value in found)
+        + ", ".join(f"{value:.6f}" for value in values)
         + f" for N = 12, 20, 40, 80, 160, 320; V* = {true.midpoint:.6f}.",
         "V^N rises to V*: each is a proved lower bound.",
     )

@@ -163,10 +163,10 @@ def _by_recursion(policy: Policy, n: float, s: float, left: int, steps: int) -> 
 def indistinct(seed: int) -> Claim:
     horizon, prior = 400, Belief(10, 8)
     earned = {pi: evaluate(Constant(pi), FiniteHorizon(0.5, horizon), prior).midpoint / horizon for pi in (1.0, 0.5)}
-    found = compare_policies(
+    simulation = compare_policies(
         Constant(0.25), Bernoulli(0.8), cost=0.5, horizon=400, replications=500, seed=seed, optimum=False
     )
-    accepted = found.values(found.policies[0], "accepted") / found.horizon
+    accepted = simulation.values(simulation.policies[0], "accepted") / simulation.horizon
     half = 3.29 * accepted.std(ddof=1) / np.sqrt(accepted.size)
     return Claim(
         "3.2",

@@ -37,15 +37,15 @@ def verdict(true: bool, kind: str = HOLDS) -> str:
     return kind if true else FAILS
 
 
-def difference(found: float, width: float) -> str:
+def difference(value: float, width: float) -> str:
     """A difference from a value that is known to within a width: where that is all there is, only what it is below.
 
     >>> difference(0.0284, 1e-10), difference(5.9e-11, 1.2e-10)
     ('0.028', 'below 1e-9')
     """
-    if abs(found) > width:
-        return f"{found:.2g}"
-    return f"below 1e{math.ceil(math.log10(abs(found) + width))}"
+    if abs(value) > width:
+        return f"{value:.2g}"
+    return f"below 1e{math.ceil(math.log10(abs(value) + width))}"
 
 
 def figure_one() -> dict[float, PaperTable]:

@@ -84,13 +84,13 @@ def any_policy(seed: int) -> Claim:
     policies: list[Policy] = [Thompson(COST), EpsilonGreedy(COST, 0.05), Greedy(COST)]
     prior = Belief(6, 5)
     problem = Discounted(COST, 0.95)
-    found = compare_policies(
+    simulation = compare_policies(
         policies, FromPrior(prior), cost=COST, discount=0.95, horizon=500, replications=8000, seed=seed, optimum=False
     )
     parts, true = [], True
-    for name, policy in zip(found.policies, policies, strict=True):
+    for name, policy in zip(simulation.policies, policies, strict=True):
         exact = evaluate(policy, problem, prior).midpoint
-        simulated = found.estimate(name, "expected", CONFIDENCE)
+        simulated = simulation.estimate(name, "expected", CONFIDENCE)
         true = true and exact in simulated
         parts.append(f"{name}: {exact:.4f} (simulated {simulated})")
     return Claim(
@@ -175,9 +175,9 @@ def stopping(seed: int) -> Claim:
 
 
 def _shut_out(p: float) -> float:
-    found = characteristics(Discounted(COST, 0.99).solve(FLAT), p=p).shut_out
-    assert found is not None
-    return found.midpoint
+    shut_out = characteristics(Discounted(COST, 0.99).solve(FLAT), p=p).shut_out
+    assert shut_out is not None
+    return shut_out.midpoint
 
 
 def infinite_sample(seed: int) -> Claim:

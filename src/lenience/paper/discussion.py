@@ -60,16 +60,17 @@ def exploration(seed: int) -> Claim:
 
 def sequence(seed: int) -> Claim:
     policy = Discounted(COST, 0.99).solve(FLAT)
-    found = {p: acceptance_by_arrival(policy, 500, p) for p in (0.7, 0.9)}
+    by_rate = {p: acceptance_by_arrival(policy, 500, p) for p in (0.7, 0.9)}
     average = acceptance_by_arrival(policy, 500)
-    falling = all(bool(np.all(np.diff(each.acceptance) <= 1e-12)) for each in (*found.values(), average))
+    falling = all(bool(np.all(np.diff(each.acceptance) <= 1e-12)) for each in (*by_rate.values(), average))
     return Claim(
         "4",
         "“Sequence unfairness”: early arrivals meet a more lenient policy, enjoying the benefit of the doubt.",
         verdict(falling and average.gap > 0, PRECISE),
         "Exact acceptance of the 1st, 10th, 100th and 500th arrival at c = 0.8, γ = 0.99, from Beta(1, 1): "
         + "; ".join(
-            f"p = {p}: " + ", ".join(f"{each.acceptance[i]:.3f}" for i in (0, 9, 99, 499)) for p, each in found.items()
+            f"p = {p}: " + ", ".join(f"{each.acceptance[i]:.3f}" for i in (0, 9, 99, 499))
+            for p, each in by_rate.items()
         )
         + ".",
         "Where p > c the loss to those who come late is what bad luck costs them; where p < c the gift to those "
@@ -127,9 +128,9 @@ def borrowed(seed: int) -> Claim:
     error = {name: np.empty(pasts) for name in ("curve", "flat", "pooled")}
     for i in range(pasts):
         successes = np.where(known, rng.binomial(30, truth), 0.0)
-        found = [belief for belief, seen in zip(beliefs(curve, labels, successes), known, strict=True) if not seen]
-        sizes += [belief.n for belief in found]
-        means = {"curve": [belief.mean for belief in found], "flat": 0.5, "pooled": successes.sum() / labels.sum()}
+        unseen = [belief for belief, seen in zip(beliefs(curve, labels, successes), known, strict=True) if not seen]
+        sizes += [belief.n for belief in unseen]
+        means = {"curve": [belief.mean for belief in unseen], "flat": 0.5, "pooled": successes.sum() / labels.sum()}
         for name, mean in means.items():
             error[name][i] = np.abs(np.asarray(mean) - truth[~known]).mean()
     better = {name: Estimate.of_mean(error[name] - error["curve"], CONFIDENCE) for name in ("flat", "pooled")}

@@ -34,11 +34,11 @@ def _plain(bounds: Bounds) -> str:
 
 def utility(seed: int) -> Claim:
     world = Mixture(shares=[0.6, 0.4], rates=[0.85, 0.7])
-    found = compare_policies(
+    simulation = compare_policies(
         Thompson(COST), world, cost=COST, discount=0.99, horizon=400, replications=2000, seed=seed, optimum=False
     )
-    name = found.policies[0]
-    gap = found.values(name, "discounted") - found.values(name, "expected")
+    name = simulation.policies[0]
+    gap = simulation.values(name, "discounted") - simulation.values(name, "expected")
     half = 3.29 * gap.std(ddof=1) / np.sqrt(gap.size)
     return Claim(
         "2, (1)",
@@ -51,11 +51,11 @@ def utility(seed: int) -> Claim:
 
 
 def average_utility(seed: int) -> Claim:
-    found = compare_policies(
+    simulation = compare_policies(
         Constant(0.5), Bernoulli(0.85), cost=COST, horizon=20_000, replications=500, seed=seed, optimum=False
     )
-    name = found.policies[0]
-    per_head = found.values(name, "reward") / found.horizon
+    name = simulation.policies[0]
+    per_head = simulation.values(name, "reward") / simulation.horizon
     half = 3.29 * per_head.std(ddof=1) / np.sqrt(per_head.size)
     return Claim(
         "2, (2)",
@@ -74,11 +74,11 @@ def decomposition(seed: int) -> Claim:
         own = discount * q / (1 - discount + discount * q)
         exact += q / (1 - discount + discount * q) * Discounted(0.5, own).enclose(FLAT, 1e-9)[0].midpoint
     naive = Discounted(0.5, discount).solve(FLAT)
-    found = compare_policies(
+    simulation = compare_policies(
         {"one γ for all": [naive] * 3}, world, cost=0.5, discount=discount, horizon=900, replications=2000, seed=seed
     )
-    own_value = found.estimate("optimum", "expected", CONFIDENCE)
-    lost = found.behind("one γ for all", CONFIDENCE)
+    own_value = simulation.estimate("optimum", "expected", CONFIDENCE)
+    lost = simulation.behind("one γ for all", CONFIDENCE)
     return Claim(
         "2, and 4",
         "The problem decomposes over values of (x, a): run one optimal homogeneous policy for each, in parallel.",

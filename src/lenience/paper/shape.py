@@ -25,8 +25,8 @@ def chords(seed: int) -> Claim:
         def convex(
             at: NDArray[np.float64], slopes: NDArray[np.float64] = slopes, knots: NDArray[np.float64] = knots
         ) -> NDArray[np.float64]:
-            found: NDArray[np.float64] = (slopes * at[:, None] + knots).max(axis=1)
-            return found
+            values: NDArray[np.float64] = (slopes * at[:, None] + knots).max(axis=1)
+            return values
 
         chord = alpha * convex(x + (1 - alpha) * deltas) + (1 - alpha) * convex(x - alpha * deltas)
         worst = min(worst, float(np.diff(chord).min()))

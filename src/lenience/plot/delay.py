@@ -79,7 +79,7 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
     nearest = np.full(grid.shape, np.inf)
     for shift in range(count):
         start = Belief(n=1, s=(shift + 0.5) / count)
-        found = policy.objective.solve(
+        solved = policy.objective.solve(
             start,
             rows=rows,
             tolerance=1e-4,
@@ -90,7 +90,7 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
         for column, n in enumerate(sizes):
             # Each rate takes the colour of the nearest belief on any lattice.
             good = start.s + np.clip(np.rint(rates * n - start.s), 0, n - 1)
-            limits = found.exposure(float(n), good)
+            limits = solved.exposure(float(n), good)
             apart = np.abs(good - rates * n)
             closer = apart < nearest[:, column]
             nearest[closer, column] = apart[closer]

@@ -77,10 +77,10 @@ def plot_comparison(
     figure, panels = _panels(len(chosen), 0.9 + 0.36 * len(names))
     for axes, metric in zip(panels, chosen, strict=True):
         for row, name in enumerate(names):
-            found = simulation.behind(name) if metric == "behind" else simulation.estimate(name, metric)
-            spread = [[found.mean - found.lower], [found.upper - found.mean]]
+            estimate = simulation.behind(name) if metric == "behind" else simulation.estimate(name, metric)
+            spread = [[estimate.mean - estimate.lower], [estimate.upper - estimate.mean]]
             colour = COLOURS[1] if name == simulation.baseline else COLOURS[0]
-            axes.errorbar(found.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
+            axes.errorbar(estimate.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
         title = f"{TITLES[metric]} {simulation.baseline}" if metric == "behind" else TITLES[metric]
         axes.set_xlabel(f"{title} (95% interval)")
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
@@ -143,11 +143,11 @@ def _points(axes: Axes, simulation: Simulation, label: str, i: int) -> None:
     )
 
 
-def _along(found: Sequence[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _along(estimates: Sequence[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     return (
-        np.array([each.mean for each in found]),
-        np.array([each.lower for each in found]),
-        np.array([each.upper for each in found]),
+        np.array([each.mean for each in estimates]),
+        np.array([each.lower for each in estimates]),
+        np.array([each.upper for each in estimates]),
     )
 
 

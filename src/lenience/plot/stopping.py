@@ -91,12 +91,12 @@ def operating_characteristics(
     known = np.maximum(grid - problem.cost, 0.0) / (1.0 - problem.discount)
     panels[1].plot(grid, known, color=INK, linestyle="--", linewidth=1.2, label="if p were known")
     for name, policy, colour in (("optimal", optimal, BLUE), ("greedy (p̂ > c)", Greedy(problem.cost), ORANGE)):
-        found = [characteristics(policy, float(p), problem, prior, rows) for p in grid]
+        curve = [characteristics(policy, float(p), problem, prior, rows) for p in grid]
         panels[0].fill_between(
-            grid, [x.stops.lower for x in found], [x.stops.upper for x in found], color=colour, alpha=0.25, linewidth=0
+            grid, [x.stops.lower for x in curve], [x.stops.upper for x in curve], color=colour, alpha=0.25, linewidth=0
         )
-        panels[0].plot(grid, [x.stops.midpoint for x in found], color=colour, linewidth=1.8, label=name)
-        panels[1].plot(grid, [x.reward.midpoint for x in found], color=colour, linewidth=1.8, label=name)
+        panels[0].plot(grid, [x.stops.midpoint for x in curve], color=colour, linewidth=1.8, label=name)
+        panels[1].plot(grid, [x.reward.midpoint for x in curve], color=colour, linewidth=1.8, label=name)
     for axes in panels:
         axes.axvline(problem.cost, color=RED, linewidth=1, linestyle=":")
         axes.set_xlabel("true success probability p")

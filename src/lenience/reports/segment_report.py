@@ -259,7 +259,7 @@ def _rates_section(policies: SegmentPolicies, rows: list[Start], late: bool) -> 
             name="Expected success rate and minimum rate by segment",
             kind=kind,
         )
-        for width, letters, kind in ((900.0, 28, "wide"), (420.0, 14, "narrow"))
+        for width, letters, kind in ((900.0, 28, "wide"), (420.0, 18, "narrow"))
     ]
     more = f" The figure shows the {MOST_DRAWN} largest of {len(rows):,} segments." if len(rows) > MOST_DRAWN else ""
     text = (

@@ -29,5 +29,5 @@ def shrinkage_bar(row: Shrinkage) -> Markup:
 
 def within(belief: Belief) -> tuple[float, float]:
     """Where the success rate lies with probability 90%."""
-    found = belief.interval(0.9)
-    return found.lower, found.upper
+    interval = belief.interval(0.9)
+    return interval.lower, interval.upper

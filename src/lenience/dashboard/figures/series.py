@@ -41,13 +41,13 @@ def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: 
     canvas = Canvas(440 if narrow else 960, 310 if narrow else 330, ends, (0.0, 1.0), margins=(14, room, 28, 62))
     canvas.vertical_axis(percent_ticks(0.0, 1.0), "accepted")
     canvas.horizontal_axis(time_ticks(*ends, width, 4 if narrow else 8), "")
-    said = []
+    descriptions = []
     tips: list[tuple[float, int, str]] = []
     for number, one in enumerate(series, 1):
         way: list[Point] = [(at, accepted / arrivals) for at, accepted, arrivals in one.points]
         accepted, arrivals = sum(point[1] for point in one.points), sum(point[2] for point in one.points)
         words = f"{one.name}: {percent(accepted / arrivals)} of {arrivals:,} accepted"
-        said.append(words)
+        descriptions.append(words)
         canvas.line(way, f"group-{number}", words)
         canvas.dot(way[-1], f"group-{number}", words, 4)
         tips.append((canvas.y(way[-1][1]), number, one.name))
@@ -56,7 +56,7 @@ def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: 
         if abs(height - place) > 3:
             canvas.add(f'<line class="leader" x1="{right + 5}" x2="{right + 10}" y1="{place}" y2="{height:.1f}"/>')
         canvas.text(right + 12, height + 4, short[name], f"name group-{number}")
-    return canvas.drawn("Acceptance by group over time", "; ".join(said), "narrow" if narrow else "wide")
+    return canvas.drawn("Acceptance by group over time", "; ".join(descriptions), "narrow" if narrow else "wide")
 
 
 def spread(places: Sequence[float], apart: float = APART, low: float = 14.0, high: float = 300.0) -> list[float]:
@@ -105,14 +105,14 @@ def _dumbbells(rows: Sequence[Row], narrow: bool) -> Markup:
     margins = (6, 20, 28, 18 + LETTER * longest)
     canvas = Canvas(440 if narrow else 960, height, (0.0, 1.0), (0.0, float(len(rows))), margins=margins)
     canvas.horizontal_axis(percent_ticks(0.0, 1.0), "")
-    said = []
+    descriptions = []
     for number, (name, (early, before), (late, after)) in enumerate(rows, 1):
         y = len(rows) - number + 0.5
         words = f"{name}: {percent(early)} early, {percent(late)} late"
-        said.append(words)
+        descriptions.append(words)
         canvas.text(canvas.left - 10, canvas.y(y) + 4, short[name], f"name group-{number}", "end")
         for part, rate, interval, shift in (("early", early, before, 0.16), ("late", late, after, -0.16)):
             ends = [(interval.lower, y + shift), (interval.upper, y + shift)]
             canvas.line(ends, f"interval {part} group-{number}", words)
             canvas.dot((rate, y + shift), f"{part} group-{number}", words, 5)
-    return canvas.drawn("Acceptance early and late", "; ".join(said), "narrow" if narrow else "wide")
+    return canvas.drawn("Acceptance early and late", "; ".join(descriptions), "narrow" if narrow else "wide")

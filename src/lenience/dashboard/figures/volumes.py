@@ -30,5 +30,5 @@ def _bars(stretches: Sequence[Bar], width: int, narrow: bool) -> Markup:
         canvas.box(start + gap, start + width - gap, 0, accepted, "accepted", words)
         canvas.box(start + gap, start + width - gap, accepted, arrivals, "rejected", words)
     came, taken = sum(bar[1] for bar in stretches), sum(bar[2] for bar in stretches)
-    told = f"{came:,} came in all, {taken:,} were accepted"
-    return canvas.drawn("Decisions over time", told, "narrow" if narrow else "wide")
+    description = f"{came:,} came in all, {taken:,} were accepted"
+    return canvas.drawn("Decisions over time", description, "narrow" if narrow else "wide")

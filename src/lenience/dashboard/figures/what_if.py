@@ -52,8 +52,8 @@ def _drawn(
     if against is not None:
         belief = against.belief
         if belief.n <= ends[1]:
-            said = f"{against.name} now: {percent(belief.mean)} after {amount(round(belief.n, 1))} observations"
-            canvas.dot((belief.n, belief.mean), f"now {against.mark}", said, 5)
+            tooltip = f"{against.name} now: {percent(belief.mean)} after {amount(round(belief.n, 1))} observations"
+            canvas.dot((belief.n, belief.mean), f"now {against.mark}", tooltip, 5)
             if not narrow:
                 below = 0 < canvas.y(belief.mean) - canvas.y(cost) < 24  # not across the break-even
                 canvas.label((belief.n, belief.mean), "now", "note", "middle", dy=17 if below else -9)

@@ -21,14 +21,14 @@ check: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# Fast tests, for work in progress: they stay under a minute on two cores.
+# Fast tests, for work in progress: under a minute in one process. More processes would compile the kernels first.
 QUICK := tests/core tests/data tests/files tests/objectives tests/policies/beliefs tests/test_public_api.py
 
 quick: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 --dist worksteal -q $(QUICK)
+	$(BIN)/pytest -q $(QUICK)
 
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks

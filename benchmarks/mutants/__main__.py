@@ -3,8 +3,8 @@
 First come the faults of :mod:`benchmarks.mutants.faults`, each against the tests named there. Then a sample, drawn with
 a seed, of all single changes of operators, comparisons, constants and terms in the files of
 :mod:`benchmarks.mutants.targets`. Every fault is made in a temporary copy of the sources. A fault that no test notices
-survives; survivors that change nothing are named in ``equivalent.txt`` with the reason, and do not count. The command
-fails if more than a tenth survive.
+survives. One that makes the tests run too long is counted apart. Mutants that change nothing are named in
+``equivalent.txt`` with the reason, and do not count. The command fails if more than a tenth survive.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -77,8 +78,8 @@ def sampled(size: int, seed: int, only: str) -> list[Trial]:
     return trials
 
 
-def notices(trial: Trial, copy: Path, seconds: float) -> bool:
-    """Return whether a test fails, or takes too long, with the fault in place."""
+def result_of(trial: Trial, copy: Path, seconds: float) -> str:
+    """Return "noticed" if a test fails with the fault in place, "timed out" if one takes too long, or "SURVIVED"."""
     path = copy / trial.path
     original = path.read_text()
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -97,14 +98,14 @@ def notices(trial: Trial, copy: Path, seconds: float) -> bool:
                     command, cwd=copy, env=environment, capture_output=True, text=True, timeout=seconds, check=False
                 )
                 if done.returncode in (1, 2):  # a test failed, or the faulty file could not be imported
-                    return True
+                    return "noticed"
                 if done.returncode != 0:
                     raise SystemExit(f"{trial.name}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         except subprocess.TimeoutExpired:
-            return True
+            return "timed out"
         finally:
             path.write_text(original)
-    return False
+    return "SURVIVED"
 
 
 def reasons() -> dict[str, str]:
@@ -136,12 +137,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="stop starting mutants after this long (default 60)"
     )
-    parser.add_argument("--seconds", type=float, default=300.0, help="a test run that takes longer has noticed")
+    parser.add_argument("--seconds", type=float, default=300.0, help="a test run may take this long (default 300)")
     parser.add_argument("--no-listed", action="store_true", help="leave out the faults written by hand")
     options = parser.parse_args(arguments)
     trials = [] if options.no_listed else [trial for trial in listed() if options.only in trial.path]
     trials += sampled(options.sample, options.seed, options.only)
-    known, survivors, equivalent, tried = reasons(), [], [], 0
+    known, tried = reasons(), 0
+    results: Counter[str] = Counter()
     end = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
@@ -153,17 +155,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"stopped after {options.minutes:g} minutes, {len(trials) - tried} mutants not tried")
                 break
             tried += 1
-            if without_line(trial.name) in known:
-                equivalent.append(trial.name)
-                print(f"equivalent  {trial.name}", flush=True)
-            elif notices(trial, copy, options.seconds):
-                print(f"noticed     {trial.name}", flush=True)
-            else:
-                survivors.append(trial.name)
-                print(f"SURVIVED    {trial.name}", flush=True)
-    real = tried - len(equivalent)
-    print(f"{tried} tried, {len(equivalent)} equivalent, {real - len(survivors)} of {real} others noticed")
-    return int(len(survivors) > MOST_SURVIVORS * max(real, 1))
+            named = without_line(trial.name) in known
+            result = "equivalent" if named else result_of(trial, copy, options.seconds)
+            results[result] += 1
+            print(f"{result:<11} {trial.name}", flush=True)
+    print(", ".join(f"{count} {result}" for result, count in results.items()), f"of {tried} tried")
+    return int(results["SURVIVED"] > MOST_SURVIVORS * max(tried - results["equivalent"], 1))
 
 
 if __name__ == "__main__":

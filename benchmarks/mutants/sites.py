@@ -107,11 +107,13 @@ def _changes(node: ast.expr, source: str, at: Callable[[int, int], int]) -> Iter
             yield start + match.start(), start + match.end(), new, f"{old} becomes {new}"
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         start, end = span(node)
-        if node.value is True or node.value is False:
-            yield start, end, str(not node.value), f"{node.value} becomes {not node.value}"
-        else:
-            changed = node.value + 1 if isinstance(node.value, int) or node.value in (0.0, 1.0) else 2 * node.value
-            yield start, end, repr(changed), f"{source[start:end]} becomes {changed!r}"
+        value = node.value
+        changed: float = 2 * value
+        if isinstance(value, bool):
+            changed = not value
+        elif isinstance(value, int) or value in (0.0, 1.0):
+            changed = value + 1
+        yield start, end, repr(changed), f"{source[start:end]} becomes {changed!r}"
     elif isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name in SWAPPED_CALLS and (len(node.args) > 1 or name == "floor"):

@@ -10,13 +10,15 @@ exploration (:mod:`lenience.analysis.fairness`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
+from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count, percents
 from lenience.core.validation import check_cost, having, listed, real
 from lenience.segments.segments import Segment, Segments
@@ -26,6 +28,7 @@ MOST_SHOWN = (
     1e3  # for a segment no more are looked for than these, or ten times its own: each doubling takes twice as long
 )
 PRECISION = 1e-6  # relative, of the volume
+COARSE, MOST_FORECAST = 0.01, 20_000.0  # precision and largest volume of a forecast
 SEGMENTS = "Segments, such as Segments.of(shares, objective, prior)"
 LITTLE_HOPE = 0.05  # that the success rate is above the cost: with less a segment is known to lose, however many come
 SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments take long
@@ -168,6 +171,87 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
             begins = volume > needed.lower or cell.prior.mean > cost
         rows.append(Start(cell.name, cell.group, cell.prior, cost, volume, needed.midpoint, begins))
     return rows
+
+
+class StartForecast(msgspec.Struct, frozen=True):
+    """Whether a segment would start, as far as it can be computed in a limited time.
+
+    Parameters
+    ----------
+    name
+        The segment.
+    belief
+        What is known of it.
+    share
+        Its share of the arrivals.
+    volume
+        The discounted number of its members to come.
+    needed
+        The volume at which it would start; None if there was no time to compute it.
+    starts
+        Whether it starts; None if there was no time to compute it.
+    """
+
+    name: str
+    belief: Belief
+    share: float
+    volume: float
+    needed: float | None
+    starts: bool | None
+
+
+def forecast_starts(segments: Segments | Iterable[Segment], seconds: float) -> list[StartForecast]:
+    """Forecast which segments start, the largest first, to a hundredth of a volume and within a limited time.
+
+    Parameters
+    ----------
+    segments
+        The segments.
+    seconds
+        The time to spend; later segments get None where the answer would take longer.
+
+    Returns
+    -------
+    list of StartForecast
+        One for each segment.
+
+    Examples
+    --------
+    >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> [(row.name, row.starts) for row in forecast_starts(cells, seconds=10)]
+    [('many', True), ('few', False)]
+    """
+    cells = sorted(listed("segments", segments, SEGMENTS), key=lambda cell: -cell.share)
+    if cells:
+        # The first call compiles the solver, which does not count as time spent.
+        starting_volume(Belief(2, 1), cells[0].objective.cost, COARSE, MOST_FORECAST)
+    until = time.monotonic() + seconds
+    return [_forecast(cell, in_time=lambda: time.monotonic() < until) for cell in cells]
+
+
+def _forecast(cell: Segment, in_time: Callable[[], bool]) -> StartForecast:
+    cost, volume = cell.objective.cost, cell.share * cell.objective.volume
+    needed: float | None = None
+    begins: bool | None = None
+    if cell.prior.mean > cost:
+        needed, begins = 0.0, True
+    elif in_time():
+        bounds = starting_volume(cell.prior, cost, COARSE, MOST_FORECAST)
+        needed = bounds.midpoint
+        begins = None if bounds.lower < volume < bounds.upper else volume >= bounds.upper
+        if math.isinf(needed) and volume > MOST_FORECAST:
+            begins = None
+        if begins and cell.objective.label_delay:
+            begins = _begins_late(cell)
+    return StartForecast(cell.name, cell.prior, cell.share, volume, needed, begins)
+
+
+def _begins_late(cell: Segment) -> bool | None:
+    """Return whether a first acceptance pays although its label comes late; None if that takes long to compute."""
+    try:
+        return bool(cell.own.enclose(cell.prior, tolerance=COARSE, seconds=1.0)[1] != 0)
+    except TooLargeError:
+        return None
 
 
 def _begins(cell: Segment) -> bool:

@@ -140,7 +140,7 @@ def test_a_score_in_bands_opens_the_curve(clerk: Browser, tmp_path: Path) -> Non
     told = clerk.http.get("/v1/policies/banded?version=1").json()["specification"]["segments"]
     assert {one["name"]: one["prior"]["s"] for one in told} == pytest.approx({k: b.s for k, b in wanted.items()})
     refused = clerk.http.get("/new/beliefs", params={**clerk.uploaded(text.encode()), "score": "score_band"})
-    assert "or bands such as '300-499', and the segment 'n/a' has none" in alert(refused)
+    assert "or a band such as '20 to 50', not 'n/a'" in alert(refused)
 
 
 def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(clerk: Browser, forms: Served) -> None:

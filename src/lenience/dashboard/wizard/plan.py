@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Any
 import msgspec
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, TooLargeError
-from lenience.core.objective import ExposureObjective
+from lenience.core.errors import InputError
 from lenience.dashboard.wizard.answers import (
     BANDS,
     EVERYONE,
@@ -32,11 +30,12 @@ from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast, rea
 from lenience.history.beliefs import Fitted
 from lenience.history.past import believe, propose_segments
 from lenience.history.past_columns import PastColumns
-from lenience.models.own_counts import UNIFORM, OwnCounts
+from lenience.models.own_counts import OwnCounts
 from lenience.models.protocol import Shrinkage, shrinkage
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
-from lenience.segments.starting import starting_volume
+from lenience.segments.segments import Segment
+from lenience.segments.starting import StartForecast, forecast_starts
 from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import PolicySpecification
@@ -44,7 +43,6 @@ from lenience.service.domain.specification import PolicySpecification
 MODELS = ("own", "shared", "curve")
 DAYS = 365.25
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
-COARSE, MOST_VOLUME = 0.01, 20_000.0  # of a volume that is only shown
 SECONDS = 1.5  # spent on the volumes of one view
 Objective = Discounted | Delayed
 
@@ -64,27 +62,6 @@ class SegmentPlan(msgspec.Struct, frozen=True):
     groups: dict[str, str]
     before: list[Belief]  # what the model believes of each before it has seen any outcome
     past: UploadedPast | None = None
-
-
-class Forecast(msgspec.Struct, frozen=True):
-    """Whether a segment would start, as far as a page can wait: ``starts`` and ``needed`` are nothing where it takes
-    too long to tell, unlike those of a :class:`lenience.segments.starting.Start`."""
-
-    name: str
-    belief: Belief
-    share: float
-    volume: float
-    needed: float | None
-    starts: bool | None
-
-    @property
-    def mark(self) -> tuple[str, str]:
-        """The kind of mark, and its word."""
-        if self.starts is None:
-            return "plain", "told when solved"
-        if not self.starts:
-            return "reject", "never starts"
-        return ("accept", "accept") if self.needed == 0.0 else ("learn", "accept to learn")
 
 
 def read_hand(text: str, rate: str, worth: str) -> ByHand:
@@ -341,36 +318,23 @@ def _no_name(name: str) -> str:
     return f"{said}: {name[:64]!r} could be {could!r}" if could else f"{said}, a letter or digit first"
 
 
-def starting(segments: SegmentPlan, objective: Objective, seconds: float = SECONDS) -> list[Forecast]:
-    """Which segments would start, the largest first; volumes are told to a hundredth while there is time."""
-    starting_volume(UNIFORM, objective.cost, COARSE, MOST_VOLUME)  # what is compiled first does not count
-    until = time.monotonic() + seconds
-    found = []
-    for row in sorted(segments.rows, key=lambda row: -segments.shares[row.cell]):
-        share = segments.shares[row.cell]
-        volume = share * objective.volume
-        needed: float | None = None
-        begins: bool | None = None
-        if row.belief.mean > objective.cost:
-            needed, begins = 0.0, True
-        elif time.monotonic() < until:
-            bounds = starting_volume(row.belief, objective.cost, COARSE, MOST_VOLUME)
-            needed = bounds.midpoint
-            begins = None if bounds.lower < volume < bounds.upper else volume >= bounds.upper
-            if math.isinf(needed) and volume > MOST_VOLUME:
-                begins = None
-            if begins and isinstance(objective, ExposureObjective):
-                begins = _starts_late(objective.for_share(min(share, 1.0)), row.belief)
-        found.append(Forecast(row.cell, row.belief, share, volume, needed, begins))
-    return found
+def starting(segments: SegmentPlan, objective: Objective, seconds: float = SECONDS) -> list[StartForecast]:
+    """Forecast which segments would start, the largest first."""
+    beliefs = {row.cell: row.belief for row in segments.rows}
+    cells = [
+        Segment(name, min(segments.shares[name], 1.0), objective, belief, segments.groups.get(name, ""))
+        for name, belief in beliefs.items()
+    ]
+    return forecast_starts(cells, seconds)
 
 
-def _starts_late(objective: ExposureObjective, belief: Belief) -> bool | None:
-    """Whether a first acceptance pays although its label comes late; nothing where that takes long to tell."""
-    try:
-        return objective.enclose(belief, tolerance=COARSE, seconds=1.0)[1] != 0
-    except TooLargeError:
-        return None
+def start_mark(row: StartForecast) -> tuple[str, str]:
+    """Return the kind of the mark that a page shows for a forecast, and its word."""
+    if row.starts is None:
+        return "plain", "told when solved"
+    if not row.starts:
+        return "reject", "never starts"
+    return ("accept", "accept") if row.needed == 0.0 else ("learn", "accept to learn")
 
 
 def untouched_score(answers: Answers) -> str:

@@ -25,6 +25,7 @@ from lenience.dashboard.wizard.plan import (
     read_segments,
     read_specification,
     read_unit,
+    start_mark,
     starting,
     untouched_score,
 )
@@ -176,6 +177,7 @@ def usual_delay(path: Path, answers: Answers, past: past_file.UploadedPast | Non
 def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
     """Which segments would start; a sentence where the objective is not complete."""
     empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": None, "whole": 0.0}
+    empty["start_mark"] = start_mark
     try:
         segments = read_segments(path, answers)
         cost = read_cost(answers)

@@ -10,15 +10,15 @@ from lenience import Belief, Discounted
 from lenience.analysis.delay import LawValues, value_by_delay, values_by_law
 from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
-from lenience.simulation.delay_events import DelayLaw
+from lenience.simulation.label_delay import LabelDelay
 
 PRIOR = Belief(2, 1)
 FIGURES = Path(__file__).parent / "figures"
 LAWS = (
-    DelayLaw("exponential", 1),
-    DelayLaw("fixed", 1),
-    DelayLaw("lognormal", 1, spread=1),
-    DelayLaw("exponential", 1, never=0.1),
+    LabelDelay("exponential", 1),
+    LabelDelay("fixed", 1),
+    LabelDelay("lognormal", 1, sigma=1),
+    LabelDelay("exponential", 1, missing=0.1),
 )
 
 

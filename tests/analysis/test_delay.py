@@ -23,7 +23,7 @@ from lenience.analysis.delay import (
 from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
 from lenience.policies.beliefs.pending import UNKNOWN, Blind, Capped
-from lenience.simulation.delay_events import DelayLaw
+from lenience.simulation.label_delay import LabelDelay
 from lenience.solvers.delayed.evaluation import steady_count
 
 PRIOR = Belief(2, 1)
@@ -129,7 +129,7 @@ def test_no_rival_is_better() -> None:
 
 def test_values_by_law() -> None:
     problem = Delayed(0.7, 20, 0.5, 0.5)
-    laws = [DelayLaw("fixed", 0.5), DelayLaw("exponential", 0.5, never=0.1)]
+    laws = [LabelDelay("fixed", 0.5), LabelDelay("exponential", 0.5, missing=0.1)]
     found = values_by_law(problem, Belief(3, 2), laws, caps=[2], rates=[None, 0.9], replications=400)
     assert [(one.law, one.rate) for one in found] == [
         ("fixed", None),

@@ -22,7 +22,8 @@ from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.greedy import Greedy
 from lenience.policies.beliefs.pending import Blind, Capped, PendingPolicy
-from lenience.simulation.delay_events import DelayLaw, LimitPolicy, SimulatedValue, simulate_delays
+from lenience.simulation.delay_events import LimitPolicy, SimulatedValue, simulate_delays
+from lenience.simulation.label_delay import LabelDelay
 
 OPTIMAL = "exposure limit"
 BLIND = "blind to pending"
@@ -121,7 +122,7 @@ def value_by_delay(
 def values_by_law(
     objective: Delayed,
     prior: Belief,
-    laws: Iterable[DelayLaw],
+    laws: Iterable[LabelDelay],
     caps: Iterable[int] = (1, 2, 3, 5, 8, 12),
     rates: Iterable[float | None] = (None,),
     replications: int = 10_000,
@@ -138,7 +139,7 @@ def values_by_law(
     policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **rivals(objective, prior, caps)}
     found = []
     for law in listed("laws", laws, "a list of delay laws"):
-        age = best.write_off_after if law.never else None
+        age = None if law.all_come else best.write_off_after
         for rate in listed("rates", rates, "a list of success rates"):
             at = None if rate is None else real("rates", rate, least=0, most=1)
             values = simulate_delays(policies, objective, prior, law, replications, seed, at, age)

@@ -174,7 +174,8 @@ def _simulated(
 ) -> dict[tuple[str, float], SimulatedValue]:
     """By simulation, what those policies earn whose exact evaluation would take too long, if that takes less."""
     from lenience.analysis.delay import rivals
-    from lenience.simulation.delay_events import DelayLaw, arrivals_that_count, simulate_delays
+    from lenience.simulation.delay_events import arrivals_that_count, simulate_delays
+    from lenience.simulation.label_delay import LabelDelay
 
     wanted = {}
     for problem in problems:
@@ -189,7 +190,7 @@ def _simulated(
     )
     found = {}
     for problem, some in wanted.items():
-        law = DelayLaw("exponential", problem.label_delay)
+        law = LabelDelay("exponential", problem.label_delay)
         for one in simulate_delays(some, problem, prior, law, REPLICATIONS) if some else ():
             found[one.policy, problem.label_delay] = one
     return found

@@ -29,7 +29,7 @@ def main() -> None:
     start = time.perf_counter()
     cell = run_cell("german credit", 0.8, 0, 0.99, 700, 10, tuned=False)
     took = time.perf_counter() - start
-    steps = 700 * 10 * (1 + len(cell["rivals"]))
+    steps = 700 * 10 * (1 + len(cell["baselines"]))
     report(
         "Replay, compiled: German credit (59 features), 10 policies × 10 runs × 700 arrivals",
         ["", "time"],

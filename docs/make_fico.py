@@ -11,7 +11,7 @@ import msgspec
 
 from lenience.core.formatting import even_percent
 from lenience.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, save
-from research.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, Result, fico_world, study
+from research.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, RuleResult, fico_world, study
 from research.fico_groups import by_group, outset
 
 HERE = Path(__file__).parent
@@ -31,10 +31,10 @@ def main() -> None:
     (HERE / "fico.md").write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}", encoding="utf-8")
 
 
-def run() -> list[Result]:
+def run() -> list[RuleResult]:
     """Both worlds setting by setting, saved as they come."""
     path = HERE / "fico_results.json"
-    results = msgspec.json.decode(path.read_bytes(), type=list[Result]) if path.exists() else []
+    results = msgspec.json.decode(path.read_bytes(), type=list[RuleResult]) if path.exists() else []
     world = fico_world()
     for discount in DISCOUNTS:
         for cost in COSTS:
@@ -49,15 +49,15 @@ def run() -> list[Result]:
     return results
 
 
-def of(results: list[Result], world: str, cost: float, discount: float, model: str) -> dict[str, Result]:
+def of(results: list[RuleResult], world: str, cost: float, discount: float, model: str) -> dict[str, RuleResult]:
     """A model's results in a setting, by rule."""
     wanted = (world, cost, discount, model)
     return {row.rule: row for row in results if (row.world, row.cost, row.discount, row.model) == wanted}
 
 
-def summary(results: list[Result]) -> str:
-    """The optimum on each model, and the best of its rivals with independent beliefs, chosen in hindsight."""
-    lines = ["### The optimum on each model's beliefs, and the best rivals in hindsight", ""]
+def summary(results: list[RuleResult]) -> str:
+    """The optimum on each model, and the best of its baselines with independent beliefs, chosen in hindsight."""
+    lines = ["### The optimum on each model's beliefs, and the best baselines in hindsight", ""]
     head = [*MODELS, "best rule, independent", "best ε-greedy, independent"]
     lines += ["| c | γ | " + " | ".join(head) + " |", "|---|---|" + "---:|" * len(head)]
     for cost in COSTS:
@@ -72,7 +72,7 @@ def summary(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def tables(results: list[Result]) -> list[str]:
+def tables(results: list[RuleResult]) -> list[str]:
     """Every cell: rules by models in every setting, with half 95 % intervals; exact values in brackets."""
     parts = ["### Every model × every rule × every setting"]
     for cost in COSTS:
@@ -93,7 +93,7 @@ def tables(results: list[Result]) -> list[str]:
     return parts
 
 
-def prior_table(results: list[Result]) -> str:
+def prior_table(results: list[RuleResult]) -> str:
     """How far each rule is behind the optimum where truths are drawn from the prior."""
     lines = ["### With truths drawn from the prior: how far each rule is behind the optimum", ""]
     settings = [(cost, discount) for cost in COSTS for discount in DISCOUNTS]
@@ -132,7 +132,7 @@ def fairness() -> list[str]:
     return ["\n".join(lines), "\n".join(more)]
 
 
-def draw(results: list[Result]) -> None:
+def draw(results: list[RuleResult]) -> None:
     """Share of the clairvoyant's value, by model, in every setting: the optimum large, other rules small."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -34,7 +34,7 @@ GROWTH = 1.05  # a model is refitted when labels have grown by this factor (and 
 TAIL = 9.0
 
 
-class Rule(NamedTuple):
+class ThresholdRule(NamedTuple):
     """A decision rule: thresholds by cell and size, an exploration probability below them, or Thompson's draw."""
 
     name: str
@@ -43,7 +43,7 @@ class Rule(NamedTuple):
     thompson: bool = False
 
 
-class Outcome(NamedTuple):
+class CellRuns(NamedTuple):
     """What came of each run: values, and by cell the acceptances, the last decision and the labels."""
 
     value: NDArray[np.float64]
@@ -58,12 +58,12 @@ def simulate_cells(
     shares: NDArray[np.float64],
     cost: float,
     discount: float,
-    rule: Rule,
+    rule: ThresholdRule,
     model: Model,
     runs: int,
     seed: int = 0,
     history: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-) -> Outcome:
+) -> CellRuns:
     """Simulate ``runs`` independent runs; ``p`` and ``history`` may differ by run (runs × cells)."""
     cells = shares.size
     truths = np.broadcast_to(np.asarray(p, dtype=np.float64), (runs, cells)).copy()
@@ -85,7 +85,7 @@ def simulate_cells(
         np.broadcast_to(rule.thresholds, (cells, GRID.size)).copy(), rule.explore, rule.thompson,
         kind, first[0], first[1], design, mean, precision, cap, nodes, weights, seed,
     )  # fmt: skip
-    return Outcome(*found)
+    return CellRuns(*found)
 
 
 @compiled

@@ -6,7 +6,7 @@ If a world is drawn from the prior, the model is right, and whoever explores bes
 tell how good the exploring is, apart from how well the prior suits the data at hand: every policy has the same model,
 and differs in whom it tries. Features are independent normal, a hypothesis is drawn by its weight, coefficients from
 its Gaussian, and a policy earns p − c for each it accepts (p, not the outcome: it is as good on average, with less
-chance in it). Ours is run with other shares of its leniency as well; and beside all there is the model that is told
+chance in it). Ours is run with other shares of its leniency as well; and beside all there is the model that sees
 everyone's outcome, and one that knows p.
 """
 
@@ -23,7 +23,7 @@ from lenience.core.validation import whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.objectives.discounted import Discounted
 from lenience.policies.features.baseline_rules import EPSILON, GREEDY, LENIENT, OPTIMISM, THOMPSON, UCB
-from lenience.simulation.replay import OURS, TOLD, half_width
+from lenience.simulation.replay import FULL_INFORMATION, OURS, half_width
 from lenience.solvers.stopping.threshold_table import threshold_table
 
 KNOWN = "knows p"
@@ -46,7 +46,7 @@ FEATURES = (1, 5, 20)
 SEEN = 100  # rows that stand for the population
 
 
-class World(msgspec.Struct, frozen=True, eq=False):
+class DrawnWorld(msgspec.Struct, frozen=True, eq=False):
     """Who comes, with an intercept's 1 in front of the features, the success rate of each, and its outcome."""
 
     rows: np.ndarray[Any, np.dtype[np.float64]]
@@ -54,7 +54,7 @@ class World(msgspec.Struct, frozen=True, eq=False):
     outcomes: np.ndarray[Any, np.dtype[np.float64]]
 
 
-def draw_world(model: BayesianLogistic, individuals: int, seed: int) -> World:
+def draw_world(model: BayesianLogistic, individuals: int, seed: int) -> DrawnWorld:
     """A world from the beliefs of a model.
 
     >>> model = BayesianLogistic.for_cost(0.7).prepare(np.eye(3))
@@ -68,7 +68,7 @@ def draw_world(model: BayesianLogistic, individuals: int, seed: int) -> World:
     features = rng.normal(size=(individuals, len(coefficients) - 1))
     rows = np.column_stack((np.ones(individuals), features))
     rates = 1.0 / (1.0 + np.exp(-rows @ coefficients))
-    return World(rows, rates, (rng.random(individuals) < rates).astype(np.float64))
+    return DrawnWorld(rows, rates, (rng.random(individuals) < rates).astype(np.float64))
 
 
 def prior_worlds(
@@ -79,7 +79,7 @@ def prior_worlds(
     >>> found = prior_worlds(Discounted(0.8, 0.9), features=2, arrivals=60, worlds=20)
     >>> float(found["greedy"].max())  # nobody is believed above 0.8 before the first label
     0.0
-    >>> bool(found["lenience"].mean() < found["told everyone's outcome"].mean() < found["knows p"].mean())
+    >>> bool(found["lenience"].mean() < found["full information"].mean() < found["knows p"].mean())
     True
     """
     from lenience.simulation.replay_engine import run_online
@@ -88,7 +88,7 @@ def prior_worlds(
     count, size = whole("arrivals", arrivals, least=1), whole("worlds", worlds, least=1)
     model = BayesianLogistic.for_cost(cost).prepare(np.zeros((1, whole("features", features, least=1))))
     table = threshold_table(cost, objective.discount)
-    several = (RULES if rules is None else rules) | {TOLD: (GREEDY, 0.0)}
+    several = (RULES if rules is None else rules) | {FULL_INFORMATION: (GREEDY, 0.0)}
     gammas, weights = np.full(count, objective.discount), objective.discount ** np.arange(count)
     order, reference = np.arange(count), np.arange(count, count + SEEN)
     earned = {name: np.empty(size) for name in [*several, KNOWN]}
@@ -100,7 +100,7 @@ def prior_worlds(
         for name, (rule, parameter) in several.items():
             run_online(
                 rule, parameter, world.rows, world.outcomes, order, order[:0], chances, reference, model.weights_,
-                model.means_, model.covariances_, cost, gammas, *table[1:], True, name == TOLD, accepted,
+                model.means_, model.covariances_, cost, gammas, *table[1:], True, name == FULL_INFORMATION, accepted,
             )  # fmt: skip
             earned[name][i] = gains[accepted].sum()
         earned[KNOWN][i] = gains[gains > 0].sum()
@@ -109,7 +109,7 @@ def prior_worlds(
 
 def report() -> str:
     """What each earns more than ours, as a table."""
-    names = [*RULES, TOLD, KNOWN]
+    names = [*RULES, FULL_INFORMATION, KNOWN]
     lines = ["| γ | c | features | " + " | ".join(names) + " |", "|---:|" + "---:|" * (2 + len(names))]
     for discount, arrivals, worlds in SETTINGS:
         for cost in COSTS:

@@ -35,7 +35,7 @@ DEPTH = 1000  # labels after which the world is taken as known
 WEIGHTS = tuple(1.0 / (1.0 + math.exp(-0.25 * i)) for i in range(-24, 25))
 COSTS = (0.05, 0.22, 0.43, 0.61, 0.82, 0.91, 0.97)
 ALLOWED = (0.25, 0.5, 1.0)
-World = Literal["good", "bad"]
+WorldName = Literal["good", "bad"]
 
 
 def rates(cost: float) -> tuple[float, float]:
@@ -63,7 +63,7 @@ def least_regret(cost: float, discount: float, weight: float, depth: int = DEPTH
     return max(chance * (good - cost) / (1.0 - gamma) - value, 0.0)
 
 
-def must_lose(cost: float, discount: float, allowed: float, where: World = "good") -> float:
+def must_lose(cost: float, discount: float, allowed: float, where: WorldName = "good") -> float:
     """The least regret in the other world of a policy whose regret in the world ``where`` is at most ``allowed``.
 
     >>> round(must_lose(0.61, 0.99, 0.5), 2)  # within 0.5 of what "always" earns in the good world, which is 11.3

@@ -110,8 +110,8 @@ if TYPE_CHECKING:
     from lenience.simulation.drifting_worlds import Redrawn as Redrawn
     from lenience.simulation.label_delay import LabelDelay as LabelDelay
     from lenience.simulation.late_labels import LateLabels as LateLabels
-    from lenience.simulation.past_rows import Replay as Replay
-    from lenience.simulation.replay import Replayed as Replayed
+    from lenience.simulation.past_rows import PastRows as PastRows
+    from lenience.simulation.replay import ReplayResult as ReplayResult
     from lenience.simulation.replay import replay as replay
     from lenience.simulation.result import Estimate as Estimate
     from lenience.simulation.result import Simulation as Simulation
@@ -183,8 +183,8 @@ _HOME = {
     "Policy": "core.protocols",
     "RandomWalk": "simulation.drifting_worlds",
     "Redrawn": "simulation.drifting_worlds",
-    "Replay": "simulation.past_rows",
-    "Replayed": "simulation.replay",
+    "PastRows": "simulation.past_rows",
+    "ReplayResult": "simulation.replay",
     "Segment": "segments.segments",
     "SegmentPolicies": "segments.policies",
     "Segments": "segments.segments",

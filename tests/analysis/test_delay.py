@@ -13,10 +13,10 @@ from lenience import Belief, Constant, Discounted, Greedy, InputError
 from lenience.analysis.delay import (
     BLIND,
     OPTIMAL,
+    baselines,
     evaluate_pending,
     limit_cost,
     limit_points,
-    rivals,
     value_by_delay,
     values_by_law,
 )
@@ -83,14 +83,14 @@ def test_evaluation_against_a_double_loop(policy: Mixed | Blind | Capped) -> Non
 )
 def test_the_blind_policy_s_known_values(discount_rate: float, delay: float, known: float) -> None:
     problem = Delayed(0.8, 50, discount_rate, delay)
-    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-5)
+    found = evaluate_pending(baselines(problem, PRIOR)[BLIND], problem, PRIOR, 1e-5)
     assert found.lower - 5.1e-5 <= known <= found.upper + 5.1e-5
     assert found.width < 1e-4
 
 
 def test_the_blind_policy_s_known_value_at_200_a_year() -> None:
     problem = Delayed(0.8, 200, 0.1, 1)
-    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-2)
+    found = evaluate_pending(baselines(problem, PRIOR)[BLIND], problem, PRIOR, 1e-2)
     # Known as 24.78, cut off after the second decimal.
     assert 24.78 <= found.lower <= found.upper < 24.79
 

@@ -18,7 +18,7 @@ from research.fico import (
     DISCOUNTS,
     MODELS,
     RULES,
-    Result,
+    RuleResult,
     exact_share,
     exact_thresholds,
     fico_world,
@@ -103,8 +103,8 @@ def test_exact_share_of_always_accepting() -> None:
     assert exact_share(world, "always", 0.8, 0.999, UNIFORM) == pytest.approx(mean / gain)
 
 
-def results() -> list[Result]:
-    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result])
+def results() -> list[RuleResult]:
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[RuleResult])
 
 
 def test_the_kept_results_are_complete() -> None:

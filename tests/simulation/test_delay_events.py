@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lenience import Belief, Greedy, InputError
-from lenience.analysis.delay import evaluate_pending, rivals
+from lenience.analysis.delay import baselines, evaluate_pending
 from lenience.objectives.delayed import Delayed
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.pending import Blind, Capped
@@ -21,7 +21,7 @@ PRIOR = Belief(3, 2)
 
 def test_agrees_with_the_exact_values() -> None:
     best = PROBLEM.solve(PRIOR)
-    policies: dict[str, ExposurePolicy | Blind | Capped] = {"best": best, **rivals(PROBLEM, PRIOR, caps=[2])}
+    policies: dict[str, ExposurePolicy | Blind | Capped] = {"best": best, **baselines(PROBLEM, PRIOR, caps=[2])}
     run = simulate_delays(policies, PROBLEM, PRIOR, LabelDelay("exponential", 0.5), 20_000, seed=3)
     assert [one.policy for one in run] == list(policies)
     for one in run:

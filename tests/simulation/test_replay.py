@@ -16,7 +16,7 @@ from lenience.models.cells import Cells
 from lenience.policies.features.base import SelectivePolicy
 from lenience.policies.features.baselines import EpsilonRule, GreedyRule, ThompsonRule
 from lenience.reports.replay_report import describe, price, rows_of, tables_of, verdict, write_report
-from lenience.simulation.full_information import told
+from lenience.simulation.full_information import full_information_acceptances
 from lenience.simulation.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
 from lenience.simulation.replay_draws import draw
 from research import feature_study, feature_tables
@@ -53,7 +53,7 @@ def test_who_is_told_all_learns_from_the_rejected_too() -> None:
     X, y = world()
     cost = 0.8
     chances = [draw(seed, len(y), 60, 15) for seed in range(3)]
-    found = told(X, y, cost, chances)
+    found = full_information_acceptances(X, y, cost, chances)
     for run, chance in enumerate(chances):
         model = BayesianLogistic.for_cost(cost).prepare(X).learn(X[chance.warm], y[chance.warm])
         for t, i in enumerate(chance.order):
@@ -66,7 +66,7 @@ def test_who_is_told_all_learns_from_the_rejected_too() -> None:
 def test_a_replay_says_what_it_costs_to_see_only_the_accepted() -> None:
     X, y = world()
     found = replay(X, y, Discounted(0.8, 0.97), seeds=4, arrivals=60)
-    ours, everyone = found[OURS], found.told
+    ours, everyone = found[OURS], found.full_information
     lost = everyone.discounted - ours.discounted
     assert lost.mean() > 0  # without labels nobody is believed above 0.8, and whoever explores pays for it
     less = f"{lost.mean():.2f} ± {half_width(lost):.2f} less"
@@ -263,31 +263,33 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     assert len(cells) == 4
     kept = json.loads(path.read_text())
     kept[0]["ours"] = -1000.0
-    kept[0]["rivals"]["greedy"] |= {"ahead": -5.0, "half": 1.0}
+    kept[0]["baselines"]["greedy"] |= {"ahead": -5.0, "half": 1.0}
     path.write_text(json.dumps(kept))
     again = feature_study.run_study(path, settings=((0.9, 25, 2),))
     assert again[0]["ours"] == -1000.0  # not computed anew
     assert feature_tables.behind(again[0])[0] == "greedy"
     text = feature_tables.tables(again)
-    assert f"**{kept[0]['rivals']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert f"**{kept[0]['baselines']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     best = kept[0]["best"]["PLOT"]
-    rival = kept[0]["rivals"][best]
+    rival = kept[0]["baselines"][best]
     lead = f"{best.removeprefix('PLOT ').replace('PLOT', 'default')}: {rival['ahead']:+.2f} ± {rival['half']:.2f}"
     assert lead in text.partition("in hindsight, cell by cell")[2].replace("\N{NO-BREAK SPACE}", " ")
     assert "in hindsight, all 4 cells" in text
     assert "| policy | fresh | all |" in text
     for cell, ahead in zip(again, (["greedy"], ["greedy"], [], []), strict=True):
-        cell |= {"told": 2.0, "ahead of told": ahead}
+        cell |= {"full information": 2.0, "ahead of full information": ahead}
     late_ones = sum(bool(feature_tables.behind(cell)) for cell in again)
     earned = sum(cell["ours"] for cell in again)
     both = sum(bool(feature_tables.behind(cell)) for cell in again[:2])
     row = f"| fresh | 2 of 4 | 8.0 | {4 - late_ones} | {earned:,.1f} | {late_ones} | {both} |"
     assert row in feature_tables.tables(again)
     for cell in again:
-        cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
-        for name, rival in cell["rivals"].items():
+        cell["ours"], cell["baselines"]["greedy"]["accepted"] = -1.0, 0.0
+        for name, rival in cell["baselines"].items():
             rival |= {"mean": 2.0 if name == "PLOT" and cell["cost"] == 0.5 else -1.0, "ahead": 0.0, "half": 1.0}
-    again[0]["rivals"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
+    again[0]["baselines"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
     assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_tables.tables(again)  # of two without labels
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
-from lenience.simulation.replay import Replayed
+from lenience.simulation.replay import ReplayResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ DASHES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def replay_figure(found: Replayed, title: str) -> Figure:
+def replay_figure(found: ReplayResult, title: str) -> Figure:
     """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
     _along(left, found)
@@ -29,7 +29,7 @@ def replay_figure(found: Replayed, title: str) -> Figure:
     return figure
 
 
-def replay_panels(found: Replayed) -> list[Figure]:
+def replay_panels(found: ReplayResult) -> list[Figure]:
     """The same as two figures, small enough to be read one below the other on a telephone."""
     figures = []
     for draw in (_along, _beside):
@@ -39,9 +39,9 @@ def replay_panels(found: Replayed) -> list[Figure]:
     return figures
 
 
-def _along(left: Axes, found: Replayed, small: float = 7) -> None:
-    for i, outcome in enumerate(found.outcomes):
-        first = outcome is found.outcomes[0]
+def _along(left: Axes, found: ReplayResult, small: float = 7) -> None:
+    for i, outcome in enumerate(found.policies):
+        first = outcome is found.policies[0]
         left.plot(
             found.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
             linewidth=2.4 if first else 1.5, label=outcome.policy, zorder=3 if first else 2,
@@ -53,9 +53,9 @@ def _along(left: Axes, found: Replayed, small: float = 7) -> None:
     left.legend(frameon=False, fontsize=small, loc="best", handlelength=4)
 
 
-def _beside(right: Axes, found: Replayed, small: float = 7) -> None:
-    places = np.arange(len(found.outcomes))[::-1]
-    for place, outcome, colour in zip(places, found.outcomes, COLOURS * len(found.outcomes), strict=False):
+def _beside(right: Axes, found: ReplayResult, small: float = 7) -> None:
+    places = np.arange(len(found.policies))[::-1]
+    for place, outcome, colour in zip(places, found.policies, COLOURS * len(found.policies), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
         right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
     right.axvline(found.known, color=INK, linestyle="--", linewidth=1)
@@ -63,6 +63,6 @@ def _beside(right: Axes, found: Replayed, small: float = 7) -> None:
         "all outcomes known", (found.known, -0.6), (-5, 0), textcoords="offset points", fontsize=small, ha="right",
         va="center", color=INK,
     )  # fmt: skip
-    right.set_yticks(places, [outcome.policy for outcome in found.outcomes])
-    right.set_ylim(-0.9, len(found.outcomes) - 0.4)
+    right.set_yticks(places, [outcome.policy for outcome in found.policies])
+    right.set_ylim(-0.9, len(found.policies) - 0.4)
     right.set_xlabel("discounted reward, 95 % interval")

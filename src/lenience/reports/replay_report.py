@@ -13,7 +13,7 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import counted, even_percent, plural
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.finite_horizon import FiniteHorizon
-from lenience.simulation.replay import Objective, Outcome, Replayed
+from lenience.simulation.replay import PolicyResult, ReplayObjective, ReplayResult
 
 FEW = 10  # runs, below which an interval is too wide to tell
 BESIDE = 4  # groups that fit beside the other columns
@@ -43,19 +43,19 @@ svg { flex: 1 1 20rem; min-width: 0; height: auto; } /* panels side by side wher
 CAPTION = (
     "Reward is discounted, total is not; a success earns 1 − c and a failure loses c. Lead: how much more the first "
     "policy earned than this one, on the same arrivals and luck. Regret: how much less this one earned (discounted) "
-    "than the default model would have if it had been told the outcomes of all rows beforehand; below 0 it is "
+    "than the default model would have if it had known the outcomes of all rows beforehand; below 0 it is "
     "more."
 )
 
 
-def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
+def rows_of(found: ReplayResult) -> tuple[list[str], list[list[str]]]:
     """The headings and the rows of the table; the first policy is the one the others are compared with."""
-    groups = list(found.outcomes[0].by_group)
+    groups = list(found.policies[0].by_group)
     headings = ["policy", "reward", "± 95 %", "lead", "± 95 %", "total", "regret", "accepted", *groups]
     rows = []
-    for outcome in found.outcomes:
-        first = outcome is found.outcomes[0]
-        difference, half = outcome.behind(found.outcomes[0])
+    for outcome in found.policies:
+        first = outcome is found.policies[0]
+        difference, half = outcome.behind(found.policies[0])
         rows.append(
             [
                 outcome.policy,
@@ -72,25 +72,25 @@ def rows_of(found: Replayed) -> tuple[list[str], list[list[str]]]:
     return headings, rows
 
 
-def tables_of(found: Replayed) -> list[tuple[list[str], list[list[str]]]]:
+def tables_of(found: ReplayResult) -> list[tuple[list[str], list[list[str]]]]:
     """The table as one, or where groups are many as two: what the policies earned, and whom they accepted."""
     headings, rows = rows_of(found)
-    groups = list(found.outcomes[0].by_group)
+    groups = list(found.policies[0].by_group)
     if len(groups) <= BESIDE:
         return [(headings, rows)]
     own = len(headings) - len(groups)
-    accepted = [[group, *(_accepted(outcome, group) for outcome in found.outcomes)] for group in groups]
+    accepted = [[group, *(_accepted(outcome, group) for outcome in found.policies)] for group in groups]
     return [
         (headings[:own], [row[:own] for row in rows]),
-        (["accepted of", *(outcome.policy for outcome in found.outcomes)], accepted),
+        (["accepted of", *(outcome.policy for outcome in found.policies)], accepted),
     ]
 
 
-def verdict(found: Replayed) -> str:
+def verdict(found: ReplayResult) -> str:
     """Who did best, in words."""
-    first = found.outcomes[0]
+    first = found.policies[0]
     better = []
-    for outcome in found.outcomes[1:]:
+    for outcome in found.policies[1:]:
         difference, half = outcome.behind(first)
         if difference < -half:
             better.append(f"{outcome.policy} ({-difference:.2f} ± {half:.2f} ahead)")
@@ -102,19 +102,19 @@ def verdict(found: Replayed) -> str:
     return f"{first.policy} is behind no other policy beyond the interval."
 
 
-def price(found: Replayed) -> str:
+def price(found: ReplayResult) -> str:
     """What it cost not to see the outcomes of the rejected, in words."""
-    first = found.outcomes[0]
-    difference, half = first.behind(found.told)
+    first = found.policies[0]
+    difference, half = first.behind(found.full_information)
     within = f" ± {half:.2f}" if math.isfinite(half) else ""
     return (
-        f"If the default model were told the outcome of everyone at once, the rejected included, it would earn "
-        f"{found.told.mean:.2f}: {first.policy} earned {abs(difference):.2f}{within} "
+        f"If the default model saw the outcome of everyone at once, the rejected included, it would earn "
+        f"{found.full_information.mean:.2f}: {first.policy} earned {abs(difference):.2f}{within} "
         f"{'less' if difference >= 0 else 'more'}."
     )
 
 
-def write_report(found: Replayed, path: str | Path, title: str, about: str = "") -> Path:
+def write_report(found: ReplayResult, path: str | Path, title: str, about: str = "") -> Path:
     """Write the report, with what is to be said ``about`` the data; returns its path."""
     from lenience.plot.features import replay_panels
 
@@ -153,8 +153,8 @@ def _table(headings: list[str], rows: list[list[str]]) -> str:
     return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def describe(found: Replayed) -> str:
-    """What was replayed."""
+def describe(found: ReplayResult) -> str:
+    """Describe the runs of a replay."""
     known = f"{counted(found.warm, 'label')} known at the start" if found.warm else "no label known at the start"
     return (
         f"{counted(found.seeds, 'run')} of {counted(found.arrivals, 'arrival')} drawn from the data (success rate "
@@ -163,7 +163,7 @@ def describe(found: Replayed) -> str:
     )
 
 
-def _aim(objective: Objective) -> str:
+def _aim(objective: ReplayObjective) -> str:
     """The objective in words."""
     said = f"break-even {objective.cost:g}"
     if objective.discount < 1.0:
@@ -175,7 +175,7 @@ def _aim(objective: Objective) -> str:
     return said
 
 
-def _accepted(outcome: Outcome, group: str) -> str:
+def _accepted(outcome: PolicyResult, group: str) -> str:
     """The share accepted of a group, of which in short runs nobody may have come."""
     share = outcome.by_group[group]
     return even_percent(share, 0) if math.isfinite(share) else "–"

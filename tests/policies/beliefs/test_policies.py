@@ -268,7 +268,7 @@ def test_labels_tell_policies_and_worlds_apart() -> None:
     late = ln.LateLabels(ln.FromPrior(FLAT), ln.LabelDelay("exponential", mean=20))
     assert label_of(late, ()) == "late-labels (world=prior (prior=Beta(1, 1)), delay=exponential/20/1/0)"
     assert label_of(ln.ChangePoints(rates=[0.5, 0.9], at=[100]), ()) == "change-points (rates=0.5/0.9, at=100)"
-    assert label_of(ln.Replay([0, 1])) == "Replay(rows=2, segments=1)"
+    assert label_of(ln.PastRows([0, 1])) == "PastRows(rows=2, segments=1)"
 
 
 def test_json_and_its_errors() -> None:

@@ -1,4 +1,4 @@
-"""Replay a chain: every hash, every count, every decision again, and what the tables beside the log must then hold."""
+"""Recompute a chain: every hash, count and decision, and what the tables beside the log must then hold."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def walk(
 
 
 @dataclass(slots=True)
-class Life:
+class DecisionState:
     """What a decision's row must say."""
 
     seq: int
@@ -72,8 +72,8 @@ class Life:
 
 
 @dataclass(slots=True)
-class SegmentReplay:
-    """The replay of a segment's chain."""
+class SegmentRecomputation:
+    """The recomputation of a segment's chain."""
 
     label: str
     segment: str
@@ -81,14 +81,14 @@ class SegmentReplay:
     report: Report
     follows: Report  # what another finding has caused
     counts: Counts = field(default_factory=Counts)
-    lives: dict[str, Life] = field(default_factory=dict)
+    lives: dict[str, DecisionState] = field(default_factory=dict)
     commitments: dict[int, str] = field(default_factory=dict)  # by event: what personal data must stand beside it
     beside: dict[str, list[int]] = field(default_factory=dict)  # by decision: those events
     length: int = 0
     head: str = ""
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
-        """Replay."""
+        """Recompute every event of the chain."""
         self.head = start
         for row, event, previous in walk(connection, chain, start, self.label, self.report):
             self.length, self.head = row.seq, row.hash
@@ -137,7 +137,7 @@ class SegmentReplay:
             for at in self.beside.pop(event.decision, ()):
                 del self.commitments[at]
 
-    def _overridden(self, where: str, seq: int, event: Overridden, life: Life) -> None:
+    def _overridden(self, where: str, seq: int, event: Overridden, life: DecisionState) -> None:
         accept = event.choice == "accept"
         if accept == life.accepted or (not accept and life.status not in (schema.PENDING, schema.EXPIRED)):
             self.report(where, f"an override to {event.choice} of a decision that is {life.status}")
@@ -151,7 +151,9 @@ class SegmentReplay:
     def _decided(self, where: str, seq: int, event: Decided, previous: str) -> None:
         stated = Counts(event.arrivals, event.accepted, event.pending, event.successes, event.failures)
         if stated != self.counts:
-            self.report(where, f"it states {_told(stated)}, but the events before it give {_told(self.counts)}")
+            self.report(
+                where, f"it states {_counts_text(stated)}, but the events before it give {_counts_text(self.counts)}"
+            )
             self.counts = stated
         version = self.versions(event.version)
         if version is None or self.segment not in version.rules:
@@ -159,9 +161,9 @@ class SegmentReplay:
         else:
             rule = version.rules[self.segment]
             verdict = rule.decide(self.counts, draw(previous, event.id))
-            said = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
-            if verdict != said:
-                self.report(where, told_apart(said, verdict, "in the log", f"by policy version {event.version}"))
+            stored = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
+            if verdict != stored:
+                self.report(where, differences(stored, verdict, "in the log", f"by policy version {event.version}"))
             self._shadows(where, event, previous)
         if event.id in self.lives:
             self.report(where, f"the decision {event.id} was made before")
@@ -174,7 +176,7 @@ class SegmentReplay:
             self.counts.failures,
         )
         status = schema.PENDING if accepted else schema.REJECTED
-        self.lives[event.id] = Life(seq, event.version, event.at, accepted, status)
+        self.lives[event.id] = DecisionState(seq, event.version, event.at, accepted, status)
         if event.personal is not None:
             self._commit(seq, event.id, event.personal)
 
@@ -189,10 +191,10 @@ class SegmentReplay:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
             verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id))
-            said = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
-            if verdict != said:
-                told = told_apart(said, verdict, "in the log", f"by version {shadow.version}")
-                self.report(where, f"its shadow, {told}")
+            stored = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
+            if verdict != stored:
+                text = differences(stored, verdict, "in the log", f"by version {shadow.version}")
+                self.report(where, f"its shadow, {text}")
 
     def check_rows(self, connection: Connection, chain: int) -> None:
         """Compare the decisions' rows and the personal data with what the log says."""
@@ -210,9 +212,9 @@ class SegmentReplay:
                 continue
             seen += 1
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
-            stored = Life(row.seq, row.version, row.at, accepted, row.status)
+            stored = DecisionState(row.seq, row.version, row.at, accepted, row.status)
             if stored != life:
-                self.report(f"decision {row.id}", told_apart(stored, life, "in the table", "in the log"))
+                self.report(f"decision {row.id}", differences(stored, life, "in the table", "in the log"))
         if seen < len(self.lives):
             missing = set(self.lives)
             for (identity,) in connection.execute(select(decisions.c.id).where(decisions.c.chain_id == chain)):
@@ -235,19 +237,20 @@ class SegmentReplay:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, and was not erased on request")
 
 
-def told_apart(one: object, other: object, here: str, there: str) -> str:
-    """The fields in which two values of a kind differ, and what each says.
+def differences(one: object, other: object, here: str, there: str) -> str:
+    """Name the fields in which two values of a kind differ, and what each says.
 
-    >>> told_apart(Life(3, 1, 0, True, "failure"), Life(3, 1, 10**6, True, "success"), "in the table", "in the log")
+    >>> row, log = DecisionState(3, 1, 0, True, "failure"), DecisionState(3, 1, 10**6, True, "success")
+    >>> differences(row, log, "in the table", "in the log")
     'at: 1970-01-01T00:00:00.000000Z in the table, 1970-01-01T00:00:01.000000Z in the log; status: failure in the ...'
     """
     names = getattr(one, "_fields", None) or type(one).__slots__  # type: ignore[attr-defined]
-    told = []
+    parts = []
     for name in names:
         if getattr(one, name) != getattr(other, name):
-            said = [_shown(name, getattr(value, name)) for value in (one, other)]
-            told.append(f"{name}: {said[0]} {here}, {said[1]} {there}")
-    return "; ".join(told)
+            shown = [_shown(name, getattr(value, name)) for value in (one, other)]
+            parts.append(f"{name}: {shown[0]} {here}, {shown[1]} {there}")
+    return "; ".join(parts)
 
 
 def _shown(name: str, value: object) -> str:
@@ -256,7 +259,7 @@ def _shown(name: str, value: object) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _told(counts: Counts) -> str:
+def _counts_text(counts: Counts) -> str:
     return (
         f"{counts.arrivals} arrivals, {counts.accepted} accepted, {counts.pending} pending, "
         f"{counts.successes} successes, {counts.failures} failures"

@@ -12,7 +12,7 @@ from benchmarks.measure import best, report, seconds
 from lenience.models.hypotheses import learn_rows, predict_rows
 from lenience.policies.features.outcome_matching import Awaited
 from lenience.solvers.stopping import threshold_table as tables
-from research.feature_study import run_cell
+from research.features import run_cell
 
 FEATURES = 20
 ROWS = 1000

@@ -164,14 +164,15 @@ def _full_information(cells: list[StudyCell], parts_of: dict[str, Part]) -> str:
         both = sum(1 for c in we_behind if c in informed_behind)
         lines.append(
             f"| {part} | {len(some) - len(informed_behind)} of {len(some)} | "
-            f"{sum(c['full information'] for c in some):,.1f} | {len(some) - len(we_behind)} | {sum(c['ours'] for c in some):,.1f} | {len(we_behind)} | {both} |"
+            f"{sum(c['full information'] for c in some):,.1f} | {len(some) - len(we_behind)} | "
+            f"{sum(c['ours'] for c in some):,.1f} | {len(we_behind)} | {both} |"
         )
     return (
         "### With full information\n\n"
-        "Our model, if it sees the outcome of everyone who comes, the rejected included, accepts whom it believes above "
-        "the break-even: in how many cells no default policy is ahead of it beyond the interval, and what it earns in all. "
-        "Then the same of ours, which sees only the accepted, the cells in which it is behind somebody, and in how "
-        "many of these somebody is ahead of the model with full information as well.\n\n"
+        "Our model, if it sees the outcome of everyone who comes, the rejected included, accepts whom it believes "
+        "above the break-even: in how many cells no default policy is ahead of it beyond the interval, and what it "
+        "earns in all. Then the same of ours, which sees only the accepted, the cells in which it is behind somebody, "
+        "and in how many of these somebody is ahead of the model with full information as well.\n\n"
         "| part | full information: behind none | earns | lenience: behind none | earns | behind somebody | both |\n"
         "|---|" + "---:|" * 6 + "\n" + "\n".join(lines) + "\n"
     )

@@ -1,6 +1,6 @@
 """Is as much explored as should be? Worlds drawn from the default model's own prior, where no data set has a say.
 
-    python -m research.prior_worlds
+    python -m research prior-worlds [--worlds COUNT] [--features COUNT]
 
 If a world is drawn from the prior, the model is right, and whoever explores best earns most on average. So these worlds
 tell how good the exploring is, apart from how well the prior suits the data at hand: every policy has the same model,
@@ -13,6 +13,8 @@ everyone's outcome, and one that knows p.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -107,20 +109,27 @@ def prior_worlds(
     return earned
 
 
-def report() -> str:
+def report(features: Sequence[int] = FEATURES, most_worlds: int | None = None) -> str:
     """What each earns more than ours, as a table."""
     names = [*RULES, FULL_INFORMATION, KNOWN]
     lines = ["| γ | c | features | " + " | ".join(names) + " |", "|---:|" + "---:|" * (2 + len(names))]
     for discount, arrivals, worlds in SETTINGS:
         for cost in COSTS:
-            for features in FEATURES:
-                found = prior_worlds(Discounted(cost, discount), features, arrivals, worlds)
+            for size in features:
+                found = prior_worlds(
+                    Discounted(cost, discount), size, arrivals, worlds if most_worlds is None else most_worlds
+                )
                 ours = found[OURS]
                 more = [f"{(found[n] - ours).mean():+.2f} ± {half_width(found[n] - ours):.2f}" for n in names[1:]]
-                lines.append(f"| {discount:g} | {cost:g} | {features} | {ours.mean():.2f} | " + " | ".join(more) + " |")
+                lines.append(f"| {discount:g} | {cost:g} | {size} | {ours.mean():.2f} | " + " | ".join(more) + " |")
                 print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    print(report())
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print the table."""
+    parser = ArgumentParser("python -m research prior-worlds", description=__doc__)
+    parser.add_argument("--worlds", type=int, help="in each setting; by default 400 and, at discount 0.999, 60")
+    parser.add_argument("--features", type=int, action="append", help=f"by default each of {FEATURES}")
+    given = parser.parse_args(arguments)
+    print(report(given.features or FEATURES, given.worlds))

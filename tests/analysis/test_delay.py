@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,16 +151,28 @@ def test_limit_points() -> None:
     assert points[-1].limit is None
 
 
-def test_figures(tmp_path: Path) -> None:
+def test_figures_show_the_values_and_the_limits() -> None:
     rows = value_by_delay(0.7, 5, 0.5, Belief(3, 2), delays=[0.1, 0.5], caps=[1])
     paper = Discounted.from_rates(0.7, 5, 0.5)
     line = value_against_delay(rows, paper.solve(Belief(3, 2)).value(Belief(3, 2)).midpoint * paper.discount, "Title")
     (axes,) = line.axes
     assert len(axes.get_lines()) == 5 + 2  # a line a policy, the optimum without delay, zero
+    for name, drawn in zip(dict.fromkeys(row.policy for row in rows), axes.get_lines(), strict=False):
+        assert drawn.get_label() == name
+        assert drawn.get_xdata() == pytest.approx([0.1, 0.5])
+        assert drawn.get_ydata() == pytest.approx([row.value.midpoint for row in rows if row.policy == name])
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1.2\nmonths", "6\nmonths"]
     policy = Delayed(0.7, 5, 0.5, 0.5).solve(Belief(3, 2))
     picture = limit_map(policy, most=30, lattices=2, title="Title")
-    for name, figure in (("value", line), ("map", picture)):
-        target = tmp_path / f"{name}.png"
-        figure.savefig(target)
-        assert target.stat().st_size > 5000
+    # Two lattices start at n = 1 with a quarter and three quarters of a success: their states have their own colour.
+    grid = np.asarray(picture.axes[0].collections[0].get_array()).reshape(600, -1)
+    sizes = np.unique(np.round(np.geomspace(1, 30, 240)).astype(int))
+    rates = np.linspace(0.25, 0.78, 600)
+    assert grid.shape[1] == sizes.size
+    for n, good in ((2, 1.25), (4, 2.75), (10, 6.25), (20, 13.75), (30, 15.25)):
+        start = Belief(1, good % 1)
+        limit = policy.objective.solve(start, rows=30).limit(Belief(n, good))
+        drawn = grid[np.abs(rates - good / n).argmin(), int(np.flatnonzero(sizes == n)[0])]
+        assert drawn == (1e9 if limit is None else limit), (n, good)
+    assert np.all(grid[rates >= 0.7] == 1e9)
+    assert len(np.unique(grid)) >= 4

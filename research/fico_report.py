@@ -1,10 +1,14 @@
-"""Run the FICO study, keep its results (docs/fico_results.json), and put its tables and figures into docs/fico.md.
+"""The FICO study: run it, store its results, and write its tables (research/fico.md) and its figure.
 
-python docs/make_fico.py          # settings whose results are kept are not run again
+    python -m research fico
+
+Settings whose results are in fico_results.json are not run again.
 """
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,13 +20,15 @@ from research.fico_groups import by_group, outset
 
 HERE = Path(__file__).parent
 RUNS = {0.999: 200, 0.9998: 100, 0.99995: 60}  # long futures vary less from run to run
-MARKS = ("<!-- results: written by make_fico.py -->", "<!-- end of results -->")
+MARKS = ("<!-- results: written by python -m research fico -->", "<!-- end of results -->")
 COLOURS = dict(zip(MODELS, (BLUE, SKY, ORANGE, GREEN, PURPLE, GREY), strict=True))
 FAIRNESS = (0.8, 0.9998)
+FIGURE = HERE.parent / "docs" / "figures" / "fico.png"
 
 
-def main() -> None:
-    """Run, then write."""
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run what is missing, then write the page and the figure."""
+    ArgumentParser("python -m research fico", description=__doc__).parse_args(arguments)
     results = run()
     draw(results)
     page = (HERE / "fico.md").read_text(encoding="utf-8")
@@ -132,7 +138,7 @@ def fairness() -> list[str]:
     return ["\n".join(lines), "\n".join(more)]
 
 
-def draw(results: list[RuleResult]) -> None:
+def draw(results: list[RuleResult], path: Path = FIGURE) -> None:
     """Share of the clairvoyant's value, by model, in every setting: the optimum large, other rules small."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -166,9 +172,4 @@ def draw(results: list[RuleResult]) -> None:
     figure.suptitle(
         "● the optimum on each model's beliefs   | other rules (ε-greedy, Thompson, Bayes-UCB)", fontsize=11
     )
-    (HERE / "figures").mkdir(exist_ok=True)
-    save(figure, HERE / "figures" / "fico.png")
-
-
-if __name__ == "__main__":
-    main()
+    save(figure, path)

@@ -12,7 +12,7 @@ from benchmarks.measure import best, report, seconds
 from lenience.models.hypotheses import learn_rows, predict_rows
 from lenience.policies.features.outcome_matching import Awaited
 from lenience.solvers.stopping import threshold_table as tables
-from research.feature_study import run_cell
+from research.features import run_cell
 
 FEATURES = 20
 ROWS = 1000
@@ -29,7 +29,7 @@ def main() -> None:
     start = time.perf_counter()
     cell = run_cell("german credit", 0.8, 0, 0.99, 700, 10, tuned=False)
     took = time.perf_counter() - start
-    steps = 700 * 10 * (1 + len(cell["rivals"]))
+    steps = 700 * 10 * (1 + len(cell["baselines"]))
     report(
         "Replay, compiled: German credit (59 features), 10 policies × 10 runs × 700 arrivals",
         ["", "time"],

@@ -1,1 +1,12 @@
-"""Studies that informed the choices in lenience. They are not part of the wheel."""
+"""Studies that informed the choices in lenience. They are not part of the wheel; `python -m research` lists them."""
+
+STUDIES = {  # by name: the module with its main(arguments), and what the study answers
+    "features": ("research.features", "Every policy with features on 25 data sets, against every baseline."),
+    "fico": ("research.fico_report", "Every model and rule on the credit scores of four groups."),
+    "free-labels": ("research.free_labels", "How near the policy with features comes to the exact leniency."),
+    "hypothesis-weights": ("research.hypothesis_weights", "How much features say, data set by data set."),
+    "late-labels": ("research.late_labels", "What late labels cost: the numbers and figures of docs/delay.md."),
+    "prior-worlds": ("research.prior_worlds", "How well policies explore in worlds drawn from the default prior."),
+    "simulation-figures": ("research.simulation_figures", "The figures of docs/simulate.md."),
+    "two-worlds": ("research.two_worlds", "What no policy can have both of: a lower bound on regret."),
+}

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
+from lenience.core.counter_rng import bits_of
 from lenience.models.curve import Curve, transfer
 from lenience.models.protocol import Model
 from lenience.models.quadrature import quadrature
@@ -33,7 +34,7 @@ GROWTH = 1.05  # a model is refitted when labels have grown by this factor (and 
 TAIL = 9.0
 
 
-class Rule(NamedTuple):
+class ThresholdRule(NamedTuple):
     """A decision rule: thresholds by cell and size, an exploration probability below them, or Thompson's draw."""
 
     name: str
@@ -42,7 +43,7 @@ class Rule(NamedTuple):
     thompson: bool = False
 
 
-class Outcome(NamedTuple):
+class CellRuns(NamedTuple):
     """What came of each run: values, and by cell the acceptances, the last decision and the labels."""
 
     value: NDArray[np.float64]
@@ -57,12 +58,12 @@ def simulate_cells(
     shares: NDArray[np.float64],
     cost: float,
     discount: float,
-    rule: Rule,
+    rule: ThresholdRule,
     model: Model,
     runs: int,
     seed: int = 0,
     history: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-) -> Outcome:
+) -> CellRuns:
     """Simulate ``runs`` independent runs; ``p`` and ``history`` may differ by run (runs × cells)."""
     cells = shares.size
     truths = np.broadcast_to(np.asarray(p, dtype=np.float64), (runs, cells)).copy()
@@ -84,17 +85,14 @@ def simulate_cells(
         np.broadcast_to(rule.thresholds, (cells, GRID.size)).copy(), rule.explore, rule.thompson,
         kind, first[0], first[1], design, mean, precision, cap, nodes, weights, seed,
     )  # fmt: skip
-    return Outcome(*found)
+    return CellRuns(*found)
 
 
 @compiled
-def _uniform(seed: np.uint64, i: np.uint64) -> float:
-    """A uniform number from (seed, i): splitmix64's finaliser."""
-    z = seed * np.uint64(0x9E3779B97F4A7C15) + i * np.uint64(0xD1342543DE82EF95) + np.uint64(0x632BE59BD9B4E019)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+def _uniform(stream: np.uint64, i: np.uint64) -> float:
+    """A number from 0 to below 1 from (stream, i). The arrival gives the key and the stream is the counter."""
+    key = i * np.uint64(0xD1342543DE82EF95) + np.uint64(0x632BE59BD9B4E019)
+    return float(bits_of(key, stream) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @compiled
@@ -141,8 +139,8 @@ def _simulate(
     for run in range(runs):
         # Numba knows only NumPy's older generator, one for each thread.
         np.random.seed((seed * 1_000_003 + run) % 2_147_483_647)  # noqa: NPY002
-        stream = np.uint64(2 * (seed * 1_000_003 + run) + 1)
-        other = np.uint64(2 * (seed * 1_000_003 + run) + 2)
+        stream = np.uint64(2 * (seed * 1_000_003 + run))
+        other = np.uint64(2 * (seed * 1_000_003 + run) + 1)
         n0 = prior_n[run].copy()
         s0 = prior_s[run].copy()
         n = np.zeros(cells)

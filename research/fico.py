@@ -33,7 +33,7 @@ from lenience.models.protocol import Model
 from lenience.models.shared import Shared
 from lenience.objectives.discounted import Discounted
 from lenience.solvers.stopping.threshold_table import threshold_table
-from research.cells import GRID, Outcome, Rule, exact_value, simulate_cells
+from research.cells import GRID, CellRuns, ThresholdRule, exact_value, simulate_cells
 
 COSTS = (0.7, 0.8, 0.9)
 DISCOUNTS = (0.999, 0.9998, 0.99995)
@@ -48,7 +48,7 @@ PAST_SCORE = 60.0
 ROWS = 14.0  # rows of an exact walk, in units of 1/(1 − γ): what is left is below e⁻¹⁴
 
 
-class World(msgspec.Struct, frozen=True, eq=False):
+class Population(msgspec.Struct, frozen=True, eq=False):
     """The cells as arrays."""
 
     cells: list[Cell]
@@ -75,7 +75,7 @@ class World(msgspec.Struct, frozen=True, eq=False):
         return float(self.shares @ np.maximum(self.p - cost, 0.0)) / (1.0 - discount)
 
 
-class Result(msgspec.Struct, frozen=True):
+class RuleResult(msgspec.Struct, frozen=True):
     """What a rule earned on a model's beliefs, as a share of the clairvoyant's value.
 
     ``half_width`` is half a 95% interval of the simulated ``share``; ``exact`` is the share computed without
@@ -96,30 +96,30 @@ class Result(msgspec.Struct, frozen=True):
     behind_half_width: float
 
 
-def fico_world(bands: int = 10) -> World:
+def fico_world(bands: int = 10) -> Population:
     """Four groups × so many score bands."""
-    return World(load_fico().cells(bands))
+    return Population(load_fico().cells(bands))
 
 
-def make_rule(name: str, cost: float, discount: float, shares: NDArray[np.float64]) -> Rule:
+def make_rule(name: str, cost: float, discount: float, shares: NDArray[np.float64]) -> ThresholdRule:
     """A rule by its name, as thresholds for each cell."""
     sizes = np.exp(GRID)
     if name == "optimal":
         own = discount * shares / (1.0 - discount + discount * shares)
         table = threshold_table(cost, float(own.max()))
-        return Rule(name, np.stack([table.threshold(sizes, gamma) for gamma in own]))
+        return ThresholdRule(name, np.stack([table.threshold(sizes, gamma) for gamma in own]))
     flat = np.full((shares.size, sizes.size), cost)
     if name == "greedy":
-        return Rule(name, flat)
+        return ThresholdRule(name, flat)
     if name == "always":
-        return Rule(name, np.full_like(flat, -1.0))
+        return ThresholdRule(name, np.full_like(flat, -1.0))
     if name == "Thompson":
-        return Rule(name, flat, thompson=True)
+        return ThresholdRule(name, flat, thompson=True)
     kind, _, number = name.partition(" ")
     if kind == "ε-greedy":
-        return Rule(name, flat, explore=float(number))
+        return ThresholdRule(name, flat, explore=float(number))
     if kind == "Bayes-UCB":
-        return Rule(name, np.broadcast_to(ucb_threshold(cost, float(number)), flat.shape))
+        return ThresholdRule(name, np.broadcast_to(ucb_threshold(cost, float(number)), flat.shape))
     raise refusal("rule", name, f"one of {', '.join(RULES)}")
 
 
@@ -137,7 +137,7 @@ def ucb_threshold(cost: float, quantile: float) -> NDArray[np.float64]:
     return high
 
 
-def make_model(name: str, world: World) -> Model:
+def make_model(name: str, world: Population) -> Model:
     """A model of the cells by its name (the history models start from drawn histories, see :func:`past_counts`)."""
     count = len(world.cells)
     if name == "Jeffreys":
@@ -152,7 +152,7 @@ def make_model(name: str, world: World) -> Model:
 
 
 def past_counts(
-    world: World, runs: int, pooled: bool, seed: int = 0
+    world: Population, runs: int, pooled: bool, seed: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Priors from a history of the top scores, by run: each cell's own, or pooled over all cells (the trap)."""
     generator = np.random.default_rng([seed, 77])
@@ -167,9 +167,9 @@ def past_counts(
 
 
 def run_rule(
-    world: World, model: str, rule: str, cost: float, discount: float, runs: int, seed: int = 0,
+    world: Population, model: str, rule: str, cost: float, discount: float, runs: int, seed: int = 0,
     truths: NDArray[np.float64] | None = None,
-) -> Outcome:  # fmt: skip
+) -> CellRuns:  # fmt: skip
     """Simulate one rule on one model's beliefs."""
     made = make_rule(rule, cost, discount, world.shares)
     history = past_counts(world, runs, model == "pooled history", seed) if "history" in model else None
@@ -178,7 +178,7 @@ def run_rule(
 
 
 def study(
-    world: World,
+    world: Population,
     costs: Iterable[float] = COSTS,
     discounts: Iterable[float] = DISCOUNTS,
     models: Sequence[str] = MODELS,
@@ -187,7 +187,7 @@ def study(
     drawn_from_prior: bool = False,
     exact: bool = True,
     progress: Callable[[str], None] | None = None,
-) -> list[Result]:
+) -> list[RuleResult]:
     """Every model × every rule in every setting; with ``drawn_from_prior`` each run has its own truths, from Beta(1,
     1).
 
@@ -198,7 +198,7 @@ def study(
     runs = whole("runs", runs, least=2)
     names = ["optimal", *[rule for rule in rules if rule != "optimal"]]
     truths = np.random.default_rng(5).random((runs, len(world.cells))) if drawn_from_prior else None
-    results: list[Result] = []
+    results: list[RuleResult] = []
     for cost in costs:
         for discount in discounts:
             if truths is None:
@@ -225,10 +225,10 @@ def study(
 def _result(
     drawn: bool, model: str, rule: str, cost: float, discount: float, value: NDArray[np.float64],
     optimal: NDArray[np.float64], best: NDArray[np.float64], exact: float | None,
-) -> Result:  # fmt: skip
+) -> RuleResult:  # fmt: skip
     scale, runs = float(best.mean()), value.size
     gap = (optimal - value) / scale
-    return Result(
+    return RuleResult(
         world="prior" if drawn else "FICO",
         model=model,
         rule=rule,
@@ -247,7 +247,7 @@ def _half(sample: NDArray[np.float64]) -> float:
     return float(1.96 * sample.std(ddof=1) / math.sqrt(sample.size))
 
 
-def exact_share(world: World, rule: str, cost: float, discount: float, prior: Belief) -> float:
+def exact_share(world: Population, rule: str, cost: float, discount: float, prior: Belief) -> float:
     """The share of the clairvoyant's value that a threshold rule earns with independent beliefs, without simulation."""
     shares, p = world.shares, world.p
 

@@ -10,7 +10,7 @@ from lenience.models.protocol import beliefs
 from lenience.objectives.discounted import Discounted
 from lenience.segments.segments import Segments
 from lenience.segments.starting import Shutout, shut_out_at_outset
-from research.fico import World, make_model, run_rule
+from research.fico import Population, make_model, run_rule
 
 
 class GroupOutcome(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class GroupOutcome(msgspec.Struct, frozen=True):
     shut_half_width: float
 
 
-def divided(world: World, cost: float, discount: float, known: list[Belief]) -> Segments:
+def divided(world: Population, cost: float, discount: float, known: list[Belief]) -> Segments:
     """The cells as segments with these beliefs."""
     names = [cell.name for cell in world.cells]
     shares = dict(zip(names, world.shares.tolist(), strict=True))
@@ -35,7 +35,7 @@ def divided(world: World, cost: float, discount: float, known: list[Belief]) -> 
     return Segments.of(shares, Discounted(cost, discount), dict(zip(names, known, strict=True)), groups)
 
 
-def outset(world: World, model: str, cost: float, discount: float) -> list[Shutout]:
+def outset(world: Population, model: str, cost: float, discount: float) -> list[Shutout]:
     """By group, how many deserving cells a model shuts out before the first arrival.
 
     >>> from research.fico import fico_world
@@ -51,7 +51,7 @@ def outset(world: World, model: str, cost: float, discount: float) -> list[Shuto
     return shut_out_at_outset(cells, {cell.name: cell.p for cell in world.cells}, model)
 
 
-def by_group(world: World, model: str, cost: float, discount: float, runs: int = 100) -> list[GroupOutcome]:
+def by_group(world: Population, model: str, cost: float, discount: float, runs: int = 100) -> list[GroupOutcome]:
     """How each group fares under a model's beliefs and the optimal rule."""
     found = run_rule(world, model, "optimal", cost, discount, runs)
     share, p = world.shares, world.p

@@ -1,6 +1,6 @@
 """One population with labels that come for free: the exact threshold, and how near the policy with features comes.
 
-    python -m research.free_labels
+    python -m research free-labels [--cost COST] [--steps STEPS]
 
 People like x are a share q of the arrivals, and φ of the arrivals reveal an outcome of theirs whatever is decided.
 Then to reject is not to stop: the belief goes on moving, and one may come back. With V the value at a belief (n, s),
@@ -17,6 +17,8 @@ a formula for it.
 from __future__ import annotations
 
 import math
+from argparse import ArgumentParser
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -84,10 +86,14 @@ def by_formula(cost: float, discount: float, share: float, free: float, n: float
     return lenient(cost, float(threshold_table(cost, discount).threshold(n, own)), left(share, free))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Print how far the leniency by the formula is from the exact one, by φ/q and by n."""
+    parser = ArgumentParser("python -m research free-labels", description=__doc__)
+    parser.add_argument("--cost", type=float, action="append", help=f"by default each of {COSTS}")
+    parser.add_argument("--steps", type=int, default=22, help="of the bisection for each exact threshold")
+    given = parser.parse_args(arguments)
     errors = {}
-    for cost in COSTS:
+    for cost in given.cost or COSTS:
         for discount, depth in DEPTHS.items():
             for share in SHARES:
                 for ratio in FREE:
@@ -95,7 +101,7 @@ def main() -> None:
                         continue
                     for n in SIZES:
                         setting = (cost, discount, share, ratio * share, n)
-                        exact = cost - free_label_threshold(*setting, depth=depth, steps=22)
+                        exact = cost - free_label_threshold(*setting, depth=depth, steps=given.steps)
                         errors[setting] = math.log((cost - by_formula(*setting)) / exact)
     print(f"{len(errors)} problems: the leniency by the formula over the exact one")
     for name, values in (("φ/q", FREE), ("n", SIZES)):
@@ -105,7 +111,3 @@ def main() -> None:
             least, mean, most = (math.exp(x) for x in (some.min(), some.mean(), some.max()))
             print(f"  {name} = {value:<5g} mean {mean:.2f}, from {least:.2f} to {most:.2f}")
     print(f"  root mean square of the logarithm: {math.sqrt(np.mean(np.square(list(errors.values())))):.3f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """What no policy can have both of: little lost where accepting pays, and little lost where it does not.
 
-    python -m research.two_worlds
+    python -m research two-worlds [--cost COST]
 
 Before the first label a policy knows the break-even c and nothing of the success rate. Let it be one of two: *good*,
 whose odds are those of c divided by 0.6, where it is best to accept everyone, or *bad*, divided by 1.7, where it is
@@ -20,6 +20,8 @@ say how much must be lost in one world by a policy that loses little in the othe
 from __future__ import annotations
 
 import math
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -35,7 +37,7 @@ DEPTH = 1000  # labels after which the world is taken as known
 WEIGHTS = tuple(1.0 / (1.0 + math.exp(-0.25 * i)) for i in range(-24, 25))
 COSTS = (0.05, 0.22, 0.43, 0.61, 0.82, 0.91, 0.97)
 ALLOWED = (0.25, 0.5, 1.0)
-World = Literal["good", "bad"]
+WorldName = Literal["good", "bad"]
 
 
 def rates(cost: float) -> tuple[float, float]:
@@ -63,7 +65,7 @@ def least_regret(cost: float, discount: float, weight: float, depth: int = DEPTH
     return max(chance * (good - cost) / (1.0 - gamma) - value, 0.0)
 
 
-def must_lose(cost: float, discount: float, allowed: float, where: World = "good") -> float:
+def must_lose(cost: float, discount: float, allowed: float, where: WorldName = "good") -> float:
     """The least regret in the other world of a policy whose regret in the world ``where`` is at most ``allowed``.
 
     >>> round(must_lose(0.61, 0.99, 0.5), 2)  # within 0.5 of what "always" earns in the good world, which is 11.3
@@ -97,7 +99,7 @@ def worth(cost: float, gamma: float, good: float, bad: float, weight: float, dep
     return float(values[0])
 
 
-def report() -> str:
+def report(costs: Sequence[float] = COSTS) -> str:
     """What must be lost, as a table."""
     lines = [
         "| c | success rate, good and bad | γ | always earns in the good world "
@@ -107,7 +109,7 @@ def report() -> str:
         "|---:|---|---:|" + "---:|" * (1 + 2 * len(ALLOWED)),
     ]
     for discount in (0.99, 0.999):
-        for cost in COSTS:
+        for cost in costs:
             good, bad = rates(cost)
             lost = [must_lose(cost, discount, allowed, where) for where in ("good", "bad") for allowed in ALLOWED]
             lines.append(
@@ -117,5 +119,8 @@ def report() -> str:
     return "\n".join(lines)
 
 
-if __name__ == "__main__":
-    print(report())
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print the table."""
+    parser = ArgumentParser("python -m research two-worlds", description=__doc__)
+    parser.add_argument("--cost", type=float, action="append", help=f"by default each of {COSTS}")
+    print(report(parser.parse_args(arguments).cost or COSTS))

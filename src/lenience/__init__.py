@@ -6,4 +6,7 @@ the package loads no heavy library, because each name is imported when it is fir
 
 import lazy_loader
 
+# Objectives register themselves by their tag, so that a stored policy can be read whatever was imported before.
+import lenience.objectives as _registered  # noqa: F401
+
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

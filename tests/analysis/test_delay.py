@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +12,10 @@ from lenience import Belief, Discounted, InputError
 from lenience.analysis.delay import (
     BLIND,
     OPTIMAL,
+    baselines,
     evaluate_pending,
     limit_cost,
     limit_points,
-    rivals,
     value_by_delay,
     values_by_law,
 )
@@ -25,7 +24,7 @@ from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
 from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
-from lenience.simulation.delay_events import DelayLaw
+from lenience.simulation.label_delay import LabelDelay
 from lenience.solvers.delayed.evaluation import steady_count
 
 PRIOR = Belief(2, 1)
@@ -85,14 +84,14 @@ def test_evaluation_against_a_double_loop(policy: Mixed | Blind | Capped) -> Non
 )
 def test_the_blind_policy_s_known_values(discount_rate: float, delay: float, known: float) -> None:
     problem = Delayed(0.8, 50, discount_rate, delay)
-    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-5)
+    found = evaluate_pending(baselines(problem, PRIOR)[BLIND], problem, PRIOR, 1e-5)
     assert found.lower - 5.1e-5 <= known <= found.upper + 5.1e-5
     assert found.width < 1e-4
 
 
 def test_the_blind_policy_s_known_value_at_200_a_year() -> None:
     problem = Delayed(0.8, 200, 0.1, 1)
-    found = evaluate_pending(rivals(problem, PRIOR)[BLIND], problem, PRIOR, 1e-2)
+    found = evaluate_pending(baselines(problem, PRIOR)[BLIND], problem, PRIOR, 1e-2)
     # Known as 24.78, cut off after the second decimal.
     assert 24.78 <= found.lower <= found.upper < 24.79
 
@@ -131,7 +130,7 @@ def test_no_rival_is_better() -> None:
 
 def test_values_by_law() -> None:
     problem = Delayed(0.7, 20, 0.5, 0.5)
-    laws = [DelayLaw("fixed", 0.5), DelayLaw("exponential", 0.5, never=0.1)]
+    laws = [LabelDelay("fixed", 0.5), LabelDelay("exponential", 0.5, missing=0.1)]
     found = values_by_law(problem, Belief(3, 2), laws, caps=[2], rates=[None, 0.9], replications=400)
     assert [(one.law, one.rate) for one in found] == [
         ("fixed", None),
@@ -154,16 +153,28 @@ def test_limit_points() -> None:
     assert points[-1].limit is None
 
 
-def test_figures(tmp_path: Path) -> None:
+def test_figures_show_the_values_and_the_limits() -> None:
     rows = value_by_delay(0.7, 5, 0.5, Belief(3, 2), delays=[0.1, 0.5], caps=[1])
     paper = Discounted.from_rates(0.7, 5, 0.5)
     line = value_against_delay(rows, paper.solve(Belief(3, 2)).value(Belief(3, 2)).midpoint * paper.discount, "Title")
     (axes,) = line.axes
     assert len(axes.get_lines()) == 5 + 2  # a line a policy, the optimum without delay, zero
+    for name, drawn in zip(dict.fromkeys(row.policy for row in rows), axes.get_lines(), strict=False):
+        assert drawn.get_label() == name
+        assert drawn.get_xdata() == pytest.approx([0.1, 0.5])
+        assert drawn.get_ydata() == pytest.approx([row.value.midpoint for row in rows if row.policy == name])
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1.2\nmonths", "6\nmonths"]
     policy = Delayed(0.7, 5, 0.5, 0.5).solve(Belief(3, 2))
     picture = limit_map(policy, most=30, lattices=2, title="Title")
-    for name, figure in (("value", line), ("map", picture)):
-        target = tmp_path / f"{name}.png"
-        figure.savefig(target)
-        assert target.stat().st_size > 5000
+    # Two lattices start at n = 1 with a quarter and three quarters of a success: their states have their own colour.
+    grid = np.asarray(picture.axes[0].collections[0].get_array()).reshape(600, -1)
+    sizes = np.unique(np.round(np.geomspace(1, 30, 240)).astype(int))
+    rates = np.linspace(0.25, 0.78, 600)
+    assert grid.shape[1] == sizes.size
+    for n, good in ((2, 1.25), (4, 2.75), (10, 6.25), (20, 13.75), (30, 15.25)):
+        start = Belief(1, good % 1)
+        limit = policy.objective.solve(start, rows=30).limit(Belief(n, good))
+        drawn = grid[np.abs(rates - good / n).argmin(), int(np.flatnonzero(sizes == n)[0])]
+        assert drawn == (1e9 if limit is None else limit), (n, good)
+    assert np.all(grid[rates >= 0.7] == 1e9)
+    assert len(np.unique(grid)) >= 4

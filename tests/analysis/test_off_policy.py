@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 
 from lenience import Discounted, FeaturePolicy, InputError, off_policy
-from lenience.analysis.off_policy import Estimate, OffPolicy
+from lenience.analysis.off_policy import OffPolicy, RewardEstimate
 
 Array = NDArray[np.float64]
 
@@ -105,12 +105,15 @@ def test_a_deterministic_log_answers_for_its_own_subset_only() -> None:
 
 
 def test_a_gain_at_the_edge_of_its_interval_is_no_verdict() -> None:
-    some = Estimate(0.0, -0.01, 0.01)
+    some = RewardEstimate(0.0, -0.01, 0.01)
     for gain, words in (
-        (Estimate(0.0123, 1e-7, 0.0246), "may have earned more, but no gain at all is at the edge of the interval"),
-        (Estimate(-0.0123, -0.0246, -1e-7), "may have earned less, but no gain at all is at the edge"),
-        (Estimate(0.0123, 0.001, 0.0236), "would have earned more: +0.0123 an arrival, 95% interval +0.0010 to"),
-        (Estimate(0.0, 0.0, 0.0), "does not tell the proposal from the policy that was used"),
+        (
+            RewardEstimate(0.0123, 1e-7, 0.0246),
+            "may have earned more, but no gain at all is at the edge of the interval",
+        ),
+        (RewardEstimate(-0.0123, -0.0246, -1e-7), "may have earned less, but no gain at all is at the edge"),
+        (RewardEstimate(0.0123, 0.001, 0.0236), "would have earned more: +0.0123 an arrival, 95% interval +0.0010 to"),
+        (RewardEstimate(0.0, 0.0, 0.0), "does not tell the proposal from the policy that was used"),
     ):
         statement = OffPolicy(100, some, some, None, gain, 0.5, 50.0).statement
         assert words in statement

@@ -243,6 +243,9 @@ def test_figures(run: Run, tmp_path: Path, figure: str, ending: str) -> None:
     assert json.loads(out)["file"] == str(path)
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
     assert path.read_bytes().startswith(start)
+    if ending == "svg":
+        shown = {"values": "success rate p̂ of the belief", "regret": "number of individuals H"}[figure]
+        assert f"<!-- {shown} -->" in path.read_text(encoding="utf-8")
 
 
 def test_demo_serves_a_portfolio_whose_log_holds(run: Run, tmp_path: Path) -> None:

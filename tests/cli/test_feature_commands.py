@@ -90,9 +90,9 @@ def test_replay_table(run: Run, loans: Path) -> None:
         "--seeds", "2", "--warm", "5", "--report", str(page), "--group", "sex",
     )  # fmt: skip
     assert code == 0
-    told = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
+    used = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
     for text in (" ".join(out.split()), page.read_text()):
-        assert told in text
+        assert used in text
         assert "to use it): name." in text
         assert "The group sex is no feature" in text
     assert "total reward, not discounted" in page.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
@@ -24,8 +25,10 @@ def test_every_command_has_help_with_an_example_and_json(run: Run, command: str)
 
 def test_help_lists_every_command(run: Run) -> None:
     _, out, _ = run("--help")
-    for command in COMMANDS:
-        assert command in out
+    listed = dict(re.findall(r"^  ([a-z-]+) {2,}(\S.*)$", out.split("Commands:")[1], re.MULTILINE))
+    assert list(listed) == sorted(COMMANDS)
+    for command, about in listed.items():
+        assert COMMANDS[command].startswith(about.rstrip(".").rstrip()), command
 
 
 @pytest.mark.parametrize("code", ["import lenience", "import lenience.cli"])

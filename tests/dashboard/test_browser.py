@@ -270,7 +270,7 @@ def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
         page.click("button:has-text('It failed')")
         page.wait_for_selector("text=The outcome is recorded")
         visit.open("/")
-        page.click("button:has-text('Replay the log now')")
+        page.click("button:has-text('Recompute the log now')")
         page.wait_for_selector("text=all holds", timeout=30_000)
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from lenience import Belief, Discounted, InputError, Segments, characteristics
-from lenience.models.own_counts import UNIFORM
+from lenience.models.own_counts import JEFFREYS, UNIFORM
 from research.cells import exact_value
 from research.fico import (
     COSTS,
     DISCOUNTS,
     MODELS,
     RULES,
-    Result,
+    RuleResult,
     exact_share,
     exact_thresholds,
     fico_world,
@@ -26,8 +26,9 @@ from research.fico import (
     make_rule,
     study,
 )
+from research.fico_report import RUNS, prior_table, summary, tables
 
-RESULTS = Path(__file__).parents[2] / "docs" / "fico_results.json"
+RESULTS = Path(__file__).parents[2] / "research" / "fico_results.json"
 
 
 def test_the_exact_walk_is_that_of_the_characteristics() -> None:
@@ -103,23 +104,65 @@ def test_exact_share_of_always_accepting() -> None:
     assert exact_share(world, "always", 0.8, 0.999, UNIFORM) == pytest.approx(mean / gain)
 
 
-def results() -> list[Result]:
-    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result])
+def results() -> list[RuleResult]:
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[RuleResult])
 
 
-def test_the_kept_results_are_complete() -> None:
-    rows = results()
-    fico = {(row.cost, row.discount, row.model, row.rule) for row in rows if row.world == "FICO"}
+@pytest.fixture(scope="module")
+def stored() -> list[RuleResult]:
+    return results()
+
+
+def stored_row(rows: list[RuleResult], like: RuleResult) -> RuleResult:
+    key = (like.world, like.model, like.rule, like.cost, like.discount)
+    (row,) = [row for row in rows if (row.world, row.model, row.rule, row.cost, row.discount) == key]
+    return row
+
+
+def test_the_stored_results_are_complete(stored: list[RuleResult]) -> None:
+    fico = {(row.cost, row.discount, row.model, row.rule) for row in stored if row.world == "FICO"}
     assert fico == {(c, g, m, r) for c in COSTS for g in DISCOUNTS for m in MODELS for r in RULES}
-    prior = {(row.cost, row.discount, row.rule) for row in rows if row.world == "prior"}
+    prior = {(row.cost, row.discount, row.rule) for row in stored if row.world == "prior"}
     assert prior == {(c, g, r) for c in COSTS for g in DISCOUNTS for r in RULES}
+    assert len(stored) == len(fico) + len(prior)
 
 
-def test_the_kept_results_say_what_the_page_says() -> None:
-    rows = results()
+@pytest.mark.parametrize("drawn_from_prior", [False, True])
+def test_the_stored_results_are_what_the_study_computes(stored: list[RuleResult], drawn_from_prior: bool) -> None:
+    models = ["independent"] if drawn_from_prior else ["independent", "curve", "history"]
+    runs = RUNS[0.999] * (2 if drawn_from_prior else 1)
+    rules = ["optimal", "ε-greedy 0.05", "Thompson", "Bayes-UCB 0.9"]
+    again = study(fico_world(), [0.8], [0.999], models, rules, runs, drawn_from_prior=drawn_from_prior, exact=False)
+    assert len(again) == len(models) * len(rules)
+    for row in again:
+        before = stored_row(stored, row)
+        assert row.runs == before.runs == runs
+        # The same individuals: only the last digits of a threshold may differ.
+        assert row.share == pytest.approx(before.share, abs=0.1 * before.half_width), (row.model, row.rule)
+        assert row.half_width == pytest.approx(before.half_width, rel=0.1), (row.model, row.rule)
+        assert row.behind == pytest.approx(before.behind, abs=0.1 * before.behind_half_width + 1e-12), row.rule
+
+
+def test_the_stored_exact_values_are_what_is_computed_and_simulated(stored: list[RuleResult]) -> None:
+    world = fico_world()
+    for rule in ("optimal", "greedy", "ε-greedy 0.1", "Bayes-UCB 0.95", "always"):
+        for model, prior in (("independent", UNIFORM), ("Jeffreys", JEFFREYS)):
+            (row,) = [
+                row for row in stored
+                if (row.world, row.model, row.rule, row.cost, row.discount) == ("FICO", model, rule, 0.8, 0.999)
+            ]  # fmt: skip
+            assert row.exact == pytest.approx(exact_share(world, rule, 0.8, 0.999, prior), abs=1e-3), (rule, model)
+    compared = [row for row in stored if row.exact is not None]
+    assert len(compared) == 2 * len(COSTS) * len(DISCOUNTS) * (len(RULES) - 1)
+    for row in compared:
+        assert row.exact is not None
+        assert abs(row.share - row.exact) <= 2.5 * row.half_width + 1e-3, (row.model, row.rule, row.cost, row.discount)
+
+
+def test_the_stored_results_say_what_the_page_says(stored: list[RuleResult]) -> None:
     for cost in COSTS:
         for discount in DISCOUNTS:
-            here = [row for row in rows if (row.cost, row.discount) == (cost, discount)]
+            here = [row for row in stored if (row.cost, row.discount) == (cost, discount)]
             for row in here:
                 if row.world == "prior":
                     # First, or not to be told apart from the first.
@@ -130,18 +173,11 @@ def test_the_kept_results_say_what_the_page_says() -> None:
                     assert curve.share > row.share + row.half_width, (row.rule, cost, discount)
 
 
-def test_the_kept_results_agree_with_the_exact_ones() -> None:
-    compared = [row for row in results() if row.exact is not None]
-    assert len(compared) == 2 * len(COSTS) * len(DISCOUNTS) * (len(RULES) - 1)
-    for row in compared:
-        assert row.exact is not None
-        assert abs(row.share - row.exact) <= 2.5 * row.half_width + 1e-3, (row.model, row.rule, row.cost, row.discount)
-
-
-def test_the_page_shows_the_kept_results() -> None:
+def test_the_pages_show_the_stored_results(stored: list[RuleResult]) -> None:
     page = (RESULTS.parent / "fico.md").read_text(encoding="utf-8")
-    for row in results():
-        if row.world == "FICO":
-            assert f"{row.share:.3f} ± {row.half_width:.3f}" in page
-    curve = [row.share for row in results() if (row.world, row.model, row.rule) == ("FICO", "curve", "optimal")]
-    assert f"{min(curve):.3f} to {max(curve):.3f}" in page
+    for part in (summary(stored), *tables(stored), prior_table(stored)):
+        assert f"\n{part}\n" in page
+    short = (RESULTS.parents[1] / "docs" / "fico.md").read_text(encoding="utf-8")
+    assert "\n".join(line for line in summary(stored).splitlines() if line.startswith("|")) in short
+    curve = [row.share for row in stored if (row.world, row.model, row.rule) == ("FICO", "curve", "optimal")]
+    assert f"{min(curve):.3f} to {max(curve):.3f}" in short

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 import lenience as ln
 from lenience.analysis.sweep import parse_sweep
 from lenience.core.counter_rng import ONE, arrival_bits, bits_of, replication_keys, uniform
-from lenience.simulation.block import Block
-from lenience.simulation.compare import default_checkpoints, plan, run_task
+from lenience.simulation.block import ReplicationBlock
+from lenience.simulation.compare import default_checkpoints, prepare, run_task
 from lenience.simulation.engine_generic import run_direct
 from lenience.simulation.engine_lattice import run_lattice, window
 
@@ -84,7 +84,7 @@ def test_both_roads_do_what_the_definitions_say(policy: ln.Policy, road: str) ->
             assert getattr(found, name)[r] == pytest.approx(value, abs=1e-9), (name, r)
 
 
-def _run(policy: ln.Policy, keys: NDArray[np.uint64], rates: NDArray[np.float64], road: str) -> Block:
+def _run(policy: ln.Policy, keys: NDArray[np.uint64], rates: NDArray[np.float64], road: str) -> ReplicationBlock:
     if road == "lattice":
         return run_lattice(policy, keys, rates, FLAT, 0.8, 0.98, 200, CHECKS)
     from lenience.simulation.stream import FixedStream
@@ -248,7 +248,7 @@ def test_tasks_travel() -> None:
         ln.simulation.Mixture(shares=[1, 2], prior=FLAT), ln.simulation.LabelDelay("lognormal", mean=5)
     )
     policies = {repr(policy): policy for policy in POLICIES}
-    tasks = plan(policies, world, 0.8, 30, FLAT, 0.9, 20, 1).tasks
+    tasks = prepare(policies, world, 0.8, 30, FLAT, 0.9, 20, 1).tasks
     for task in tasks:
         again = pickle.loads(pickle.dumps(task))
         for a, b in zip(run_task(task), run_task(again), strict=True):

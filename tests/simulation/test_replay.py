@@ -21,11 +21,12 @@ from lenience.reports.replay_report import (
     describe_replay,
     write_replay_report,
 )
-from lenience.simulation.full_information import told
+from lenience.simulation.full_information import full_information_acceptances
 from lenience.simulation.replay import OURS, _prepared, _quick, _run_any, default_policies, half_width, late
 from lenience.simulation.replay_draws import draw
 from lenience.simulation.replay_table import replay_rows, replay_tables
-from research import feature_study, feature_tables
+from research import feature_tables
+from research import features as feature_study
 from research.datasets import DATASETS, Dataset, load
 
 Rows = NDArray[np.float64]
@@ -59,7 +60,7 @@ def test_who_is_told_all_learns_from_the_rejected_too() -> None:
     X, y = world()
     cost = 0.8
     chances = [draw(seed, len(y), 60, 15) for seed in range(3)]
-    found = told(X, y, cost, chances)
+    found = full_information_acceptances(X, y, cost, chances)
     for run, chance in enumerate(chances):
         model = BayesianLogistic.for_cost(cost).prepare(X).learn(X[chance.warm], y[chance.warm])
         for t, i in enumerate(chance.order):
@@ -72,7 +73,7 @@ def test_who_is_told_all_learns_from_the_rejected_too() -> None:
 def test_a_replay_says_what_it_costs_to_see_only_the_accepted() -> None:
     X, y = world()
     found = replay(X, y, Discounted(0.8, 0.97), seeds=4, arrivals=60)
-    ours, everyone = found[OURS], found.told
+    ours, everyone = found[OURS], found.full_information
     lost = everyone.discounted - ours.discounted
     assert lost.mean() > 0  # without labels nobody is believed above 0.8, and whoever explores pays for it
     less = f"{lost.mean():.2f} ± {half_width(lost):.2f} less"
@@ -270,34 +271,48 @@ def test_the_study_writes_its_tables_and_goes_on_where_it_stopped(
     monkeypatch.setattr(feature_study, "load", lambda name: toy)
     path = tmp_path / "cells.json"
     cells = feature_study.run_study(path, settings=((0.9, 25, 2),))
-    assert len(cells) == 4
+    assert [(cell["cost"], cell["warm"]) for cell in cells] == [(0.5, 0), (0.5, 50), (0.7, 0), (0.7, 50)]
+    for cell in cells:
+        goal = Discounted(cell["cost"], 0.9)
+        result = replay(X, y, goal, seeds=2, arrivals=25, warm=cell["warm"])
+        assert cell["ours"] == pytest.approx(result[OURS].mean)
+        assert cell["full information"] == pytest.approx(result.full_information.mean)
+        for one in result.policies[1:]:
+            gap = result[OURS].discounted - one.discounted
+            row = cell["baselines"][one.policy]
+            assert (row["mean"], row["ahead"]) == pytest.approx((one.mean, gap.mean()))
+            assert row["half"] == pytest.approx(half_width(gap))
+        settings = [name for name in cell["baselines"] if name.startswith("PLOT") and ", our model" not in name]
+        assert cell["best"]["PLOT"] == max(settings, key=lambda name: cell["baselines"][name]["mean"])
     kept = json.loads(path.read_text())
     kept[0]["ours"] = -1000.0
-    kept[0]["rivals"]["greedy"] |= {"ahead": -5.0, "half": 1.0}
+    kept[0]["baselines"]["greedy"] |= {"ahead": -5.0, "half": 1.0}
     path.write_text(json.dumps(kept))
     again = feature_study.run_study(path, settings=((0.9, 25, 2),))
     assert again[0]["ours"] == -1000.0  # not computed anew
     assert feature_tables.behind(again[0])[0] == "greedy"
     text = feature_tables.tables(again)
-    assert f"**{kept[0]['rivals']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert f"**{kept[0]['baselines']['greedy']['mean']:.2f} (-5.00 ± 1.00)** |" in text.replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     best = kept[0]["best"]["PLOT"]
-    rival = kept[0]["rivals"][best]
+    rival = kept[0]["baselines"][best]
     lead = f"{best.removeprefix('PLOT ').replace('PLOT', 'default')}: {rival['ahead']:+.2f} ± {rival['half']:.2f}"
     assert lead in text.partition("in hindsight, cell by cell")[2].replace("\N{NO-BREAK SPACE}", " ")
     assert "in hindsight, all 4 cells" in text
     assert "| policy | fresh | all |" in text
     for cell, ahead in zip(again, (["greedy"], ["greedy"], [], []), strict=True):
-        cell |= {"told": 2.0, "ahead of told": ahead}
+        cell |= {"full information": 2.0, "ahead of full information": ahead}
     late_ones = sum(bool(feature_tables.behind(cell)) for cell in again)
     earned = sum(cell["ours"] for cell in again)
     both = sum(bool(feature_tables.behind(cell)) for cell in again[:2])
     row = f"| fresh | 2 of 4 | 8.0 | {4 - late_ones} | {earned:,.1f} | {late_ones} | {both} |"
     assert row in feature_tables.tables(again)
     for cell in again:
-        cell["ours"], cell["rivals"]["greedy"]["accepted"] = -1.0, 0.0
-        for name, rival in cell["rivals"].items():
+        cell["ours"], cell["baselines"]["greedy"]["accepted"] = -1.0, 0.0
+        for name, rival in cell["baselines"].items():
             rival |= {"mean": 2.0 if name == "PLOT" and cell["cost"] == 0.5 else -1.0, "ahead": 0.0, "half": 1.0}
-    again[0]["rivals"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
+    again[0]["baselines"]["greedy"] |= {"mean": 0.0, "ahead": -3.0}
     assert "| fresh | 2 of 4 | 1 | 1 | -1.0 | 1 | 0 | -1.0 |" in feature_tables.tables(again)  # of two without labels
 
 
@@ -331,6 +346,14 @@ def test_sealed_data_sets_load_with_costs_by_the_rule_and_without_what_came_afte
 
 def test_epsilon_is_common_to_all() -> None:
     X, y = world()
-    low, high = EpsilonRule(None, GOAL, epsilon=0.1), EpsilonRule(None, GOAL, epsilon=0.9)
-    found = replay(X, y, GOAL, {"low": low, "high": high}, seeds=4)
-    assert found["high"].accepted > found["low"].accepted
+    y = np.zeros_like(y)  # after 200 failures nobody is believed above the break-even: all acceptances are by chance
+    goal = Discounted(0.9, 0.97)
+    low, high = EpsilonRule(None, goal, epsilon=0.1), EpsilonRule(None, goal, epsilon=0.9)
+    result = replay(X, y, goal, {"low": low, "high": high}, seeds=4, arrivals=50, warm=200)
+    chances = np.array([draw(seed, len(y), 50, 200).chances for seed in range(4)])
+    weights = goal.discount ** np.arange(50)
+    for name, epsilon in (("low", 0.1), ("high", 0.9)):
+        taken = chances < epsilon  # the same luck for both
+        assert 0 < taken.mean() < 1
+        assert result[name].accepted == taken.mean()
+        assert result[name].discounted == pytest.approx(-goal.cost * taken @ weights)

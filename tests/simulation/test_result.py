@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,8 +125,11 @@ def test_figures(found: ln.simulation.Simulation, tmp_path: Path) -> None:
     curves = {"thompson": ln.acceptance_by_arrival(ln.policies.Thompson(0.7), 120, belief=FLAT)}
     arrival = ln.plot.plot_acceptance_by_arrival(curves, found, tmp_path / "c.png")
     assert arrival.axes[0].get_ylabel() == "chance that arrival i is accepted"
+    assert np.array_equal(arrival.axes[0].lines[0].get_ydata(), curves["thompson"].acceptance)
     rows = ln.analysis.drift_study(0.5, 0.9, FLAT, [0.0, 0.05], [0.9], horizon=30, replications=20)
-    assert len(ln.plot.plot_drift(rows, tmp_path / "d.png").axes[0].containers) == 2
-    assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.png", "b.png", "c.png", "d.png"))
+    drawn: Any = ln.plot.plot_drift(rows, tmp_path / "d.png").axes[0].containers
+    assert [float(one.lines[0].get_ydata()[0]) for one in drawn] == [row.gained.mean for row in rows if row.memory < 1]
+    for name in ("a.png", "b.png", "c.png", "d.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ln.InputError, match="metrics must be names among"):
         ln.plot.plot_comparison(found, metrics=["luck"])

@@ -245,9 +245,9 @@ def test_segments_start_from_beliefs_of_their_own() -> None:
         ln.simulation.Mixture({"a": 1, "b": 1}, rates={"a": 0.5})
 
 
-def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:
+def test_past_rows_show_each_row_once_and_only_to_whoever_accepts() -> None:
     outcomes = np.array([1] * 30 + [0] * 10)
-    world = ln.simulation.Replay(outcomes, segments=["a"] * 20 + ["b"] * 20)
+    world = ln.simulation.PastRows(outcomes, segments=["a"] * 20 + ["b"] * 20)
     assert world.rates.tolist() == [1.0, 0.5]
     found = run(ln.policies.Constant(1.0), world, 40, replications=20)
     assert np.all(found.values("it", "reward") == 30 - 20)
@@ -259,36 +259,36 @@ def test_replay_shows_each_row_once_and_only_to_whoever_accepts() -> None:
     assert all(np.all(s == 1.0) and np.all(n == 2.0) for n, s, _ in blind.seen)
     assert not np.array_equal(world.order(KEYS[0]), world.order(KEYS[1]))
     seen: list[bool] = []
-    rows = ln.simulation.Replay(outcomes, features=np.arange(40).reshape(-1, 1))
+    rows = ln.simulation.PastRows(outcomes, features=np.arange(40).reshape(-1, 1))
     played = list(rows.play(lambda x: x[0] >= 30, lambda x, y: seen.append(y), seed=3))
     assert sorted(row for row, _ in played) == list(range(40))
     assert seen == [False] * 10
 
 
-def test_replay_reads_files(tmp_path: Path) -> None:
+def test_past_rows_from_files(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = tmp_path / "rows.csv"
     file.write_text("repaid,band\n1,low\n0,low\n1,high\n")
-    world = ln.simulation.world_named("replay", file=str(file), outcome="repaid", segment="band")
-    assert isinstance(world, ln.simulation.Replay)
+    world = ln.simulation.world_named("past-rows", file=str(file), outcome="repaid", segment="band")
+    assert isinstance(world, ln.simulation.PastRows)
     assert len(world) == 3
     assert list(world.names) == ["high", "low"]
     with pytest.raises(ln.InputError, match="column must be one of repaid, band"):
-        ln.simulation.world_named("replay", file=str(file), outcome="paid")
+        ln.simulation.world_named("past-rows", file=str(file), outcome="paid")
     # As spreadsheets save them, and Parquet.
     file.write_bytes("Höhe;Status\n1.603,7;Repaid\n603,7;default\n".encode("cp1252"))
-    world = ln.simulation.Replay.from_file(str(file), "Status", "Höhe")
+    world = ln.simulation.PastRows.from_file(str(file), "Status", "Höhe")
     assert (list(world.names), world.rates.tolist()) == (["1603.7", "603.7"], [1.0, 0.0])
     file.write_text("\ufeffrepaid\tband\n1\tlow\n\tlow\n")
     with pytest.raises(ln.InputError, match=r"repaid must be 1 or 0 in every row, or a word such as .*, not ''"):
-        ln.simulation.Replay.from_file(str(file), "repaid")
+        ln.simulation.PastRows.from_file(str(file), "repaid")
     pq.write_table(pa.table({"outcome": [True, False], "band": [1, 2]}), tmp_path / "rows.parquet")
-    assert ln.simulation.Replay.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
+    assert ln.simulation.PastRows.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
     for missing in ("none.csv", "none.parquet"):
         with pytest.raises(ln.InputError, match=r"cannot be read|must be a file that exists"):
-            ln.simulation.world_named("replay", file=str(tmp_path / missing))
+            ln.simulation.world_named("past-rows", file=str(tmp_path / missing))
 
 
 def test_names() -> None:
@@ -299,7 +299,7 @@ def test_names() -> None:
     assert ln.simulation.world_named("change_points", rates=[0.1, 0.2], at=[5]) == ln.simulation.ChangePoints(
         rates=[0.1, 0.2], at=[5]
     )
-    assert "replay" in ln.simulation.world_names()
+    assert "past-rows" in ln.simulation.world_names()
 
 
 @pytest.mark.parametrize(
@@ -332,14 +332,14 @@ def test_bad_worlds(name: str, given: dict[str, Any], message: str) -> None:
         ln.simulation.world_named(name, **given)
 
 
-def test_bad_replays() -> None:
+def test_bad_past_rows() -> None:
     with pytest.raises(ln.InputError, match="column of 0 and 1"):
-        ln.simulation.Replay([0.5])
+        ln.simulation.PastRows([0.5])
     with pytest.raises(ln.InputError, match="segments must be as many"):
-        ln.simulation.Replay([0, 1], segments=["a"])
+        ln.simulation.PastRows([0, 1], segments=["a"])
     with pytest.raises(ln.InputError, match="features must have as many rows"):
-        ln.simulation.Replay([0, 1], features=[[1]])
+        ln.simulation.PastRows([0, 1], features=[[1]])
     with pytest.raises(ln.InputError, match="features must be given"):
-        next(ln.simulation.Replay([0, 1]).play(lambda x: True, lambda x, y: None))
-    with pytest.raises(ln.InputError, match="horizon must be at most the 2 rows"):
-        run(ln.policies.Constant(1.0), ln.simulation.Replay([0, 1]), 3)
+        next(ln.simulation.PastRows([0, 1]).play(lambda x: True, lambda x, y: None))
+    with pytest.raises(ln.InputError, match="horizon must be at most the 2 past rows"):
+        run(ln.policies.Constant(1.0), ln.simulation.PastRows([0, 1]), 3)

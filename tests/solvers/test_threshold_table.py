@@ -10,11 +10,37 @@ import pytest
 from lenience import Discounted, InputError
 from lenience.solvers.stopping.threshold import enclose_threshold
 from lenience.solvers.stopping.threshold_table import LARGEST, SMALLEST, measured_error, threshold_table
+from oracles import continuation
+
+
+def slow_threshold(cost: float, discount: float, n: float) -> float:
+    """c_n by bisection of a plain recursion over whole rows, which shares no code with the solvers."""
+    rows = max(math.ceil(math.log(1e-8) / math.log(discount)), 20)
+    low, high = 0.0, cost
+    for _ in range(26):
+        middle = (low + high) / 2
+        below, above = continuation(n, middle * n, cost, discount, rows)
+        low, high = (low, middle) if below + above > 0 else (middle, high)
+    return (low + high) / 2
 
 
 @pytest.mark.parametrize("cost", [0.3, 0.8, 0.95])
 def test_interpolation_error_is_as_stated(cost: float) -> None:
-    assert measured_error(cost, 0.99, points=120, seed=3) < 0.01
+    table = threshold_table(cost, 0.99)
+    rng = np.random.default_rng(3)
+    for discount in (0.03, 0.5, 0.88, 0.95):
+        for n in np.exp(rng.uniform(math.log(0.06), math.log(2000.0), size=2)):
+            proved = slow_threshold(cost, discount, float(n))
+            error = abs(float(table.threshold(n, discount)) - proved) / min(proved, cost - proved)
+            assert error < 0.01, (n, discount)
+
+
+def test_the_measured_error_notices_a_table_that_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = threshold_table(0.8, 0.9)
+    assert measured_error(0.8, 0.9, points=8, seed=1) < 0.01
+    wrong = right._replace(f=right.f + 0.05)  # leniency that is 5 % too large
+    monkeypatch.setattr("lenience.solvers.stopping.threshold_table.threshold_table", lambda *_: wrong)
+    assert 0.02 < measured_error(0.8, 0.9, points=8, seed=1) < 0.06
 
 
 def test_published_thresholds() -> None:
@@ -46,11 +72,13 @@ def test_beyond_the_table_a_straight_line_is_near() -> None:
 
 
 def test_one_table_serves_smaller_discounts() -> None:
-    assert threshold_table(0.61, 0.95) is threshold_table(0.61, 0.5)
+    smaller = threshold_table(0.61, 0.95)
+    assert threshold_table(0.61, 0.5) is smaller
     larger = threshold_table(0.61, 0.98)
-    assert larger.f.shape[1] > 0
+    assert larger.f.shape[1] > smaller.f.shape[1]
     assert threshold_table(0.61, 0.9) is larger
-    assert math.isclose(float(larger.threshold(3, 0.9)), 0.61, abs_tol=0.61)
+    for table in (smaller, larger):
+        assert float(table.threshold(3, 0.9)) == pytest.approx(slow_threshold(0.61, 0.9, 3.0), rel=2e-3)
 
 
 @pytest.mark.parametrize(("cost", "discount"), [(0.0, 0.9), (1.0, 0.9), (0.5, 1.0), (0.5, -0.1)])

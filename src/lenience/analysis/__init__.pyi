@@ -2,8 +2,8 @@ from .acceptance_by_arrival import ByArrival as ByArrival
 from .characteristics import Characteristics as Characteristics
 from .delay import DelayValue as DelayValue
 from .delay import LawValues as LawValues
+from .delay import baselines as baselines
 from .delay import evaluate_pending as evaluate_pending
-from .delay import rivals as rivals
 from .delay import value_by_delay as value_by_delay
 from .delay import values_by_law as values_by_law
 from .drift import Drift as Drift

@@ -1,6 +1,6 @@
 """What late labels cost, and what looking at them is worth: exactly for exponential delays, by simulation for others.
 
-The rivals of the exposure limit, each a policy for labels that come at once:
+The baselines of the exposure limit, each a policy for labels that come at once:
 
 - *blind*: the optimum for labels that come at once (the paper's), used as if they did;
 - *greedy*: accept where p̂ > c;
@@ -23,7 +23,8 @@ from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.greedy import Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
-from lenience.simulation.delay_events import DelayLaw, LimitPolicy, SimulatedValue, simulate_delays
+from lenience.simulation.delay_events import LimitPolicy, SimulatedValue, simulate_delays
+from lenience.simulation.label_delay import LabelDelay
 
 OPTIMAL = "exposure limit"
 BLIND = "blind to pending"
@@ -76,10 +77,10 @@ def evaluate_pending(
     )
 
 
-def rivals(objective: Delayed, prior: Belief, caps: Iterable[int] = (1, 3, 10)) -> dict[str, Blind | Capped]:
+def baselines(objective: Delayed, prior: Belief, caps: Iterable[int] = (1, 3, 10)) -> dict[str, Blind | Capped]:
     """The policies that exposure limits are compared with, by name.
 
-    >>> list(rivals(Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1), Belief(2, 1), caps=[3]))
+    >>> list(baselines(Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1), Belief(2, 1), caps=[3]))
     ['blind to pending', 'greedy', 'cap 3', 'wait for every label']
     """
     check_prior(prior)
@@ -114,7 +115,7 @@ def value_by_delay(
         objective = Delayed(cost, arrivals, discount_rate, delay)
         best = objective.enclose(prior, tolerance=tolerance)[0]
         rows.append(DelayValue(OPTIMAL, objective.label_delay, best))
-        for name, policy in rivals(objective, prior, several).items():
+        for name, policy in baselines(objective, prior, several).items():
             rows.append(DelayValue(name, objective.label_delay, evaluate_pending(policy, objective, prior, tolerance)))
     return rows
 
@@ -122,13 +123,13 @@ def value_by_delay(
 def values_by_law(
     objective: Delayed,
     prior: Belief,
-    laws: Iterable[DelayLaw],
+    laws: Iterable[LabelDelay],
     caps: Iterable[int] = (1, 2, 3, 5, 8, 12),
     rates: Iterable[float | None] = (None,),
     replications: int = 10_000,
     seed: int = 0,
 ) -> list[LawValues]:
-    """What the exposure limit and its rivals earn by simulation when delays are not exponential.
+    """What the exposure limit and its baselines earn by simulation when delays are not exponential.
 
     All policies meet the same individuals. Where some labels never come they expire at the age that the
     exposure policy states. ``rates`` are success probabilities to hold fixed; None draws them from the prior.
@@ -136,10 +137,10 @@ def values_by_law(
     having("objective", objective, "problem", "a Delayed objective")
     check_prior(prior)
     best = objective.solve(prior)
-    policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **rivals(objective, prior, caps)}
+    policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **baselines(objective, prior, caps)}
     found = []
     for law in listed("laws", laws, "a list of delay laws"):
-        age = best.expire_after if law.never else None
+        age = None if law.all_come else best.expire_after
         for rate in listed("rates", rates, "a list of success rates"):
             at = None if rate is None else real("rates", rate, least=0, most=1)
             values = simulate_delays(policies, objective, prior, law, replications, seed, at, age)

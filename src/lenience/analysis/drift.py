@@ -14,7 +14,7 @@ import msgspec
 from lenience.core.belief import Belief
 from lenience.core.validation import listed, real
 from lenience.policies.beliefs.forgetting import Forgetting
-from lenience.simulation.compare import plan, run_tasks
+from lenience.simulation.compare import prepare, run_tasks
 from lenience.simulation.drifting_worlds import Redrawn
 from lenience.simulation.result import Estimate, Simulation
 
@@ -54,7 +54,8 @@ def drift_study(
     rates = [real("hazards", hazard, least=0, most=1) for hazard in listed("hazards", hazards, "a list of numbers")]
     policies = {f"memory {memory:g}": Forgetting(cost, discount, memory, prior) for memory in chosen}
     plans = [
-        plan(policies, Redrawn(prior, hazard), cost, horizon, prior, discount, replications, seed) for hazard in rates
+        prepare(policies, Redrawn(prior, hazard), cost, horizon, prior, discount, replications, seed)
+        for hazard in rates
     ]
     blocks = list(run_tasks([task for each in plans for task in each.tasks], workers, progress))
     rows: list[Drift] = []

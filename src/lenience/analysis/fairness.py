@@ -1,7 +1,7 @@
 """Fairness: who is accepted, who is shut out for good, early against late, by group, exactly; and what constraints
 cost.
 
-Nothing here is simulated. Where the truths are known (a simulation, a replay, a study) a segment's policy is walked
+Nothing here is simulated. Where the truths are known (a simulation or a study) a segment's policy is walked
 forward at its true p, which gives the probability that each of its members is accepted and that the segment is shut
 out for good. Where they are not, the walk is averaged over what is believed of p: what is to be expected. Groups are
 sums of their segments, weighted by the segments' shares.

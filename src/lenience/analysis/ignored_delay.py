@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from lenience.analysis.delay import BLIND, evaluate_pending, rivals
+from lenience.analysis.delay import BLIND, baselines, evaluate_pending
 from lenience.core.errors import TooLargeError
 from lenience.segments.exposure_limits import Exposure
 
@@ -44,9 +44,9 @@ def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
             continue
         limited, blind = row.policy.value(row.belief).midpoint, None
         if time.monotonic() < until:
-            rival = rivals(row.objective, row.belief, caps=())[BLIND]
+            baseline = baselines(row.objective, row.belief, caps=())[BLIND]
             try:
-                blind = evaluate_pending(rival, row.objective, row.belief, TOLERANCE, MOST_UPDATES).midpoint
+                blind = evaluate_pending(baseline, row.objective, row.belief, TOLERANCE, MOST_UPDATES).midpoint
             except TooLargeError:
                 blind = None
         found.append(Ignored(row.name, limited, blind))

@@ -45,7 +45,7 @@ HEAVY = 0.25  # of all weight on the five heaviest acceptances: a rule of thumb
 BY_CHANCE = 1e-6  # a proposal that agrees with the log less likely than this has seen it
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class RewardEstimate(msgspec.Struct, frozen=True):
     """An estimated reward an arrival with its 95% interval."""
 
     value: float
@@ -66,10 +66,10 @@ class OffPolicy(msgspec.Struct, frozen=True):
     """
 
     arrivals: int
-    logged: Estimate
-    inverse_propensity: Estimate
-    doubly_robust: Estimate | None
-    gain: Estimate
+    logged: RewardEstimate
+    inverse_propensity: RewardEstimate
+    doubly_robust: RewardEstimate | None
+    gain: RewardEstimate
     accepted: float
     effective: float
     caution: str = ""
@@ -110,7 +110,7 @@ def off_policy(
     least_propensity: float = 1e-3,
     folds: int = 5,
 ) -> OffPolicy:
-    """Estimate what a proposed policy would have earned.
+    """RewardEstimate what a proposed policy would have earned.
 
     ``proposed`` are its acceptance probabilities for the logged individuals (a policy's ``propensity(X)``, or 0 and 1);
     ``outcomes`` are those of the accepted, anything for the others. Propensities below ``least_propensity`` count as
@@ -159,19 +159,19 @@ def off_policy(
     )
 
 
-def _estimate(terms: NDArray[np.float64]) -> Estimate:
+def _estimate(terms: NDArray[np.float64]) -> RewardEstimate:
     from scipy.special import stdtrit
 
     value, count = float(terms.mean()), len(terms)
     if count < 2:
-        return Estimate(value, -math.inf, math.inf)
+        return RewardEstimate(value, -math.inf, math.inf)
     apart = terms - value
     variance = float((apart**2).mean())
     kurtosis = float((apart**4).mean()) / variance**2 if variance > 0 else 1.0
     # The variance of n terms of kurtosis k is worth 2n/(k − 1) degrees of freedom, of two-valued terms no more than n.
     freedom = min(max(2.0 * count / max(kurtosis - 1.0, 1e-9), 1.0), count - 1.0)
     half = float(stdtrit(freedom, 0.975)) * math.sqrt(variance / (count - 1))
-    return Estimate(value, value - half, value + half)
+    return RewardEstimate(value, value - half, value + half)
 
 
 def _caution(pi: NDArray[np.float64], e: NDArray[np.float64], weights: NDArray[np.float64]) -> str:

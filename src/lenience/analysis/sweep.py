@@ -33,7 +33,7 @@ from lenience.core.errors import InputError, in_words, refusal
 from lenience.core.frames import to_frame
 from lenience.policies.beliefs.constant import Constant
 from lenience.policies.registry import label_of, named_belief, policy_named, takes
-from lenience.simulation.compare import plan, run_tasks
+from lenience.simulation.compare import prepare, run_tasks
 from lenience.simulation.named_worlds import world_named
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
@@ -125,7 +125,7 @@ def run_sweep(
     """
     chosen = sweep if isinstance(sweep, Sweep) else load_sweep(sweep)
     plans = [
-        plan(
+        prepare(
             _policies(chosen, cost, discount, horizon),
             world_named(**world),
             cost,
@@ -201,7 +201,7 @@ def _plan_once(world: Any, given: Mapping[str, Any], replications: Any, seed: An
     if world is None:
         raise InputError("worlds must be at least one")
     some = Constant(1.0)
-    plan(
+    prepare(
         some, world, given["cost"], given["horizon"], Belief(2, 1), given["discount"], replications, seed, optimum=False
     )
 

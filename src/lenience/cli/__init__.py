@@ -16,7 +16,7 @@ from lenience.cli.streams import prepare, to_a_reader
 from lenience.core.errors import InputError, in_words
 
 COMMANDS = {
-    "audit": "Replay a service's log: is everything as it was decided?",
+    "audit": "Recompute a service's log: is everything as it was decided?",
     "characteristics": "What a policy does to a population: whom it shuts out, what learning costs.",
     "completion": "The shell code that completes commands and options.",
     "delay": "What late labels cost, and how many acceptances may be pending.",

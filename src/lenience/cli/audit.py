@@ -1,4 +1,4 @@
-"""lenience audit: replay the log of a service and check every row against it."""
+"""lenience audit: recompute the log of a service and check every row against it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lenience.service.queries.audit import AuditReport
 
 
-@click.command(short_help="Replay a service's log: is everything as it was decided?")
+@click.command(short_help="Recompute a service's log: is everything as it was decided?")
 @database_option
 @click.option("--expect", type=FILE, help="The --json output of an earlier audit: must still hold.")
 @json_option
 def audit(database: str, expect: str | None, as_json: bool) -> None:
-    """Replay the log: the chain is whole, every belief is the one the events give, every decision the policy's own.
+    """Recompute the log: the chain is whole, every belief is the one the events give, every decision the policy's own.
 
     The exit code is 0 only if all holds, 1 if anything does not; each finding says where. Keep the --json output
     somewhere else, and give it as --expect next time: then even a log that was cut off or written anew is found out.
@@ -64,6 +64,6 @@ def _print(report: AuditReport, as_json: bool) -> None:
         verdict = "All holds" if report.whole else counted(len(report.findings), "finding")
         out.print(
             f"{verdict}: {counted(report.events, 'event')} in {counted(report.chains, 'chain')}, "
-            f"{counted(report.decisions, 'decision')} replayed. Digest of the heads: {report.digest}",
+            f"{counted(report.decisions, 'decision')} recomputed. Digest of the heads: {report.digest}",
             soft_wrap=True,
         )

@@ -85,7 +85,7 @@ def delay(
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 0.25 --label-delay 1
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --applicants 12
     """
-    from lenience.analysis.delay import OPTIMAL, rivals
+    from lenience.analysis.delay import OPTIMAL, baselines
 
     for option, path in (("--figure", figure), ("--limits-figure", limits_figure)):
         if path is not None:
@@ -113,7 +113,7 @@ def delay(
         for problem in each("Evaluating what policies earn with late labels", problems)
         for row in _values(problem, policy, caps, tolerance)
     ]
-    names = [OPTIMAL, *rivals(problems[-1], prior, caps)]
+    names = [OPTIMAL, *baselines(problems[-1], prior, caps)]
     drawn = _simulated(problems, prior, caps, {(row.policy, row.label_delay) for row in values})
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
     files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
@@ -150,7 +150,7 @@ def delay(
 
 def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tolerance: float) -> list[DelayValue]:
     """What each policy earns at this delay, without those that would take too long."""
-    from lenience.analysis.delay import OPTIMAL, DelayValue, evaluate_pending, rivals
+    from lenience.analysis.delay import OPTIMAL, DelayValue, baselines, evaluate_pending
 
     prior, years = policy.prior, problem.label_delay
     work: dict[str, Callable[[], Bounds]] = {
@@ -160,7 +160,7 @@ def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tol
             else problem.enclose(prior, tolerance=tolerance, seconds=MOST_SECONDS)[0]
         )
     }
-    for name, rival in rivals(problem, prior, caps).items():
+    for name, rival in baselines(problem, prior, caps).items():
         work[name] = partial(evaluate_pending, rival, problem, prior, tolerance, MOST_UPDATES)
     found = []
     for name, value in work.items():
@@ -173,12 +173,13 @@ def _simulated(
     problems: list[Delayed], prior: Belief, caps: tuple[int, ...], exact: set[tuple[str, float]]
 ) -> dict[tuple[str, float], SimulatedValue]:
     """By simulation, what those policies earn whose exact evaluation would take too long, if that takes less."""
-    from lenience.analysis.delay import rivals
-    from lenience.simulation.delay_events import DelayLaw, arrivals_that_count, simulate_delays
+    from lenience.analysis.delay import baselines
+    from lenience.simulation.delay_events import arrivals_that_count, simulate_delays
+    from lenience.simulation.label_delay import LabelDelay
 
     wanted = {}
     for problem in problems:
-        others = rivals(problem, prior, caps).items()
+        others = baselines(problem, prior, caps).items()
         wanted[problem] = {name: one for name, one in others if (name, problem.label_delay) not in exact}
     seconds = sum(len(some) * arrivals_that_count(one) * ROW_SECONDS for one, some in wanted.items())
     if not any(wanted.values()) or seconds > MOST_SIMULATED:
@@ -189,7 +190,7 @@ def _simulated(
     )
     found = {}
     for problem, some in wanted.items():
-        law = DelayLaw("exponential", problem.label_delay)
+        law = LabelDelay("exponential", problem.label_delay)
         for one in simulate_delays(some, problem, prior, law, REPLICATIONS) if some else ():
             found[one.policy, problem.label_delay] = one
     return found

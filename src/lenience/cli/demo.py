@@ -31,7 +31,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
 
     The truths are the Federal Reserve's score tables of 2007 (four groups by five score bands); the applicants are
     simulated, and their labels come later. Everything goes through the real service and its log: lenience audit
-    --database demo-output/demo.db replays it. A demonstration that was there before is begun anew.
+    --database demo-output/demo.db checks it. A demonstration that was there before is begun anew.
 
     \b
     Example:

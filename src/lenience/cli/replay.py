@@ -125,7 +125,7 @@ def replay(
                 "seeds": answer.seeds,
                 "warm": answer.warm,
                 "known": answer.known,
-                "told": answer.told.mean,
+                "full_information": answer.full_information.mean,
                 "policies": answer.summary(),
                 "files": written,
             }

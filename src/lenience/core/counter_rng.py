@@ -21,7 +21,7 @@ SILVER = 0xD1B54A32D192ED03
 ONE = 1 << 32  # the limit of certainty
 
 _GOLDEN = np.uint64(GOLDEN)
-_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -53,7 +53,7 @@ def arrival_bits(keys: NDArray[np.uint64], arrival: int | NDArray[np.uint64]) ->
 def uniform(keys: NDArray[np.uint64], arrival: int, purpose: str) -> NDArray[np.float64]:
     """Numbers from 0 to below 1 for anything else that is left to chance, one stream a purpose."""
     salt = np.uint64(int.from_bytes(purpose.encode()[:8].ljust(8, b"."), "little"))
-    return (arrival_bits(mix(keys ^ salt), arrival) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (arrival_bits(mix(keys ^ salt), arrival) >> _S11).astype(np.float64) * 2.0**-53
 
 
 def limits(probability: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -61,10 +61,16 @@ def limits(probability: NDArray[np.float64]) -> NDArray[np.uint64]:
     return np.ceil(np.asarray(probability, dtype=np.float64) * ONE).astype(np.uint64)
 
 
+mix_in_kernels = compiled(mix)
+
+
 @compiled
 def bits_of(key: np.uint64, arrival: np.uint64) -> np.uint64:
     """The same as :func:`arrival_bits`, for kernels."""
-    x = key + (arrival + np.uint64(1)) * _GOLDEN
-    x = (x ^ (x >> _S30)) * _M1
-    x = (x ^ (x >> _S27)) * _M2
-    return x ^ (x >> _S31)
+    return mix_in_kernels(key + (arrival + np.uint64(1)) * _GOLDEN)  # type: ignore[arg-type, return-value]
+
+
+@compiled
+def unit_of(bits: np.uint64) -> float:
+    """A number strictly between 0 and 1 from the high 53 of 64 random bits, for kernels."""
+    return (float(bits >> _S11) + 0.5) * 2.0**-53

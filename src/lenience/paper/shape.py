@@ -137,13 +137,13 @@ def monotone_step(seed: int) -> Claim:
         identity = max(identity, abs(rise - first - second - third))
         least = min(least, first, second, third)
         # Lemma 1 at α = ½ asks f at x ± δ/2; the second bracket asks it at these four points.
-        x, wide, narrow = (n * (p1 + p2) + 1) / (2 * (n + 1)), *_half_chords(n, p1, p2)
+        x, wide, narrow = (n * (p1 + p2) + 1) / (2 * (n + 1)), *half_chords(n, p1, p2)
         points = (n * p2 + 1, n * p1, n * p2, n * p1 + 1)
         meant = (x + wide / 2, x - wide / 2, x + narrow / 2, x - narrow / 2)
         reach = max(reach, *(abs(at - point / (n + 1)) for at, point in zip(meant, points, strict=True)))
     n, p1, p2 = 10, 0.4, 0.7
-    x, wide = (n * (p1 + p2) + 1) / (2 * (n + 1)), _half_chords(n, p1, p2)[0]
-    near = _half_chords(n, 0.4, 0.45)[1]
+    x, wide = (n * (p1 + p2) + 1) / (2 * (n + 1)), half_chords(n, p1, p2)[0]
+    near = half_chords(n, 0.4, 0.45)[1]
     return Claim(
         "Appendix A.2",
         "V̄(n, p₂) − V̄(n, p₁) is the sum of three brackets, none of them negative: V̄ does not fall in p̂.",
@@ -158,7 +158,7 @@ def monotone_step(seed: int) -> Claim:
     )
 
 
-def _half_chords(n: float, p1: float, p2: float) -> tuple[float, float]:
+def half_chords(n: float, p1: float, p2: float) -> tuple[float, float]:
     """δ₂ and δ₁ of the monotonicity step, as Lemma 1 with α = ½ needs them."""
     return (n * (p2 - p1) + 1) / (n + 1), (n * (p2 - p1) - 1) / (n + 1)
 

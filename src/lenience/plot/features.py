@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
-from lenience.simulation.replay import Replayed
+from lenience.simulation.replay import ReplayResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ DASHES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def replay_figure(result: Replayed, title: str) -> Figure:
+def replay_figure(result: ReplayResult, title: str) -> Figure:
     """Total reward against arrivals, and the discounted reward of each policy with its 95% interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
     _along(left, result)
@@ -29,9 +29,9 @@ def replay_figure(result: Replayed, title: str) -> Figure:
     return figure
 
 
-def _along(left: Axes, result: Replayed) -> None:
-    for i, outcome in enumerate(result.outcomes):
-        first = outcome is result.outcomes[0]
+def _along(left: Axes, result: ReplayResult) -> None:
+    for i, outcome in enumerate(result.policies):
+        first = outcome is result.policies[0]
         left.plot(
             result.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
             linewidth=2.4 if first else 1.5, label=outcome.policy, zorder=3 if first else 2,
@@ -43,9 +43,9 @@ def _along(left: Axes, result: Replayed) -> None:
     left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
 
 
-def _beside(right: Axes, result: Replayed) -> None:
-    places = np.arange(len(result.outcomes))[::-1]
-    for place, outcome, colour in zip(places, result.outcomes, COLOURS * len(result.outcomes), strict=False):
+def _beside(right: Axes, result: ReplayResult) -> None:
+    places = np.arange(len(result.policies))[::-1]
+    for place, outcome, colour in zip(places, result.policies, COLOURS * len(result.policies), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
         right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
     right.axvline(result.known, color=INK, linestyle="--", linewidth=1)
@@ -53,6 +53,6 @@ def _beside(right: Axes, result: Replayed) -> None:
         "all outcomes known", (result.known, -0.6), (-5, 0), textcoords="offset points", fontsize=7, ha="right",
         va="center", color=INK,
     )  # fmt: skip
-    right.set_yticks(places, [outcome.policy for outcome in result.outcomes])
-    right.set_ylim(-0.9, len(result.outcomes) - 0.4)
+    right.set_yticks(places, [outcome.policy for outcome in result.policies])
+    right.set_ylim(-0.9, len(result.policies) - 0.4)
     right.set_xlabel("discounted reward, 95% interval")

@@ -13,7 +13,7 @@ from lenience.reports.canvas import linear_ticks
 from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart
 from lenience.reports.rendering import render
 from lenience.reports.views import Cell, Table
-from lenience.simulation.replay import Replayed
+from lenience.simulation.replay import ReplayResult
 from lenience.simulation.replay_table import replay_tables
 
 FEW = 10  # runs below which intervals are too wide to compare policies
@@ -26,11 +26,11 @@ CAPTION = (
 )
 
 
-def describe_best(result: Replayed) -> str:
+def describe_best(result: ReplayResult) -> str:
     """Say which policy did best."""
-    first = result.outcomes[0]
+    first = result.policies[0]
     better = []
-    for outcome in result.outcomes[1:]:
+    for outcome in result.policies[1:]:
         difference, half = outcome.behind(first)
         if difference < -half:
             better.append(f"{outcome.policy} (by {-difference:.2f} ± {half:.2f})")
@@ -42,19 +42,19 @@ def describe_best(result: Replayed) -> str:
     return f"No other policy earned more than {first.policy}, beyond the 95% interval."
 
 
-def describe_full_information(result: Replayed) -> str:
+def describe_full_information(result: ReplayResult) -> str:
     """Say what it cost not to see the outcomes of rejected applicants."""
-    first = result.outcomes[0]
-    difference, half = first.behind(result.told)
+    first = result.policies[0]
+    difference, half = first.behind(result.full_information)
     within = f" ± {half:.2f}" if math.isfinite(half) else ""
     return (
         f"If the default model saw every outcome, including those of rejected applicants, it would earn "
-        f"{result.told.mean:.2f}. {first.policy} earned {abs(difference):.2f}{within} "
+        f"{result.full_information.mean:.2f}. {first.policy} earned {abs(difference):.2f}{within} "
         f"{'less' if difference >= 0 else 'more'}."
     )
 
 
-def describe_replay(result: Replayed) -> str:
+def describe_replay(result: ReplayResult) -> str:
     """Say what was replayed."""
     known = (
         f"{counted(result.warm, 'outcome')} {plural(result.warm, 'is', 'are')} known at the start"
@@ -69,12 +69,12 @@ def describe_replay(result: Replayed) -> str:
     )
 
 
-def write_replay_report(result: Replayed, path: str | Path, title: str, about: str = "") -> Path:
+def write_replay_report(result: ReplayResult, path: str | Path, title: str, about: str = "") -> Path:
     """Write the report as one self-contained HTML page.
 
     Parameters
     ----------
-    result : Replayed
+    result : ReplayResult
         The replay.
     path : str or Path
         The file to write.
@@ -117,15 +117,15 @@ def _table(headings: list[str], rows: list[list[str]]) -> Table:
     return Table(headings, [first, *rows[1:]])
 
 
-def _total_chart(result: Replayed) -> Markup:
+def _total_chart(result: ReplayResult) -> Markup:
     marks = [float(mark) for mark in result.marks]
-    series = [LineSeries(outcome.policy, marks, outcome.curve.tolist()) for outcome in result.outcomes]
+    series = [LineSeries(outcome.policy, marks, outcome.curve.tolist()) for outcome in result.policies]
     return line_chart(series, "arrivals (log scale)", "total reward, not discounted", log_x=True)
 
 
-def _reward_chart(result: Replayed) -> Markup:
+def _reward_chart(result: ReplayResult) -> Markup:
     rows = []
-    for outcome in result.outcomes:
+    for outcome in result.policies:
         half = outcome.half_width if math.isfinite(outcome.half_width) else 0.0
         tooltip = f"{outcome.policy}: {outcome.mean:.2f} ± {half:.2f}"
         rows.append(

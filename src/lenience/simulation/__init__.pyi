@@ -1,4 +1,3 @@
-from .delay_events import DelayLaw as DelayLaw
 from .delay_events import simulate_delays as simulate_delays
 from .drifting_worlds import ChangePoints as ChangePoints
 from .drifting_worlds import RandomWalk as RandomWalk
@@ -7,8 +6,8 @@ from .label_delay import LabelDelay as LabelDelay
 from .late_labels import LateLabels as LateLabels
 from .named_worlds import world_named as world_named
 from .named_worlds import world_names as world_names
-from .past_rows import Replay as Replay
-from .replay import Replayed as Replayed
+from .past_rows import PastRows as PastRows
+from .replay import ReplayResult as ReplayResult
 from .result import Estimate as Estimate
 from .result import Simulation as Simulation
 from .stream import Stream as Stream

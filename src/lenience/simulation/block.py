@@ -19,44 +19,44 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Column = NDArray[np.float64]
+Values = NDArray[np.float64]
 
 
-class Block(NamedTuple):
+class ReplicationBlock(NamedTuple):
     """Columns by replication; then, by checkpoint, sums and sums of squares over the replications."""
 
-    p: Column
-    accepted: Column
-    reward: Column
-    discounted: Column
-    expected: Column
-    clairvoyant: Column
-    learning_cost: Column
-    red_until: Column
-    stopped: Column
-    shut_out: Column
-    acceptance: Column  # the share accepted since the last checkpoint
-    acceptance_squares: Column
-    regret: Column  # undiscounted, from the first arrival to the checkpoint
-    regret_squares: Column
+    p: Values
+    accepted: Values
+    reward: Values
+    discounted: Values
+    expected: Values
+    clairvoyant: Values
+    learning_cost: Values
+    red_until: Values
+    stopped: Values
+    shut_out: Values
+    acceptance: Values  # the share accepted since the last checkpoint
+    acceptance_squares: Values
+    regret: Values  # undiscounted, from the first arrival to the checkpoint
+    regret_squares: Values
 
 
-COLUMNS = Block._fields[:10]
+COLUMNS = ReplicationBlock._fields[:10]
 
 
 def along_time(
-    accepted_by: NDArray[np.int64], regret_by: Column, checkpoints: NDArray[np.int64]
-) -> tuple[Column, Column, Column, Column]:
+    accepted_by: NDArray[np.int64], regret_by: Values, checkpoints: NDArray[np.int64]
+) -> tuple[Values, Values, Values, Values]:
     """The four sums by checkpoint of a block."""
     share = np.diff(accepted_by, axis=1, prepend=0) / np.diff(checkpoints, prepend=0)
     return share.sum(axis=0), (share**2).sum(axis=0), regret_by.sum(axis=0), (regret_by**2).sum(axis=0)
 
 
-def joined(blocks: list[Block]) -> Block:
+def joined(blocks: list[ReplicationBlock]) -> ReplicationBlock:
     """Blocks one after the other: columns are strung together, sums are added."""
     columns = [np.concatenate([block[i] for block in blocks]) for i in range(len(COLUMNS))]
-    sums = [np.sum([block[i] for block in blocks], axis=0) for i in range(len(COLUMNS), len(Block._fields))]
-    return Block(*columns, *sums)
+    sums = [np.sum([block[i] for block in blocks], axis=0) for i in range(len(COLUMNS), len(ReplicationBlock._fields))]
+    return ReplicationBlock(*columns, *sums)
 
 
 def geometric_sum(discount: float, terms: int) -> float:

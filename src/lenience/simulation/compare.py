@@ -20,7 +20,7 @@ from lenience.core.errors import InputError, TooLargeError, refusal
 from lenience.core.protocols import Accepts, looks_at_pending
 from lenience.core.validation import check_cost, having, listed, real, whole
 from lenience.policies.registry import label_of
-from lenience.simulation.block import Block, joined
+from lenience.simulation.block import ReplicationBlock, joined
 from lenience.simulation.late_labels import LateLabels
 from lenience.simulation.reference_policies import OPTIMUM, references
 from lenience.simulation.result import Simulation
@@ -31,12 +31,12 @@ MOST_BYTES = 256e6  # of late labels held by a task
 MOST_DECISIONS = 1e13  # about ten hours on one core
 POLICIES = "a policy with an acceptance(n, s), such as Greedy(cost=0.8), or several"
 WORLD = (
-    "a world, such as Bernoulli(p=0.7), FromPrior, Mixture, RandomWalk, ChangePoints, Redrawn, LateLabels or Replay; "
+    "a world, such as Bernoulli(p=0.7), FromPrior, Mixture, RandomWalk, ChangePoints, Redrawn, LateLabels or PastRows; "
     "what "
     "a world of one's own needs, an open and a fixed_rates, is in docs/simulate.md"
 )
 
-Choice = Accepts | Sequence[Accepts]
+PolicyChoice = Accepts | Sequence[Accepts]
 
 
 class Task(NamedTuple):
@@ -55,7 +55,7 @@ class Task(NamedTuple):
 
 
 def compare_policies(
-    policies: Mapping[str, Choice] | Iterable[Accepts] | Accepts,
+    policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts,
     world: World,
     *,
     cost: float,
@@ -85,13 +85,13 @@ def compare_policies(
     optimum   6.95 ± 0.51   0.645 ± 0.075   0                313 ± 14   0.071 [0.057, 0.089]   0.791 ± 0.05
     greedy    5.72 ± 0.5    1.92 ± 0.24     1.27 ± 0.26      212 ± 15   0.255 [0.229, 0.283]   0.264 ± 0.015
     """
-    prepared = plan(
+    prepared = prepare(
         policies, world, cost, horizon, prior, discount, replications, seed, optimum=optimum, checkpoints=checkpoints
     )
     return prepared.finished(list(run_tasks(prepared.tasks, workers, progress)))
 
 
-class Plan(NamedTuple):
+class PreparedComparison(NamedTuple):
     """All that a comparison needs to be run anywhere, and put together afterwards."""
 
     names: list[str]  # the policy of each task
@@ -99,9 +99,9 @@ class Plan(NamedTuple):
     baseline: str | None  # the policy that the others are compared with
     note: str
 
-    def finished(self, blocks: Sequence[Block]) -> Simulation:
+    def finished(self, blocks: Sequence[ReplicationBlock]) -> Simulation:
         """The comparison, from the blocks of its tasks in their order."""
-        parts: dict[str, list[Block]] = {}
+        parts: dict[str, list[ReplicationBlock]] = {}
         for name, block in zip(self.names, blocks, strict=True):
             parts.setdefault(name, []).append(block)
         task = self.tasks[0]
@@ -119,8 +119,8 @@ class Plan(NamedTuple):
         )
 
 
-def plan(
-    policies: Mapping[str, Choice] | Iterable[Accepts] | Accepts,
+def prepare(
+    policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts,
     world: World,
     cost: float,
     horizon: int,
@@ -131,7 +131,7 @@ def plan(
     *,
     optimum: bool = True,
     checkpoints: Iterable[int] | None = None,
-) -> Plan:
+) -> PreparedComparison:
     """Check the arguments of :func:`compare_policies` and cut the work into tasks."""
     if isinstance(world, type) or not (hasattr(world, "fixed_rates") and hasattr(world, "open")):
         raise refusal("world", world, WORLD)
@@ -165,11 +165,11 @@ def plan(
     ]
     names, work = [name for name, _ in tasks], [task for _, task in tasks]
     if along:
-        return Plan(names, work, beside.baseline, beside.note)
-    return Plan(names, work, OPTIMUM if OPTIMUM in chosen else None, "")
+        return PreparedComparison(names, work, beside.baseline, beside.note)
+    return PreparedComparison(names, work, OPTIMUM if OPTIMUM in chosen else None, "")
 
 
-def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[Block]:
+def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[ReplicationBlock]:
     """The blocks of the tasks, in their order."""
     if workers is not None and (not isinstance(workers, int) or workers == 0):
         raise refusal("workers", workers, "a whole number that is not 0, or nothing")
@@ -191,7 +191,7 @@ def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Ite
     yield from track(found, "Simulating", len(tasks), console=Console(stderr=True))
 
 
-def run_task(task: Task) -> Block:
+def run_task(task: Task) -> ReplicationBlock:
     """One task, by the compiled road where it can be taken."""
     from lenience.simulation.engine_generic import run_direct
     from lenience.simulation.engine_lattice import run_lattice
@@ -220,7 +220,7 @@ def default_checkpoints(horizon: int) -> NDArray[np.int64]:
 
 
 def block_size(world: World, horizon: int) -> int:
-    """How many replications a task holds: fewer where labels are late or rows are replayed."""
+    """How many replications a task holds: fewer where labels are late or past rows are drawn."""
     segments = len(getattr(getattr(world, "world", world), "shares", (0,)))
     late = isinstance(world, LateLabels) and world.delay.kind != "none"
     each = 8.0 * horizon * segments if late else 8.0 * horizon if hasattr(world, "order") else 0.0
@@ -236,7 +236,7 @@ def _priors_of(world: World) -> tuple[Belief, ...]:
 
 
 def _named(
-    policies: Mapping[str, Choice] | Iterable[Accepts] | Accepts, world: World
+    policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts, world: World
 ) -> dict[str, tuple[Accepts, ...]]:
     given: Any = policies
     if hasattr(given, "acceptance"):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -26,16 +26,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.compiled import compiled
+from lenience.core.counter_rng import GOLDEN, MASK, bits_of, unit_of
 from lenience.core.errors import InputError, refusal
 from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import real, whole
 from lenience.objectives.delayed import Delayed
+from lenience.simulation.label_delay import LabelDelay, delay_of
 from lenience.solvers.delayed.start import first_above
 
 REST = 1e-4
 MOST_EVENTS = 2e10  # a quarter of an hour
-_EXPONENTIAL, _FIXED, _LOGNORMAL = 0, 1, 2
 
 
 class LimitPolicy(Protocol):
@@ -50,32 +51,6 @@ class LimitPolicy(Protocol):
 
     def stop_floor(self, n: float) -> float:
         """A rate at or below which nobody is accepted at belief size n (−1 if none is known)."""
-
-
-class DelayLaw(msgspec.Struct, frozen=True):
-    """How long a label takes: a law with a mean, and the share of labels that never come.
-
-    ``spread`` is the standard deviation of the logarithm of a lognormal delay.
-
-    >>> DelayLaw("lognormal", mean=1, spread=1, never=0.1)
-    DelayLaw(kind='lognormal', mean=1.0, spread=1.0, never=0.1)
-    """
-
-    kind: Literal["exponential", "fixed", "lognormal"]
-    mean: float
-    spread: float = 1.0
-    never: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("exponential", "fixed", "lognormal"):
-            raise refusal("kind", self.kind, "exponential, fixed or lognormal")
-        msgspec.structs.force_setattr(self, "mean", real("mean", self.mean, above=0))
-        msgspec.structs.force_setattr(self, "spread", real("spread", self.spread, least=0))
-        msgspec.structs.force_setattr(self, "never", real("never", self.never, least=0, below=1))
-
-    def __str__(self) -> str:
-        name = f"{self.kind}, σ = {self.spread:g}" if self.kind == "lognormal" else self.kind
-        return f"{name}, {100 * self.never:g}% never" if self.never else name
 
 
 class SimulatedValue(msgspec.Struct, frozen=True):
@@ -95,7 +70,7 @@ def simulate_delays(
     policies: Mapping[str, LimitPolicy],
     objective: Delayed,
     prior: Belief,
-    law: DelayLaw,
+    law: LabelDelay,
     replications: int = 10_000,
     seed: int = 0,
     rate: float | None = None,
@@ -110,7 +85,7 @@ def simulate_delays(
     >>> from lenience.policies.beliefs.pending import Blind
     >>> problem = Delayed(cost=0.5, arrivals=20, discount_rate=0.5, label_delay=0.5)
     >>> greedy = Blind(Greedy(0.5), cost=0.5)
-    >>> run = simulate_delays({"greedy": greedy}, problem, Belief(3, 2), DelayLaw("fixed", 0.5), 1000)
+    >>> run = simulate_delays({"greedy": greedy}, problem, Belief(3, 2), LabelDelay("fixed", 0.5), 1000)
     >>> run[0].policy, 4 < run[0].mean < 8
     ('greedy', True)
     """
@@ -128,7 +103,8 @@ def simulate_delays(
             f"each of {len(policies)} policies would see {float(arrivals) * count:.1e} arrivals"
         )
     rates = _rates(prior, count, first_seed) if rate is None else np.full(count, real("rate", rate, least=0, most=1))
-    kind = {"exponential": _EXPONENTIAL, "fixed": _FIXED, "lognormal": _LOGNORMAL}[law.kind]
+
+    keys = _keys(first_seed, count)
 
     earned: dict[str, NDArray[np.float64]] = {}
     taken: dict[str, float] = {}
@@ -137,16 +113,13 @@ def simulate_delays(
         steady = UNLIMITED if policy.steady_limit is None else policy.steady_limit
         reward, accepted = _run(
             rates,
-            first_seed,
+            keys,
             objective.cost,
             objective.arrivals,
             objective.discount_rate,
             years,
             arrivals,
-            kind,
-            law.mean,
-            law.spread,
-            law.never,
+            *law.for_kernels,
             age,
             first,
             offsets,
@@ -187,6 +160,22 @@ def _rates(prior: Belief, count: int, seed: int) -> NDArray[np.float64]:
     return rates
 
 
+def _keys(seed: int, count: int) -> NDArray[np.uint64]:
+    """The keys of the replications for :mod:`lenience.core.counter_rng`.
+
+    They differ from those of :func:`~lenience.core.counter_rng.replication_keys`, so that published results of a seed
+    can be computed again. The golden ratio is taken off because draws were once numbered from 1.
+    """
+    stream = seed * 0xD1342543DE82EF95 & MASK
+    runs = np.arange(1, count + 1, dtype=np.uint64)
+    return runs * np.uint64(0xA0761D6478BD642F) + np.uint64((stream - GOLDEN) & MASK)
+
+
+@compiled
+def _uniform(key: np.uint64, index: np.uint64) -> float:
+    return unit_of(bits_of(key, index))
+
+
 def _error(values: NDArray[np.float64]) -> float:
     """The standard error of the mean of a stratified sample, from pairs of neighbouring slices."""
     even = values.size // 2 * 2
@@ -211,16 +200,6 @@ def limit_table(
         if middle > start:
             parts.append(policy.exposure(n, prior.s + np.arange(start, middle)))
     return first, offsets, np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-@compiled
-def _uniform(seed: np.uint64, index: np.uint64) -> float:
-    """A number in (0, 1) that is a hash (splitmix64) of a seed and an index."""
-    z = seed + index * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return (float(z >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @compiled
@@ -261,7 +240,7 @@ def _pop(times: NDArray[np.float64], kinds: NDArray[np.int64], size: int) -> Non
 @compiled
 def _run(
     rates: NDArray[np.float64],
-    seed: int,
+    keys: NDArray[np.uint64],
     cost: float,
     arrivals: float,
     discount: float,
@@ -269,8 +248,8 @@ def _run(
     most: int,
     kind: int,
     mean: float,
-    spread: float,
-    never: float,
+    sigma: float,
+    missing: float,
     age: float,
     first: NDArray[np.int64],
     offsets: NDArray[np.int64],
@@ -284,7 +263,7 @@ def _run(
     times = np.empty(2 * most + 4)
     kinds = np.empty(2 * most + 4, dtype=np.int64)
     for run in range(rates.size):
-        stream = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(run + 1) * np.uint64(0xA0761D6478BD642F)
+        key = keys[run]
         p = rates[run]
         size = 0
         k = 0
@@ -295,7 +274,7 @@ def _run(
         while True:
             index = np.uint64(5 * arrival)
             arrival += 1
-            time -= math.log(_uniform(stream, index)) / arrivals
+            time -= math.log(_uniform(key, index)) / arrivals
             if time > years or arrival > most:
                 break
             while size > 0 and times[0] <= time:
@@ -321,18 +300,16 @@ def _run(
             accepted[run] += 1
             reward[run] += (p - cost) * math.exp(-discount * time)
             pending += 1
-            good = 1 if _uniform(stream, index + np.uint64(1)) < p else 0
-            u = _uniform(stream, index + np.uint64(2))
-            delay = mean
-            if kind == 0:
-                delay = -mean * math.log(u)
-            elif kind == 2:
-                normal = math.sqrt(-2.0 * math.log(u)) * math.cos(
-                    2.0 * math.pi * _uniform(stream, index + np.uint64(3))
-                )
-                delay = mean * math.exp(spread * normal - 0.5 * spread * spread)
-            if never > 0.0 and _uniform(stream, index + np.uint64(4)) < never:
-                delay = math.inf
+            good = 1 if _uniform(key, index + np.uint64(1)) < p else 0
+            delay = delay_of(
+                kind,
+                mean,
+                sigma,
+                missing,
+                _uniform(key, index + np.uint64(2)),
+                _uniform(key, index + np.uint64(3)),
+                _uniform(key, index + np.uint64(4)),
+            )
             if delay <= age:
                 if delay < math.inf:
                     _push(times, kinds, size, time + delay, good)

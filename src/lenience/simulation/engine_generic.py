@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.counter_rng import ONE, arrival_bits, limits
 from lenience.core.protocols import Accepts, acceptance_at
-from lenience.simulation.block import Block, along_time
+from lenience.simulation.block import ReplicationBlock, along_time
 from lenience.simulation.stream import Stream
 
 
@@ -27,7 +27,7 @@ def run_direct(
     discount: float,
     horizon: int,
     checkpoints: NDArray[np.int64],
-) -> Block:
+) -> ReplicationBlock:
     """Put policies, one a segment, through a stream of individuals, from one prior or one a segment."""
     count, segments = stream.keys.size, stream.segments
     at = np.arange(count)
@@ -89,7 +89,7 @@ def run_direct(
             regret_by[:, check] = best - earned
             check += 1
     final, shares = stream.by_segment()
-    return Block(
+    return ReplicationBlock(
         p=final @ shares,
         accepted=accepted,
         reward=successes - cost * accepted,
@@ -100,7 +100,7 @@ def run_direct(
         red_until=red,
         stopped=np.asarray(stopped.all(axis=1), dtype=np.float64),
         shut_out=(stopped & (final > cost)) @ shares,
-        **dict(zip(Block._fields[10:], along_time(accepted_by, regret_by, checkpoints), strict=True)),
+        **dict(zip(ReplicationBlock._fields[10:], along_time(accepted_by, regret_by, checkpoints), strict=True)),
     )
 
 

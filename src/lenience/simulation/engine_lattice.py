@@ -24,14 +24,14 @@ from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
 from lenience.core.counter_rng import ONE, arrival_bits, bits_of, limits
 from lenience.core.protocols import Accepts
-from lenience.simulation.block import Block, along_time, geometric_sum
+from lenience.simulation.block import ReplicationBlock, along_time, geometric_sum
 
 FIRST_WINDOW, LAST_WINDOW = 1024, 65536
 MOST_STATES = 4_000_000  # of a band held at once: 32 MB
 TINY = 1e-300  # below this a discount counts as 0: arithmetic on denormal numbers is slow
 
 
-class Rows(NamedTuple):
+class RowLimits(NamedTuple):
     """The limits of a window of rows: 0 below ``floor``, ``low`` below ``edge``, ``high`` from ``top`` on, and between
     ``edge`` and ``top`` those in ``values`` from ``offset`` on."""
 
@@ -76,7 +76,7 @@ def run_lattice(
     discount: float,
     horizon: int,
     checkpoints: NDArray[np.int64],
-) -> Block:
+) -> ReplicationBlock:
     """Put a policy through a homogeneous world with the given success probabilities."""
     runs = Runs(keys, rates, checkpoints.size)
     checks = checkpoints.astype(np.uint64)
@@ -98,7 +98,7 @@ def run_lattice(
     best = np.maximum(gain, 0.0)
     regret_by = best[:, None] * checkpoints - gain[:, None] * runs.accepted_by
     accepted = runs.accepted.astype(np.float64)
-    return Block(
+    return ReplicationBlock(
         p=rates,
         accepted=accepted,
         reward=runs.successes - cost * accepted,
@@ -109,11 +109,11 @@ def run_lattice(
         red_until=runs.red.astype(np.float64),
         stopped=runs.stopped.astype(np.float64),
         shut_out=(runs.stopped & (rates > cost)).astype(np.float64),
-        **dict(zip(Block._fields[10:], along_time(runs.accepted_by, regret_by, checkpoints), strict=True)),
+        **dict(zip(ReplicationBlock._fields[10:], along_time(runs.accepted_by, regret_by, checkpoints), strict=True)),
     )
 
 
-def _remembered(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> Rows | None:
+def _remembered(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> RowLimits | None:
     """The window, made once for all blocks that a process runs."""
     try:
         return _window_once(policy, prior, first, last, 1 << replications.bit_length())  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def _remembered(policy: Accepts, prior: Belief, first: int, last: int, replicati
         return window(policy, prior, first, last, replications)
 
 
-def window(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> Rows | None:
+def window(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> RowLimits | None:
     """The limits of rows ``first`` to ``last`` − 1, or nothing where asking state by state is less work."""
     k = np.arange(first, last)
     n = prior.n + k
@@ -133,7 +133,7 @@ def window(policy: Accepts, prior: Belief, first: int, last: int, replications: 
         low, high = limit_at(np.zeros_like(k)), limit_at(k)
         edge = first_above(limit_at, low, k) if np.any(high > low) else (k + 1).astype(np.uint64)
         zero = np.zeros(k.size, dtype=np.uint64)
-        return Rows(zero, edge, edge, low, high, zero, zero[:1])
+        return RowLimits(zero, edge, edge, low, high, zero, zero[:1])
     if not getattr(policy, "monotone", False):
         return None
     level = np.zeros(k.size, dtype=np.uint64)
@@ -151,7 +151,7 @@ def window(policy: Accepts, prior: Belief, first: int, last: int, replications: 
     j = np.arange(states) - offset[row] + edge.astype(np.int64)[row]
     values = limits(policy.acceptance(n[row], prior.s + j)) if states else np.zeros(1, dtype=np.uint64)
     ones = np.ones(k.size, dtype=np.uint64)
-    return Rows(floor, edge, top, ones, ones * np.uint64(ONE), offset.astype(np.uint64), values)
+    return RowLimits(floor, edge, top, ones, ones * np.uint64(ONE), offset.astype(np.uint64), values)
 
 
 _window_once = lru_cache(maxsize=8)(window)

@@ -1,9 +1,9 @@
-"""What those would earn who are told more than a policy can be: by it one sees what selective labels cost.
+"""Whom a model accepts that sees more outcomes than a policy can: the comparison shows what selective labels cost.
 
-- :func:`knowing` whom the default model accepts that was told the outcomes of all rows beforehand.
-- :func:`told` whom it accepts if it starts as the policies do and is told the outcome of everyone who comes, the
-  rejected included, at once. Nothing need be explored then: it accepts whom it believes above the break-even. A policy
-  with the same model that sees only the accepted explores to come near it.
+- :func:`hindsight_acceptances`: the default model has seen the outcomes of all rows beforehand.
+- :func:`full_information_acceptances`: the default model starts as the policies do and sees the outcome of everyone
+  who comes at once, the rejected included. It need not explore, so it accepts whom it believes above the break-even. A
+  policy with the same model that sees only the accepted explores to come near it.
 """
 
 from __future__ import annotations
@@ -18,26 +18,29 @@ from lenience.policies.features.baseline_rules import GREEDY
 from lenience.simulation.replay_draws import Draw
 
 
-def knowing(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
-    """Of each row, whether it is accepted; learnt in an order by chance, for files are sorted and the model learns in
-    one pass."""
+def hindsight_acceptances(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
+    """Say of each row whether it is accepted.
+
+    The model learns the rows in a random order, because files are sorted and it learns in one pass.
+    """
     order = np.random.default_rng(0).permutation(len(labels))
     mean = BayesianLogistic().fit(rows[order], labels[order]).beliefs(rows)[1]
     return np.asarray(mean > cost)
 
 
-def told(
+def full_information_acceptances(
     rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float, draws: Sequence[Draw]
 ) -> NDArray[np.bool_]:
-    """Of each run and arrival, whether it is accepted.
+    """Say of each arrival of each run whether it is accepted.
 
     >>> from lenience.simulation.replay_draws import draw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = (rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(float)
     >>> runs = [draw(seed, 300, 400, warm=0) for seed in range(5)]
-    >>> found = told(X, y, 0.9, runs)  # without a label nobody is believed above 0.9: greedy would never start
-    >>> bool(found[:, 0].any()), bool(found[:, -100:].any())
+    >>> accepted = full_information_acceptances(X, y, 0.9, runs)
+    >>> # Without a label nobody is believed above 0.9: greedy would never start.
+    >>> bool(accepted[:, 0].any()), bool(accepted[:, -100:].any())
     (False, True)
     """
     from lenience.simulation.replay_engine import run_online

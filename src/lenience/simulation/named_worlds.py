@@ -30,14 +30,14 @@ def world_names() -> list[str]:
     >>> world_names()[:3]
     ['bernoulli', 'change-points', 'late-labels']
     """
-    return sorted([*(tag.replace("_", "-") for tag in WORLDS), "replay"])
+    return sorted([*(tag.replace("_", "-") for tag in WORLDS), "past-rows"])
 
 
 def world_named(name: str, **parameters: Any) -> World:
     """The world of a name with its parameters; a prior is a Belief or a mapping of n and s.
 
     ``segments`` take several priors too, in a list or by name; ``late-labels`` the parameters of a LabelDelay as
-    ``delay`` and another world, with its ``name``, as ``world``; ``replay`` a ``file`` of past rows and
+    ``delay`` and another world, with its ``name``, as ``world``; ``past-rows`` a ``file`` of past rows and
     the columns of their outcome and segment.
 
     >>> world_named("bernoulli", p=0.7)
@@ -48,7 +48,7 @@ def world_named(name: str, **parameters: Any) -> World:
     lenience.core.errors.InputError: world must be one of bernoulli, ..., segments, not 'utopia'
     """
     tag = name.replace("-", "_") if isinstance(name, str) else ""
-    if tag != "replay" and tag not in WORLDS:
+    if tag != "past_rows" and tag not in WORLDS:
         raise unknown("world", name, world_names())
     given = dict(parameters)
     if "prior" in given:
@@ -58,10 +58,10 @@ def world_named(name: str, **parameters: Any) -> World:
     if isinstance(given.get("world"), Mapping):
         inner = dict(given["world"])
         given["world"] = world_named(inner.pop("name", None), **inner)
-    if tag == "replay":
-        from lenience.simulation.past_rows import Replay
+    if tag == "past_rows":
+        from lenience.simulation.past_rows import PastRows
 
-        return _made("replay", Replay.from_file, given)  # type: ignore[no-any-return]
+        return _made("past-rows", PastRows.from_file, given)  # type: ignore[no-any-return]
     return _made(name, WORLDS[tag], given)  # type: ignore[no-any-return]
 
 

@@ -1,7 +1,7 @@
-"""Replay: past rows, drawn without replacement; the outcome of a row is shown only if it is accepted.
+"""PastRows: a world of past rows, drawn without replacement; the outcome of a row is shown only if it is accepted.
 
 The rows must be those of *everyone* who came (an experiment that accepted all, or a data set with all outcomes):
-replaying only the accepted of an old policy answers questions about its accepted alone.
+the accepted of an old policy answer questions about its accepted alone.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lenience.files.vocabulary import yes_or_no
 from lenience.simulation.stream import Stream
 
 
-class Replay:
+class PastRows:
     """A world of rows. ``segments`` are labels, one a row (by default all alike); ``features`` one record a row.
 
     A row's success probability, against which regret is counted, is taken to be its segment's share of successes.
 
-    >>> world = Replay(outcomes=[1, 1, 0, 1], segments=["a", "a", "b", "b"])
+    >>> world = PastRows(outcomes=[1, 1, 0, 1], segments=["a", "a", "b", "b"])
     >>> world.rates.tolist()
     [1.0, 0.5]
     """
@@ -47,7 +47,7 @@ class Replay:
         self.rates: NDArray[np.float64] = np.bincount(self.segment, weights=self.outcomes.astype(np.float64)) / count
 
     @classmethod
-    def from_file(cls, file: str, outcome: str = "outcome", segment: str | None = None) -> Replay:
+    def from_file(cls, file: str, outcome: str = "outcome", segment: str | None = None) -> PastRows:
         """From a CSV (as ``fit_history`` reads it) or Parquet file, by the names of its columns."""
         columns = read_columns(file)
         for column in (outcome, segment):
@@ -63,13 +63,13 @@ class Replay:
         return self.outcomes.size
 
     def __repr__(self) -> str:
-        return f"Replay(rows={len(self)}, segments={len(self.names)})"
+        return f"PastRows(rows={len(self)}, segments={len(self.names)})"
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """The rows in an order of its own for each replication."""
         if horizon > len(self):
-            raise InputError(f"horizon must be at most the {len(self)} rows to be replayed, not {horizon}")
-        return _Rows(keys, self, horizon)
+            raise InputError(f"horizon must be at most the {len(self)} past rows, not {horizon}")
+        return _PastStream(keys, self, horizon)
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
         """Nothing: rows are drawn without replacement."""
@@ -86,7 +86,7 @@ class Replay:
         ``decide`` gets the features of a row and says whether to accept; ``learn`` gets the features and the outcome of
         those accepted. Yields each row's number and whether it was accepted.
 
-        >>> world = Replay(outcomes=[1, 0, 1], features=[[0.2], [0.9], [0.4]])
+        >>> world = PastRows(outcomes=[1, 0, 1], features=[[0.2], [0.9], [0.4]])
         >>> seen = []
         >>> played = list(world.play(lambda x: x[0] < 0.5, lambda x, y: seen.append(y), seed=1))
         >>> sorted(row for row, accepted in played if accepted), seen
@@ -101,8 +101,8 @@ class Replay:
             yield int(row), accepted
 
 
-class _Rows(Stream):
-    def __init__(self, keys: NDArray[np.uint64], world: Replay, horizon: int) -> None:
+class _PastStream(Stream):
+    def __init__(self, keys: NDArray[np.uint64], world: PastRows, horizon: int) -> None:
         super().__init__(keys)
         self.segments = len(world.names)
         self._world = world

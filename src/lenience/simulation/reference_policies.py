@@ -121,7 +121,7 @@ def is_late(world: World) -> bool:
 
 def _exponential_delay(world: World) -> float | None:
     """The mean delay of labels that all come, by the exponential law."""
-    if not isinstance(world, LateLabels) or world.delay.kind != "exponential" or world.delay.missing:
+    if not isinstance(world, LateLabels) or world.delay.kind != "exponential" or not world.delay.all_come:
         return None
     return world.delay.mean
 

@@ -6,12 +6,12 @@ random numbers), so that differences are paired and their intervals narrow. Scal
 features alone; ``warm`` labels, if any, are of rows drawn like the others and known to every policy.
 
 Late labels. With a :class:`~lenience.objectives.delayed.Delayed` objective arrivals are a Poisson process, an outcome
-becomes known an exponential delay after its acceptance, and every policy is told of it then and not before; rewards are
+becomes known an exponential delay after its acceptance, and every policy learns it then and not before; rewards are
 discounted by the arrival's number, which takes the chance of the arrival times out of them.
 
 Regret is against the default model fitted to the outcomes of *all* rows and used greedily: what it could know at best,
-not what a clairvoyant would earn. ``told`` is what it earns if it is told everyone's outcome as they come, the
-rejected included: what a policy earns less is the price of seeing only the accepted.
+not what a clairvoyant would earn. ``full_information`` is what it earns if it sees everyone's outcome as they come,
+the rejected included: what a policy earns less is the price of seeing only the accepted.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from lenience.policies.features.baselines import (
     UpperBoundRule,
 )
 from lenience.policies.features.policy import FeaturePolicy
-from lenience.simulation.full_information import knowing, told
+from lenience.simulation.full_information import full_information_acceptances, hindsight_acceptances
 from lenience.simulation.replay_draws import Draw, draw
 from lenience.solvers.stopping.threshold_table import threshold_table
 
 OURS = "lenience"
-TOLD = "told everyone's outcome"
+FULL_INFORMATION = "full information"
 POLICIES = "a mapping of names to policies with features"
-Objective = Discounted | FiniteHorizon | Delayed
+ReplayObjective = Discounted | FiniteHorizon | Delayed
 
 
-class Outcome(msgspec.Struct, frozen=True, eq=False):
+class PolicyResult(msgspec.Struct, frozen=True, eq=False):
     """What one policy did: by seed, its discounted and total reward; and the share accepted, in all and by group.
 
     ``behind`` is how much less it earned (discounted) than the first policy of the replay, with the half-width of its
@@ -90,39 +90,41 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
         """Of the 95% interval of the mean discounted reward."""
         return half_width(self.discounted)
 
-    def behind(self, other: Outcome) -> tuple[float, float]:
+    def behind(self, other: PolicyResult) -> tuple[float, float]:
         """How much less this policy earned than another, with the half-width of the paired 95% interval."""
         difference = other.discounted - self.discounted
         return float(difference.mean()), half_width(difference)
 
     def __repr__(self) -> str:
-        return f"Outcome({self.policy!r}, {self.mean:.2f} ± {self.half_width:.2f}, accepted {self.accepted:.3f})"
+        return f"PolicyResult({self.policy!r}, {self.mean:.2f} ± {self.half_width:.2f}, accepted {self.accepted:.3f})"
 
 
-class Replayed(msgspec.Struct, frozen=True, eq=False):
-    """The outcomes of all policies on the same arrivals."""
+class ReplayResult(msgspec.Struct, frozen=True, eq=False):
+    """What every policy of a replay earned on the same arrivals."""
 
-    objective: Objective
+    objective: ReplayObjective
     arrivals: int
     warm: int
     seeds: int
     success_rate: float
     known: float  # the mean discounted reward of the model that knows all outcomes
     marks: tuple[int, ...]  # the arrivals at which the curves are taken
-    outcomes: tuple[Outcome, ...]
-    told: Outcome  # the default model, if it were told the outcome of everyone as they come
+    policies: tuple[PolicyResult, ...]
+    full_information: PolicyResult  # the default model, if it saw the outcome of everyone as they come
 
-    def __getitem__(self, policy: str) -> Outcome:
-        for outcome in self.outcomes:
-            if outcome.policy == policy:
-                return outcome
-        raise InputError(f"policy must be one of {', '.join(o.policy for o in self.outcomes)}, not {policy!r}")
+    def __getitem__(self, policy: str) -> PolicyResult:
+        for result in self.policies:
+            if result.policy == policy:
+                return result
+        raise InputError(
+            f"policy must be one of {', '.join(result.policy for result in self.policies)}, not {policy!r}"
+        )
 
     def summary(self) -> list[dict[str, Any]]:
         """One row a policy: its reward and how far it is behind the first policy, with half-widths of 95% intervals
         (none of a single run), its total and regret, and the share accepted, in all and by group.
         """
-        first = self.outcomes[0]
+        first = self.policies[0]
         return [
             {
                 "policy": one.policy,
@@ -135,7 +137,7 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
                 "accepted": one.accepted,
                 "by_group": one.by_group,
             }
-            for one in self.outcomes
+            for one in self.policies
         ]
 
     def frame(self, backend: str | None = None) -> Any:
@@ -156,7 +158,7 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
         return aligned([headings, *rows])
 
     def __repr__(self) -> str:
-        return f"Replayed({len(self.outcomes)} policies, {self.seeds} runs of {self.arrivals} arrivals)"
+        return f"ReplayResult({len(self.policies)} policies, {self.seeds} runs of {self.arrivals} arrivals)"
 
 
 def half_width(values: NDArray[np.float64]) -> float:
@@ -168,8 +170,8 @@ def half_width(values: NDArray[np.float64]) -> float:
     return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
-def default_policies(objective: Objective, model: Any = None) -> dict[str, SelectivePolicy]:
-    """Ours and its rivals, each at its default; with the model given, or each with its own default."""
+def default_policies(objective: ReplayObjective, model: Any = None) -> dict[str, SelectivePolicy]:
+    """Ours and its baselines, each at its default; with the model given, or each with its own default."""
     return {
         OURS: FeaturePolicy(model, objective),
         "greedy": GreedyRule(model, objective),
@@ -187,7 +189,7 @@ def default_policies(objective: Objective, model: Any = None) -> dict[str, Selec
 def replay(
     X: ArrayLike,
     y: ArrayLike,
-    objective: Objective,
+    objective: ReplayObjective,
     policies: Mapping[str, SelectivePolicy] | None = None,
     seeds: int = 50,
     arrivals: int | None = None,
@@ -195,7 +197,7 @@ def replay(
     groups: Sequence[Any] | None = None,
     first_seed: int = 0,
     progress: Callable[[int], None] | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """Run every policy online on the data, ``seeds`` times over.
 
     ``arrivals`` is how many come in each run: by default the horizon, or as many as carry all but a thousandth of the
@@ -205,15 +207,15 @@ def replay(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))
-    >>> found = replay(X, y, Discounted(cost=0.6, discount=0.98), seeds=10)
-    >>> found["lenience"].mean > found["always"].mean
+    >>> result = replay(X, y, Discounted(cost=0.6, discount=0.98), seeds=10)
+    >>> result["lenience"].mean > result["always"].mean
     True
-    >>> found
-    Replayed(10 policies, 10 runs of 342 arrivals)
-    >>> print(found)
+    >>> result
+    ReplayResult(10 policies, 10 runs of 342 arrivals)
+    >>> print(result)
     policy               reward   ± 95%   lead ...
     lenience ...
-    >>> found.frame("pyarrow").column_names[:3]
+    >>> result.frame("pyarrow").column_names[:3]
     ['policy', 'discounted', 'half_width']
     """
     rows, labels, names = _checked(X, y, groups)
@@ -236,12 +238,12 @@ def replay(
                 progress(done)
     orders = np.array([one.order for one in draws])
     gains = labels[orders] - objective.cost
-    known = (knowing(rows, labels, objective.cost)[orders] * gains) @ weights
+    known = (hindsight_acceptances(rows, labels, objective.cost)[orders] * gains) @ weights
 
-    def outcome(name: str, accepted: NDArray[np.bool_]) -> Outcome:
+    def result(name: str, accepted: NDArray[np.bool_]) -> PolicyResult:
         earned = accepted * gains
         totals = np.cumsum(earned, axis=1)
-        return Outcome(
+        return PolicyResult(
             name,
             earned @ weights,
             totals[:, -1],
@@ -251,14 +253,14 @@ def replay(
             totals[:, [mark - 1 for mark in marks]].mean(axis=0),
         )
 
-    return Replayed(
+    return ReplayResult(
         objective, count, start, runs, float(labels.mean()), float(known.mean()), marks,
-        tuple(outcome(name, taken[name]) for name in several),
-        outcome(TOLD, told(rows, labels, objective.cost, draws)),
+        tuple(result(name, taken[name]) for name in several),
+        result(FULL_INFORMATION, full_information_acceptances(rows, labels, objective.cost, draws)),
     )  # fmt: skip
 
 
-def late(objective: Objective, label_delay: float) -> Delayed:
+def late(objective: ReplayObjective, label_delay: float) -> Delayed:
     """A discounted objective whose outcomes come late, by so many arrivals on average: time is counted in arrivals.
 
     >>> late(Discounted(0.8, 0.99), 20).discount
@@ -273,7 +275,7 @@ def _prepared(
     policy: SelectivePolicy,
     rows: NDArray[np.float64],
     labels: NDArray[np.float64],
-    objective: Objective,
+    objective: ReplayObjective,
     arrivals: int,
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
     """How to run a policy: compiled where it has the default model and this objective, else by its own decide and
@@ -328,11 +330,11 @@ def _run_any(
     policy: SelectivePolicy,
     rows: NDArray[np.float64],
     labels: NDArray[np.float64],
-    objective: Objective,
+    objective: ReplayObjective,
     chance: Draw,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Decide and observe, one by one; every outcome is told when it is due."""
+    """Decide and observe, one by one; every outcome is shown when it is due."""
     policy.fit(rows).use_reference(rows[chance.reference[: int(getattr(policy, "reference", 100))]])
     if len(chance.warm):
         policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
@@ -342,8 +344,8 @@ def _run_any(
     due: list[tuple[float, int]] = []
     for t, i in enumerate(chance.order):
         while due and due[0][0] <= times[t]:
-            heard = chance.order[heappop(due)[1]]
-            policy.observe(rows[heard : heard + 1], [True], labels[heard : heard + 1])
+            row = chance.order[heappop(due)[1]]
+            policy.observe(rows[row : row + 1], [True], labels[row : row + 1])
         accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1])[0]
         if accepted[t]:
             heappush(due, (float(times[t] + waits[t]), t))
@@ -371,7 +373,7 @@ def _share(taken: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
     return float(taken[where].mean()) if where.any() else math.nan
 
 
-def _arrivals(objective: Objective, arrivals: int | None) -> int:
+def _arrivals(objective: ReplayObjective, arrivals: int | None) -> int:
     if arrivals is not None:
         return whole("arrivals", arrivals, least=1)
     if objective.horizon is not None:
@@ -381,6 +383,6 @@ def _arrivals(objective: Objective, arrivals: int | None) -> int:
     return min(max(math.ceil(math.log(1e-3) / math.log(objective.discount)), 1), 10_000)
 
 
-def _weights(objective: Objective, count: int) -> NDArray[np.float64]:
+def _weights(objective: ReplayObjective, count: int) -> NDArray[np.float64]:
     weights: NDArray[np.float64] = objective.discount ** np.arange(count, dtype=np.float64)
     return weights

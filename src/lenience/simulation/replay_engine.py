@@ -1,9 +1,8 @@
 """The online loop, compiled: one policy with the default model meets one sequence of individuals.
 
-It is decide, observe, decide, observe … of :class:`~lenience.policies.features.policy.FeaturePolicy` and its rivals
-with
-outcomes that come at once, in one kernel: a test holds it to the policies' own decisions, one by one. Chance comes from
-outside (one uniform number an arrival), so that every policy meets the same arrivals, outcomes and luck.
+It is decide, observe, decide, observe … of :class:`~lenience.policies.features.policy.FeaturePolicy` and its baselines
+with outcomes that come at once, in one kernel: a test holds it to the policies' own decisions, one by one. Chance
+comes from outside (one uniform number an arrival), so that every policy meets the same arrivals, outcomes and luck.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ def run_online(
     g_step: float,
     f: NDArray[np.float64],
     refresh: bool,
-    told: bool,
+    full_information: bool,
     accepted: NDArray[np.bool_],
 ) -> None:
     """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``.
 
-    ``parameter`` is the rule's, of LENIENT the share of its leniency (1). Who is ``told`` sees the outcomes of the
-    rejected as well, as nobody does (:mod:`lenience.simulation.full_information`).
+    ``parameter`` is the rule's, of LENIENT the share of its leniency (1). With ``full_information`` the model sees the
+    outcomes of the rejected as well, as no policy does (:mod:`lenience.simulation.full_information`).
     """
     several, size = means0.shape
     weights = weights0.copy()
@@ -98,7 +97,7 @@ def run_online(
                 propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity
         taken += accepted[t]
-        if accepted[t] or told:
+        if accepted[t] or full_information:
             if own_model:
                 learn_own(rule, parameter, x, outcome, cost, theta, inverse, u)
             else:

@@ -21,7 +21,7 @@ from lenience.core.errors import InputError, refusal
 from lenience.core.frames import to_frame
 from lenience.core.intervals import wilson_interval
 from lenience.core.validation import real
-from lenience.simulation.block import COLUMNS, Block
+from lenience.simulation.block import COLUMNS, ReplicationBlock
 
 if TYPE_CHECKING:
     from lenience.simulation.stream import World
@@ -102,7 +102,7 @@ class Simulation:
         prior: Belief | tuple[Belief, ...],
         seed: int,
         checkpoints: NDArray[np.int64],
-        runs: Mapping[str, Block],
+        runs: Mapping[str, ReplicationBlock],
         baseline: str | None,
         note: str = "",
     ) -> None:

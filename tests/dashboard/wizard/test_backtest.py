@@ -18,7 +18,7 @@ def _known(outcomes: str, segment: str = "all") -> list[KnownOutcome]:
     return [KnownOutcome(segment, mark == "1", None, place) for place, mark in enumerate(outcomes)]
 
 
-def test_the_replay_stops_where_the_optimal_policy_stops() -> None:
+def test_the_backtest_stops_where_the_optimal_policy_stops() -> None:
     outcomes = "".join(np.random.default_rng(2).choice(["0", "1"], 400, p=[0.45, 0.55]))
     specification = PolicySpecification("p", Discounted(0.7, 0.99))
     found = backtest(specification, {"all": Belief(2, 1)}, _known(outcomes))
@@ -36,7 +36,7 @@ def test_the_replay_stops_where_the_optimal_policy_stops() -> None:
     assert found.course[-1] == pytest.approx((400, found.past_value, found.new_value))
 
 
-def test_the_replay_waits_for_late_outcomes() -> None:
+def test_the_backtest_waits_for_late_outcomes() -> None:
     # Applicants come 50 a year and outcomes two years later, so before the hundredth nothing is known.
     objective = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=2)
     prior = Belief(2, 1)

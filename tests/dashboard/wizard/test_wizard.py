@@ -46,15 +46,15 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert "4 awaited outcomes of the past do not count against the limits" in young
     assert "1,000.5 in your money: a success earns 250.5, a failure loses 750." in young
     answers = clerk.answers(check)
-    replayed = " ".join(clerk.http.get("/new/past", params=answers).text.split())
-    assert "beliefs from the <strong>18 outcomes known by 2024-01-19</strong> alone" in replayed
-    assert "deciding the <strong>19 past applicants since</strong>" in replayed
-    assert "The 6 whom the past rejected in that time have no outcome" in replayed
+    tested = " ".join(clerk.http.get("/new/past", params=answers).text.split())
+    assert "beliefs from the <strong>18 outcomes known by 2024-01-19</strong> alone" in tested
+    assert "deciding the <strong>19 past applicants since</strong>" in tested
+    assert "The 6 whom the past rejected in that time have no outcome" in tested
     undated = clerk.http.get("/new/past", params={**answers, "time": ""}).text
     assert "rows have no date (step 2), so they cannot be divided" in html.unescape(undated)
-    replayed = clerk.http.get("/new/past", params={**answers, "cold": "true"}).text
-    assert "The 37 past applicants with a known outcome" in replayed
-    assert "The 6 whom the past rejected have no outcome" in replayed
+    tested = clerk.http.get("/new/past", params={**answers, "cold": "true"}).text
+    assert "The 37 past applicants with a known outcome" in tested
+    assert "The 6 whom the past rejected have no outcome" in tested
     made = clerk.post("/new/create", **answers, state="active")
     assert (made.status_code, made.headers["location"]) == (303, "/policies/loans?version=1")
 
@@ -101,7 +101,7 @@ def test_dates_that_cannot_be_do_not_stretch_the_years(clerk: Browser) -> None:
     answers = {**clerk.uploaded((HEADING + "".join([*rows, *odd])).encode()), "model": "own"}
     shown = clerk.answers(clerk.http.get("/new/objective", params=answers))
     assert float(shown["arrivals"][0]) == pytest.approx(366, rel=0.03)
-    # Counted as of a day, the later rows are left out, and the replay leaves them out too.
+    # Counted as of a day, the later rows are left out, and the back-test leaves them out too.
     answers = {**answers, **OBJECTIVE, "as_of": "2021-12-31"}
     assert "left out: decided after 2021-12-31." in clerk.http.get("/new/beliefs", params=answers).text
     assert (

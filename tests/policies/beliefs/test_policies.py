@@ -272,7 +272,7 @@ def test_labels_tell_policies_and_worlds_apart() -> None:
     assert (
         label_of(ln.simulation.ChangePoints(rates=[0.5, 0.9], at=[100]), ()) == "change-points (rates=0.5/0.9, at=100)"
     )
-    assert label_of(ln.simulation.Replay([0, 1])) == "Replay(rows=2, segments=1)"
+    assert label_of(ln.simulation.PastRows([0, 1])) == "PastRows(rows=2, segments=1)"
 
 
 def test_json_and_its_errors() -> None:

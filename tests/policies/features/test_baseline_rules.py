@@ -1,4 +1,4 @@
-"""What people use now, by the same interface."""
+"""The baselines with features, by one interface."""
 
 from __future__ import annotations
 
@@ -24,24 +24,44 @@ from lenience.policies.features.baselines import (
     UpperBoundRule,
 )
 
-RIVALS = [
+BASELINES = [
     AlwaysRule, ConsequentialRule, EpsilonRule, GreedyRule, LinearUpperBoundRule, OptimismRule, ThompsonRule,
     UpperBoundRule,
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", RIVALS, ids=lambda kind: kind.__name__)
-def test_rivals_have_the_same_interface(kind: Any) -> None:
+@pytest.mark.parametrize("kind", BASELINES, ids=lambda kind: kind.__name__)
+def test_baselines_have_the_same_interface(kind: Any) -> None:
     X, y = world()
     policy = kind(objective=GOAL, random_state=0).fit(X, np.where(np.arange(300) < 40, y, np.nan))
-    for i in range(40, 80):
-        taken = policy.decide(X[i : i + 1])
+    chances = np.random.default_rng(1).random(40)
+    accepted = 0
+    for i, chance in zip(range(40, 80), chances, strict=True):
+        propensity = float(policy.propensity(X[i : i + 1])[0])
+        assert 0.0 <= propensity <= 1.0
+        taken = policy.decide(X[i : i + 1], None, np.array([chance]))
+        assert taken.tolist() == [chance < propensity]
+        assert policy.log_[-1].propensity == propensity
+        assert policy.pending_ == taken[0]
         policy.observe(X[i : i + 1], taken, y[i : i + 1])
+        assert policy.pending_ == 0
+        accepted += int(taken[0])
     assert len(policy.log_) == 40
-    assert all(0.0 <= decision.propensity <= 1.0 for decision in policy.log_)
-    assert policy.pending_ == 0
-    assert np.all((policy.propensity(X) >= 0) & (policy.propensity(X) <= 1))
-    assert clone(policy).get_params().keys() == policy.get_params().keys()
+    assert [decision.accepted for decision in policy.log_].count(True) == accepted > 0
+    assert clone(policy).get_params() == policy.get_params()
+
+
+@pytest.mark.parametrize("kind", BASELINES, ids=lambda kind: kind.__name__)
+def test_baselines_learn_from_outcomes(kind: Any) -> None:
+    X, _ = world()
+    same, ones = np.repeat(X[:1], 300, axis=0), np.ones(300)
+    bad = kind(objective=GOAL, random_state=0).fit(X)
+    bad.observe(same, ones, np.zeros(300))
+    least = {AlwaysRule: 1.0, EpsilonRule: 0.1}.get(kind, 0.0)
+    assert bad.propensity(X[:1])[0] == pytest.approx(least, abs=0.05)
+    good = kind(objective=GOAL, random_state=0).fit(X)
+    good.observe(same, ones, ones)
+    assert good.propensity(X[:1])[0] == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize("kind", [GreedyRule, EpsilonRule, ThompsonRule, UpperBoundRule, OptimismRule, AlwaysRule])

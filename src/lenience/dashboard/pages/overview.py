@@ -99,11 +99,11 @@ async def volumes(request: Req) -> Response[bytes]:
 
 @post("/audit", include_in_schema=False, opt={"role": "admin"}, status_code=303)
 async def start_audit(request: Req) -> Response[bytes]:
-    """Replay the whole log, in a process of its own."""
+    """Recompute the whole log, in a process of its own."""
     await checked_form(request)
     audits: Audits = request.app.state.audits
     await audits.start(request.app.state.service)
-    return redirect("/", "The audit has begun: it replays the whole log in a process of its own.")
+    return redirect("/", "The audit has begun: it recomputes the whole log in a process of its own.")
 
 
 def _expected(policy: PolicyStatus, prospects: Prospects) -> float | None:

@@ -1,4 +1,4 @@
-"""Audits from the dashboard: the whole log replayed by a process of its own, so that decisions need not wait for it.
+"""Audits from the dashboard: the whole log recomputed by a process of its own, so that decisions need not wait for it.
 
 What the last one found is kept in the database, so that all processes of a service show the same, and no two begin at
 once. One that is running gives a sign of life every few seconds; without it, its process has died.

@@ -2,11 +2,11 @@
 
 The policy starts from the beliefs it is given and meets the applicants in the order in which they came; it learns an
 outcome only if it accepts, after the label delay where there is one. The decision is the service's own. Those whom the
-past rejected have no outcome and cannot be replayed: the comparison shows what the policy would have saved and missed
+past rejected have no outcome and cannot be tested: the comparison shows what the policy would have saved and missed
 among those who were accepted, not whom else it would have accepted.
 
-:func:`halved` divides the applicants for a replay out of sample: what was known when the later half began is all that
-its beliefs may rest on.
+:func:`halved` divides the applicants for a back-test out of sample: what was known when the later half began is all
+that its beliefs may rest on.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Tally(msgspec.Struct):
         return self.accepted - self.successes
 
 
-class Replayed(msgspec.Struct, frozen=True):
+class SegmentBacktest(msgspec.Struct, frozen=True):
     """A segment as it was and as it would have been; ``stopped_after`` acceptances, if it was stopped for good."""
 
     name: str
@@ -61,7 +61,7 @@ class Replayed(msgspec.Struct, frozen=True):
 class Backtest(msgspec.Struct, frozen=True):
     """All segments, the course of the value for both, and how many segments there was no time to solve."""
 
-    segments: list[Replayed]
+    segments: list[SegmentBacktest]
     course: list[tuple[int, float, float]]  # applicants, value of the past, value of the new policy
     left_out: int
 
@@ -143,7 +143,7 @@ def backtest(
     seconds: float = SECONDS,
     points: int = 200,
 ) -> Backtest:
-    """Replay the known outcomes under the policy from the priors given, segment by segment."""
+    """Decide the known outcomes again under the policy from the priors given, segment by segment."""
     many: dict[str, int] = {}
     for one in known:
         many[one.segment] = many.get(one.segment, 0) + 1
@@ -160,9 +160,9 @@ def backtest(
     yearly = specification.objective.arrivals or 1.0
     course = [(0, 0.0, 0.0)]
     was = would = 0.0
-    replayed = [one for one in known if one.segment in walks]
-    each = max(len(replayed) // points, 1)
-    for i, one in enumerate(replayed, 1):
+    applicants = [one for one in known if one.segment in walks]
+    each = max(len(applicants) // points, 1)
+    for i, one in enumerate(applicants, 1):
         walk = walks[one.segment]
         # Without dates applicants are taken to come evenly, as many a year as the objective says.
         at = one.place / yearly if one.years is None else one.years
@@ -170,10 +170,10 @@ def backtest(
         was += earned
         if walk.meet(one, at, chance.random()):
             would += earned
-        if i % each == 0 or i == len(replayed):
+        if i % each == 0 or i == len(applicants):
             course.append((i, was, would))
     rows = [
-        Replayed(name, walk.rule.table.cost, walk.past, walk.new, walk.stopped_after, walk.held_back)
+        SegmentBacktest(name, walk.rule.table.cost, walk.past, walk.new, walk.stopped_after, walk.held_back)
         for name, walk in walks.items()
     ]
     return Backtest(rows, course, len(many) - len(walks))

@@ -33,10 +33,10 @@ NO_HALVES = (
     "When the later half of the applicants began, no outcome of the earlier half was known, so how the policy would "
     "have done with what was known by then cannot be shown."
 )
-TOO_SLOW = "No segment could be solved quickly enough to be replayed here."
+TOO_SLOW = "No segment could be solved quickly enough to be tested here."
 
 
-def replayed_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
+def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
     """The applicants of the later half decided again with what was known by then; all of them from nothing (``cold``).
 
     A sentence where that cannot be done.
@@ -84,7 +84,7 @@ def _believed(segments: SegmentPlan, answers: Answers, outcomes: Sequence[KnownO
 
 
 def _told(found: Backtest, answers: Answers) -> dict[str, Any]:
-    """The replay as the page shows it."""
+    """The back-test as the page shows it."""
     money = answers.known == "money"
     scale = read_unit(answers)
     rows = sorted(found.segments, key=lambda one: -one.past.accepted)

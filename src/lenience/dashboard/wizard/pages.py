@@ -22,7 +22,7 @@ from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard import intake, past_file, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, Refused, read_answers, sentence
-from lenience.dashboard.wizard.backtest_view import replayed_view
+from lenience.dashboard.wizard.backtest_view import backtest_view
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, too_large
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
@@ -148,7 +148,7 @@ async def what_happened(request: Req) -> Response[bytes]:
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
     cold = request.query_params.get("cold") == "true"
-    return part(request, "replayed.html", **await service.solve(lambda: replayed_view(path, answers, cold)))
+    return part(request, "backtest.html", **await service.solve(lambda: backtest_view(path, answers, cold)))
 
 
 @post("/new/create", include_in_schema=False, opt=ADMIN, status_code=303)

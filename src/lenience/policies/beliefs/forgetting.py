@@ -8,7 +8,7 @@ and one accepts while p̂ > c_n, the threshold of the discounted optimum at the 
 drifts back to the prior; if the prior is accepted, the population gets another look after a while, again and again.
 Where p does not change that is waste; where it may, it is the only way to find out. n never exceeds n₀ + 1/(1 − ρ).
 
-The faded beliefs are off the prior's lattice, so c_n is interpolated: n (c − c_n) is smooth in log n.
+The faded beliefs are off the prior's lattice, so c_n is interpolated (:mod:`lenience.solvers.stopping.leniency_curve`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.protocols import Rule
 from lenience.core.validation import check_cost, real
+from lenience.solvers.stopping.leniency_curve import leniency_series, thresholds_on_curve
 
-SMALLEST, LARGEST, NODES = 0.1, 20_000.0, 48
+SMALLEST, LARGEST, NODES = 0.1, 20_000.0, 32
 
 
 class Forgetting(Rule, frozen=True, tag="forgetting"):
@@ -68,24 +69,18 @@ class Forgetting(Rule, frozen=True, tag="forgetting"):
 
 
 def thresholds(cost: float, discount: float, n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """c_n at many real n, by linear interpolation of n (c − c_n) in log n; beyond the last node it is constant.
+    """c_n at many real n; beyond the last node n (c − c_n) is constant.
 
     >>> thresholds(0.8, 0.99, np.array([1.0, 10.0, 100.0])).round(3)
     array([0.217, 0.654, 0.778])
     """
-    knots, gaps = _curve(cost, discount)
-    size = np.maximum(n, SMALLEST)
-    result: NDArray[np.float64] = cost - np.interp(np.log(size), knots, gaps) / size
-    return result
+    return thresholds_on_curve(cost, _series(cost, discount), SMALLEST, LARGEST, np.maximum(n, SMALLEST))
 
 
 @lru_cache(maxsize=32)
-def _curve(cost: float, discount: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _series(cost: float, discount: float) -> tuple[float, ...]:
     from lenience.solvers.stopping.solve import DiscountedProblem
-    from lenience.solvers.stopping.threshold import enclose_threshold
 
-    problem = DiscountedProblem(cost, discount)
-    knots = np.linspace(np.log(SMALLEST), np.log(LARGEST), NODES)
-    sizes = np.exp(knots)
-    gaps = np.array([n * (cost - enclose_threshold(problem, float(n), 1e-6).midpoint) for n in sizes])
-    return knots, gaps
+    if discount == 0.0:
+        return (0.0, 0.0)  # nobody is to come: accept above the break-even
+    return tuple(leniency_series(DiscountedProblem(cost, discount), SMALLEST, LARGEST, NODES, 1e-5))

@@ -29,7 +29,8 @@ from lenience.core.objective import ExposureObjective, StoppingObjective
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain import limits
 from lenience.service.domain.specification import SegmentProblem
-from lenience.service.domain.threshold_curve import fitted_curve, on_curve
+from lenience.service.domain.threshold_curve import fitted_curve
+from lenience.solvers.stopping.leniency_curve import threshold_on_curve
 
 if TYPE_CHECKING:
     import numpy as np
@@ -159,7 +160,7 @@ class StoppingTable:
     def _curve(self, n: float) -> float:
         body = self.body
         if body.curve:
-            return on_curve(self.cost, body.curve, self.prior.n, body.curve_to or self.prior.n + self.rows, n)
+            return threshold_on_curve(self.cost, body.curve, self.prior.n, body.curve_to or self.prior.n + self.rows, n)
         if self.horizon is not None:
             # Not computed: half-way between the rates that are rejected and accepted.
             return min(self.cost, max(self.prior.s + self._least[round(n - self.prior.n)] - 0.5, 0.0) / n)
@@ -247,7 +248,7 @@ class ExposureTable:
     def at_once(self, n: float) -> float:
         """About the threshold if outcomes came at once, which is no higher; 0 where it is not known."""
         curve = self.body.curve
-        return max(on_curve(self.cost, curve, self.prior.n, self.body.curve_to, n), 0.0) if curve else 0.0
+        return max(threshold_on_curve(self.cost, curve, self.prior.n, self.body.curve_to, n), 0.0) if curve else 0.0
 
     @property
     def volume(self) -> float:

@@ -10,6 +10,7 @@ import math
 from functools import lru_cache
 
 from lenience.objectives.discounted import Discounted
+from lenience.solvers.stopping.leniency_curve import leniency_series
 
 MOST_VOLUME = 5_000.0  # discounted individuals up to which the curve of thresholds is computed, not continued
 NODES = 12
@@ -35,21 +36,4 @@ def fitted_curve(problem: Discounted, n: float) -> tuple[list[float], float]:
 
 @lru_cache(maxsize=256)
 def _series(problem: Discounted, low: float, high: float) -> tuple[float, ...]:
-    from lenience.solvers.stopping.threshold import leniency_series
-
-    return tuple(float(term) for term in leniency_series(problem, low, high, NODES, 5e-4))
-
-
-def on_curve(cost: float, series: list[float], low: float, high: float, n: float) -> float:
-    """c_n on a curve; beyond its end n (c − c_n) is as at its end."""
-    start, end = math.log(low), math.log(high)
-    x = min(2 * (math.log(n) - start) / (end - start) - 1, 1.0)
-    return cost - _clenshaw(series, x) / n
-
-
-def _clenshaw(series: list[float], x: float) -> float:
-    """Σ a_i T_i(x)."""
-    b1 = b2 = 0.0
-    for term in reversed(series[1:]):
-        b1, b2 = 2 * x * b1 - b2 + term, b1
-    return x * b1 - b2 + series[0]
+    return tuple(leniency_series(problem, low, high, NODES, 5e-4))

@@ -1,4 +1,4 @@
-"""Audit: replay the whole log and compare every row of every table with it.
+"""Audit: recompute the whole log and compare every row of every table with it.
 
 What holds afterwards: each chain is whole; each decision is the one its policy version makes of the counts that the
 events before it give; each belief and pending count equals the one recomputed; versions, solved tables, personal data,
@@ -27,7 +27,7 @@ from lenience.service.domain.events import (
 from lenience.service.domain.problems import NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
-from lenience.service.queries.chain_replay import SegmentReplay, describe_differences, walk
+from lenience.service.queries.recomputation import SegmentRecomputation, describe_differences, walk
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.store import Store
@@ -66,7 +66,7 @@ class AuditReport(msgspec.Struct, frozen=True):
 
 
 def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
-    """Replay the log of a database; ``expected`` are heads of an earlier audit, which must still be in it."""
+    """Recompute the log of a database; ``expected`` are heads of an earlier audit, which must still be in it."""
     store.check_schema()
     with store.read() as connection:
         return _Audit(connection, store.name).run(expected or [])
@@ -96,7 +96,7 @@ class _Audit:
             self.report(where, what)
 
     def run(self, expected: list[Head]) -> AuditReport:
-        """Replay everything."""
+        """Recompute everything."""
         self._solved()
         policies = self._system()
         for row in self.connection.execute(select(schema.policy).order_by(schema.policy.c.id)).all():
@@ -135,7 +135,7 @@ class _Audit:
                 self.tables.add(row.digest)
 
     def _system(self) -> dict[str, int]:
-        """Replay the system's chain: which policies there must be, and which keys."""
+        """Recompute the system's chain: which policies there must be, and which keys."""
         policies: dict[str, int] = {}
         keys: dict[str, tuple[Any, ...]] = {}
         label = "the system's log"
@@ -173,14 +173,16 @@ class _Audit:
             if name not in segments:
                 self.report(f"segment {name!r} of {label}", "no version of the policy has it")
             where = f"segment {name!r} of {label}"
-            replay = SegmentReplay(where, name, lambda number: versions.get(number), self.report, self.follows)
-            replay.run(self.connection, chain.id, genesis(row.name, name))
-            replay.check_rows(self.connection, chain.id)
-            self.decisions += len(replay.expected_decisions)
-            self._check_chain(chain.id, row.name, name, replay.length, replay.head, replay.counts, revision)
+            recomputed = SegmentRecomputation(
+                where, name, lambda number: versions.get(number), self.report, self.follows
+            )
+            recomputed.run(self.connection, chain.id, genesis(row.name, name))
+            recomputed.check_rows(self.connection, chain.id)
+            self.decisions += len(recomputed.expected_decisions)
+            self._check_chain(chain.id, row.name, name, recomputed.length, recomputed.head, recomputed.counts, revision)
 
     def _versions(self, row: Any, chain: Any) -> tuple[dict[int, Version], set[str], int]:
-        """Replay a policy's own chain: its versions and their states."""
+        """Recompute a policy's own chain: its versions and their states."""
         label = f"policy {row.name!r}"
         logged: dict[int, VersionCreated] = {}
         states: dict[int, str] = {}

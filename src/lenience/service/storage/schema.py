@@ -3,9 +3,9 @@
 ``event`` is the truth: an append-only log in hash chains, one chain for each segment of a policy, one for each
 policy's own life and one for the system (which policies and keys there are). Everything else is either content that
 an event commits to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection
-that a replay of the log reproduces (``chain``'s counts, ``decision``). ``lenience audit`` checks each row of each.
-Beside them ``audited`` says what the service's last audit found, and ``signed_out`` which sessions were ended, both for
-the dashboard: they prove nothing.
+that a recomputation of the log reproduces (``chain``'s counts, ``decision``). ``lenience audit`` checks each row of
+each. Beside them ``audited`` says what the service's last audit found, and ``signed_out`` which sessions were ended,
+both for the dashboard: they prove nothing.
 
 One chain a segment, rather than one for all, because a decision holds its segment's row anyway (for the belief and the
 pending count): the chain then costs no further lock, and processes that decide on different segments never wait.

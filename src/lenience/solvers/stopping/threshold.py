@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.protocols import StoppingProblem
+from lenience.solvers.stopping.leniency_curve import leniency_series, thresholds_on_curve
 from lenience.solvers.stopping.root import enclose_root
-
-NODES = 16
 
 
 @lru_cache(maxsize=4096)
@@ -55,23 +54,4 @@ def threshold_curve(problem: StoppingProblem, n: NDArray[np.float64]) -> NDArray
     if math.log(high / low) < 1e-9:
         return np.full(n.shape, enclose_threshold(problem, float(n.flat[0]), 1e-6).midpoint)
     series = leniency_series(problem, low, high)
-    places = np.log(n / low) / math.log(high / low) * 2 - 1
-    return np.asarray(problem.cost - np.polynomial.chebyshev.chebval(places, series) / n, dtype=np.float64)
-
-
-def leniency_series(
-    problem: StoppingProblem, low: float, high: float, nodes: int = NODES, tolerance: float = 1e-4
-) -> NDArray[np.float64]:
-    """n (c − c_n) as a Chebyshev series in log n from one belief size to another, exact at its nodes (to a tolerance of
-    c_n, closer where n is large)."""
-    cost = problem.cost
-    places = np.cos((2 * np.arange(nodes) + 1) * math.pi / (2 * nodes))[::-1]
-    leniency: list[float] = []
-    for place in places:
-        size = low * math.exp((place + 1) / 2 * math.log(high / low))
-        # n (c − c_n) changes slowly in log n: go on from where the last nodes point.
-        ahead = 2 * leniency[-1] - leniency[-2] if len(leniency) > 1 else None
-        guess = None if ahead is None else max(cost - ahead / size, 0.5 * cost)
-        close = min(tolerance, 100 * tolerance * cost * (1 - cost) / (1 + size))
-        leniency.append(size * (cost - enclose_threshold(problem, size, close, guess).midpoint))
-    return np.asarray(np.polynomial.chebyshev.chebfit(places, leniency, nodes - 1), dtype=np.float64)
+    return thresholds_on_curve(problem.cost, series, low, high, n)

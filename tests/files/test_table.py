@@ -12,7 +12,7 @@ import pytest
 from lenience import InputError
 from lenience.files.columns import read_columns
 from lenience.files.csv_format import WINDOWS
-from lenience.files.source import open_source, quietly
+from lenience.files.source import open_source, without_engine_warnings
 from lenience.files.table import from_columns, from_frame, from_openml, numbers_of, read_table
 
 CSV = "age,job,sex,paid\n30,clerk,f,yes\n,cook,m,no\n50,?,f,yes\n41,cook,m,\n"
@@ -231,7 +231,7 @@ def test_columns_that_never_change_and_groups_without_end_are_told() -> None:
 
 
 def _by_the_engine(source: Path, notes: list[str]) -> dict[str, list[Any]]:
-    with quietly():
+    with without_engine_warnings():
         table, backend = open_source(str(source), notes=notes)
         found: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()
         backend.disconnect()
@@ -241,8 +241,8 @@ def _by_the_engine(source: Path, notes: list[str]) -> dict[str, list[Any]]:
 def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path) -> None:
     import pyarrow as pa
 
-    from lenience.dashboard.wizard.intake import notes, take_in
     from lenience.dashboard.wizard.past_file import columns
+    from lenience.dashboard.wizard.upload_reader import notes, save_upload
 
     with pytest.raises(
         InputError, match="'/dev/null' cannot be read: it is no file: save what a pipe or a device gives"
@@ -272,7 +272,7 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     (tmp_path / "teil" / "b.csv").write_text("Ort;Höhe;gut\nUlm;1;1\n")
     with pytest.raises(InputError, match=r"must have the same heading, and 'b.csv' has another than the first"):
         read_columns(tmp_path / "teil" / "*.csv")
-    take_in(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
+    save_upload(file, tmp_path / "kept.parquet")  # the dashboard's reader is the same
     assert notes(tmp_path / "kept.parquet")[1] == said
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1603.7", "603.7")
 
@@ -298,8 +298,8 @@ def test_none_stays_a_category_among_words() -> None:
 
 
 def test_every_reader_leaves_out_repeated_headings(tmp_path: Path) -> None:
-    from lenience.dashboard.wizard.intake import notes, take_in
     from lenience.dashboard.wizard.past_file import columns
+    from lenience.dashboard.wizard.upload_reader import notes, save_upload
 
     file = tmp_path / "kredite.csv"
     file.write_text("Ort;repaid;approved\n1,5;1;1\nOrt;repaid;approved\n2,5;0;1\n", encoding="utf-8")
@@ -308,6 +308,6 @@ def test_every_reader_leaves_out_repeated_headings(tmp_path: Path) -> None:
         told: list[str] = []
         assert reader(file, told) == expected
         assert "1 row left out: the heading once more." in told
-    take_in(file, tmp_path / "kept.parquet")
+    save_upload(file, tmp_path / "kept.parquet")
     assert notes(tmp_path / "kept.parquet")[0] == "1 row left out: the heading once more."
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1.5", "2.5")

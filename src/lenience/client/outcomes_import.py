@@ -21,7 +21,7 @@ from lenience.core.formatting import counted
 from lenience.core.request_limits import BATCH_SIZE, DECISION_ID_LENGTH, PLAIN_TEXT
 from lenience.files.columns import read_rows
 from lenience.files.vocabulary import FAILURE, MISSING, SUCCESS
-from lenience.history.statuses import suggested, with_given
+from lenience.history.statuses import merge_words, suggest_value
 
 MOST_TOLD = 20  # problems of lines that were refused, of those that are named
 MOST_COMPARED = 1_000  # words of a file that one given is compared with
@@ -50,14 +50,14 @@ class OutcomesImport(msgspec.Struct, frozen=True):
         5 lines read: 2 outcomes recorded, 1 recorded before, 1 without an outcome yet, 1 refused.
         line 3: outcome must be success or failure, not 'hm'
         """
-        said = f"{counted(self.lines, 'line')} read: {counted(self.recorded, 'outcome')} recorded"
+        summary = f"{counted(self.lines, 'line')} read: {counted(self.recorded, 'outcome')} recorded"
         for number, what in ((self.repeated, "recorded before"), (self.awaited, "without an outcome yet")):
-            said += f", {number:,} {what}" if number else ""
-        said += f", {self.refused:,} refused." if self.refused else "."
-        return "\n".join([said, *self.told, *([f"and {self.untold:,} more"] if self.untold else [])])
+            summary += f", {number:,} {what}" if number else ""
+        summary += f", {self.refused:,} refused." if self.refused else "."
+        return "\n".join([summary, *self.told, *([f"and {self.untold:,} more"] if self.untold else [])])
 
 
-class Line(NamedTuple):
+class OutcomeLine(NamedTuple):
     """One outcome, and where it stands; ``wrong`` says what is wrong with it, if anything is."""
 
     where: str
@@ -66,7 +66,7 @@ class Line(NamedTuple):
     wrong: str = ""
 
 
-class Reading(NamedTuple):
+class OutcomeColumns(NamedTuple):
     """How lines are read: the columns, and what each word means (success, failure, or nothing: not known yet)."""
 
     decision: str
@@ -90,9 +90,9 @@ def import_outcomes(
     what the column ``decision`` holds.
     """
     given = [[str(word).strip().lower() for word in some] for some in words]
-    failures, successes = with_given(("success", "failure"), FAILURE, SUCCESS, given[1], given[0], given[2])
+    failures, successes = merge_words(("success", "failure"), FAILURE, SUCCESS, given[1], given[0], given[2])
     meaning = {str(word): "success" for word in successes} | {str(word): "failure" for word in failures}
-    how = Reading(decision, outcome, meaning | dict.fromkeys([*MISSING, *given[2]], ""), references)
+    how = OutcomeColumns(decision, outcome, meaning | dict.fromkeys([*MISSING, *given[2]], ""), references)
     if not isinstance(source, str | Path | Mapping) and isinstance(source, Iterable):
         source = list(source)
     contradicting = _contradictions(source, how, [word for some in given for word in some])
@@ -136,10 +136,10 @@ def _together(wrong: str, where: Sequence[str]) -> str:
     return f"{counted(len(where), where[0].partition(' ')[0])}, the first {where[0]}: {wrong}"
 
 
-def _contradictions(source: object, how: Reading, given: Sequence[str]) -> dict[str, str]:
+def _contradictions(source: object, how: OutcomeColumns, given: Sequence[str]) -> dict[str, str]:
     """The decisions of which the lines say different things, and what is wrong with them; and that words occur."""
-    first: dict[str, Line] = {}
-    found: dict[str, str] = {}
+    first: dict[str, OutcomeLine] = {}
+    contradictions: dict[str, str] = {}
     there: set[str] = set()
     for line, word in _lines(source, how):
         if given and len(there) < MOST_COMPARED:
@@ -147,30 +147,30 @@ def _contradictions(source: object, how: Reading, given: Sequence[str]) -> dict[
         if line.wrong or not line.outcome:
             continue
         before = first.setdefault(line.decision, line)
-        if before.outcome != line.outcome and line.decision not in found:
-            found[line.decision] = (
+        if before.outcome != line.outcome and line.decision not in contradictions:
+            contradictions[line.decision] = (
                 f"{before.where} says {before.outcome} of {_short(line.decision)!r} and {line.where} says "
                 f"{line.outcome}: neither was recorded"
             )
     for word in given:
         if word not in {one.lower() for one in there} and len(there) < MOST_COMPARED:
-            raise InputError(f"{word!r} does not occur in {how.outcome}{suggested(word, sorted(there - {''}))}")
-    return found
+            raise InputError(f"{word!r} does not occur in {how.outcome}{suggest_value(word, sorted(there - {''}))}")
+    return contradictions
 
 
-def _settled(line: Line, contradicting: Mapping[str, str]) -> Line:
+def _settled(line: OutcomeLine, contradicting: Mapping[str, str]) -> OutcomeLine:
     """A line, with what is wrong if others contradict it."""
     if line.wrong or not line.outcome or line.decision not in contradicting:
         return line
     return line._replace(wrong=contradicting[line.decision])
 
 
-def _lines(source: object, how: Reading) -> Iterator[tuple[Line, str]]:
+def _lines(source: object, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
     """The lines, each with its word as it is written."""
     return _file(source, how) if isinstance(source, str | Path) else _rows(source, how)
 
 
-def _file(path: str | Path, how: Reading) -> Iterator[tuple[Line, str]]:
+def _file(path: str | Path, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
     rows = read_rows(path)
     _, heading = next(rows)
     for name in (how.decision, how.outcome):
@@ -180,12 +180,12 @@ def _file(path: str | Path, how: Reading) -> Iterator[tuple[Line, str]]:
     for number, row in rows:
         where = f"line {number:,}"
         if len(row) != len(heading):
-            yield Line(where, "", "", f"there must be {counted(len(heading), 'value')}, not {len(row):,}"), ""
+            yield OutcomeLine(where, "", "", f"there must be {counted(len(heading), 'value')}, not {len(row):,}"), ""
         else:
             yield _read(where, row[which], row[what], how)
 
 
-def _rows(rows: object, how: Reading) -> Iterator[tuple[Line, str]]:
+def _rows(rows: object, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
     decision, outcome = how.decision, how.outcome
     allowed = f"a path, a mapping of decisions to outcomes, or rows with {decision} and {outcome}"
     if isinstance(rows, Mapping):
@@ -202,16 +202,16 @@ def _rows(rows: object, how: Reading) -> Iterator[tuple[Line, str]]:
         yield _read(where, pair[0], pair[1], how)
 
 
-def _read(where: str, which: object, what: object, how: Reading) -> tuple[Line, str]:
+def _read(where: str, which: object, what: object, how: OutcomeColumns) -> tuple[OutcomeLine, str]:
     identity, word = ("" if value is None else str(value).strip() for value in (which, what))
     if not identity or len(identity) > DECISION_ID_LENGTH or not re.match(PLAIN_TEXT, identity):
         kind = "reference" if how.references else "id"
         allowed = f"the {kind} of a decision, of at most {DECISION_ID_LENGTH} letters without control characters"
-        return Line(where, "", "", f"{how.decision} must be {allowed}, not {_short(identity)!r}"), word
+        return OutcomeLine(where, "", "", f"{how.decision} must be {allowed}, not {_short(identity)!r}"), word
     meant = how.meaning.get(word.lower())
     if meant is None:
-        return Line(where, identity, "", f"{how.outcome} must be {ALLOWED}, not {_short(word)!r}"), word
-    return Line(where, identity, meant), word
+        return OutcomeLine(where, identity, "", f"{how.outcome} must be {ALLOWED}, not {_short(word)!r}"), word
+    return OutcomeLine(where, identity, meant), word
 
 
 def _short(text: str) -> str:

@@ -113,9 +113,9 @@ def _csv_rows(file: Path, notes: list[str]) -> Iterator[CsvFormat | tuple[int, l
 
 
 def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
-    from lenience.files.source import open_source, quietly, reading
+    from lenience.files.source import open_source, reading, without_engine_warnings
 
-    with quietly(), reading(path):
+    with without_engine_warnings(), reading(path):
         table, backend = open_source(path, notes=notes)
         try:
             columns: dict[str, list[Any]] = backend.to_pyarrow(table).to_pydict()

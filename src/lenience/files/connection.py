@@ -66,9 +66,9 @@ def _without_password(address: str) -> str:
     >>> _without_password("postgresql://me:secret@localhost/loans"), _without_password("loans.db")
     ('postgresql://me:***@localhost/loans', 'loans.db')
     """
-    before, found, host = address.rpartition("@")
+    before, at, host = address.rpartition("@")
     head, colon, _ = before.partition("://")[2].partition(":")
-    return f"{address.partition('://')[0]}://{head}:***@{host}" if found and colon else address
+    return f"{address.partition('://')[0]}://{head}:***@{host}" if at and colon else address
 
 
 def _first_line(error: Exception) -> str:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TextIO
 
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
-from lenience.files.unreadable import CHUNK, UTF8, check_text, unpacked
+from lenience.files.unreadable import CHUNK, UTF8, check_text, decompressed
 from lenience.files.vocabulary import MISSING, with_point
 
 csv.field_size_limit(2**31 - 1)  # read with a wrong separator, a long heading is one long field
@@ -161,7 +161,7 @@ def repeated_headings_note(count: int) -> str:
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     """Open the text of a file, decompressed if its ending says that it is compressed."""
-    with unpacked(path) as file:
+    with decompressed(path) as file:
         yield io.TextIOWrapper(file, encoding=encoding, newline="")
 
 

@@ -101,7 +101,7 @@ def reading(source: object) -> Iterator[None]:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def without_engine_warnings() -> Iterator[None]:
     """Without the notices that newer engines give Ibis for calls of its own: the reader cannot act on them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)

@@ -63,21 +63,23 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     def describe(self) -> str:
         """Which rows and columns are used, how, and which are not."""
         columns = self.columns or self.features
-        said = [f"Features: {_shortened(columns)}.", *self._coded()]
+        sentences = [f"Features: {_shortened(columns)}.", *self._coded()]
         if self.identifiers:
             left = _shortened(self.identifiers)
-            said.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
+            sentences.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
         if self.dates:
-            said.append(f"Left out, for these are dates: {_shortened(self.dates)}.")
+            sentences.append(f"Left out, for these are dates: {_shortened(self.dates)}.")
         if self.group is not None:
-            said.append(f"The group {_shortened([self.group])} is no feature (name it among the features to use it).")
+            sentences.append(
+                f"The group {_shortened([self.group])} is no feature (name it among the features to use it)."
+            )
         if self.rows is not None and self.rows > len(self.y):
-            said.insert(
+            sentences.insert(
                 0,
                 f"Only the {len(self.y):,} of {self.rows:,} rows whose outcome is known are used: where it is known "
                 "only of those who were accepted in the past, only they are.",
             )
-        return " ".join([*self.notes, *said])
+        return " ".join([*self.notes, *sentences])
 
     def _coded(self) -> Iterable[str]:
         """What became of columns of categories, of missing values, and of columns that say nothing."""
@@ -126,14 +128,14 @@ def read_table(
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
     """A column as numbers, NaN where a value is missing; true and false are 1 and 0."""
-    found = []
+    numbers = []
     for value in _column(columns, column):
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
         number = math.nan if is_missing(text) else _number(text)
         if number is None:
             raise InputError(f"column {column!r} must be numbers, and {value!r} is none")
-        found.append(number)
-    return np.array(found)
+        numbers.append(number)
+    return np.array(numbers)
 
 
 def from_openml(
@@ -147,11 +149,11 @@ def from_openml(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it tries again
-            found = fetch_openml(**which, as_frame=True)
+            dataset = fetch_openml(**which, as_frame=True)
     except OSError as error:
         raise InputError(f"OpenML's data set {name!r} could not be fetched: {error}") from None
-    target = outcome or found.target.name
-    return from_frame(found.frame, target, features, group, success, str(name))
+    target = outcome or dataset.target.name
+    return from_frame(dataset.frame, target, features, group, success, str(name))
 
 
 def from_frame(
@@ -170,12 +172,12 @@ def from_frame(
 def _cells(values: Any) -> list[Any]:
     """A frame's column as Python's own values: moments as dates, which NumPy makes plain numbers of nanoseconds, and
     spans of time as days."""
-    found = np.asarray(values)
-    if found.dtype.kind == "M":
-        found = found.astype("datetime64[us]")
-    elif found.dtype.kind == "m":
-        found = found / np.timedelta64(1, "D")
-    return list(found.astype(object).tolist())
+    cells = np.asarray(values)
+    if cells.dtype.kind == "M":
+        cells = cells.astype("datetime64[us]")
+    elif cells.dtype.kind == "m":
+        cells = cells / np.timedelta64(1, "D")
+    return list(cells.astype(object).tolist())
 
 
 def from_columns(
@@ -234,18 +236,18 @@ def _stacked(
 
 
 def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tuple[str, ...]:
-    found = tuple(
+    groups = tuple(
         "missing" if _has_no_category(value) else str(value).strip()
         for value, keep in zip(values, known, strict=True)
         if keep
     )
-    several = len(set(found))
+    several = len(set(groups))
     if several > MOST_GROUPS:
         raise InputError(
             f"group {column!r} must have at most {MOST_GROUPS} different values, and has {several:,}: give a column of "
             "bands, such as low, middle and high"
         )
-    return found
+    return groups
 
 
 def _constant(X: NDArray[np.float64]) -> bool:
@@ -339,7 +341,7 @@ def _shortened(names: Sequence[str]) -> str:
 
 def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArray[np.float64]:
     """1 for success, 0 for failure, NaN where the outcome is missing."""
-    found = np.full(len(values), np.nan)
+    outcomes = np.full(len(values), np.nan)
     for i, value in enumerate(values):
         text = str(value).strip()
         if is_missing(value):
@@ -347,17 +349,17 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
         number = _number(text)
         if success is not None:
             same = text.lower() == success.strip().lower()
-            found[i] = float(same or (number is not None and number == _number(success)))
+            outcomes[i] = float(same or (number is not None and number == _number(success)))
             continue
-        said = number if number in (0.0, 1.0) else yes_or_no(text)
-        if said is None:
+        success_or_failure = number if number in (0.0, 1.0) else yes_or_no(text)
+        if success_or_failure is None:
             raise InputError(
                 f"outcome {column!r} must be 1 or 0, true or false, yes or no, or a word such as repaid or default, "
                 f"unless success says which value is success, not {text!r}"
             )
-        found[i] = float(said)
-    if not np.any(~np.isnan(found)):
+        outcomes[i] = float(success_or_failure)
+    if not np.any(~np.isnan(outcomes)):
         raise refusal(f"outcome {column!r}", "nothing", "known for at least one row")
-    if success is not None and not np.any(found == 1.0):
+    if success is not None and not np.any(outcomes == 1.0):
         raise InputError(f"success must be a value of {column!r}, and {success!r} does not occur")
-    return found
+    return outcomes

@@ -15,7 +15,7 @@ from lenience.core.errors import InputError, in_words
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
-PACKED = (".gz", ".zst")  # endings of CSV files that are unpacked as they are read
+PACKED = (".gz", ".zst")  # endings of CSV files that are decompressed as they are read
 CHUNK = 1 << 20
 UTF8, CP1252 = "utf-8-sig", "cp1252"
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
@@ -28,8 +28,8 @@ def begins(source: Path) -> bytes:
 
 
 @contextmanager
-def unpacked(source: Path) -> Iterator[Any]:
-    """The bytes of a file, unpacked if its ending says that it is packed."""
+def decompressed(source: Path) -> Iterator[Any]:
+    """The bytes of a file, decompressed if its ending says that it is packed."""
     if source.suffix not in PACKED:
         with source.open("rb") as file:
             yield file
@@ -57,7 +57,7 @@ def check_text(source: Path, parquet: bool = True) -> str:
     ``parquet`` says that such a file would do too.
     """
     other = " (or Parquet)" if parquet else ""
-    with unpacked(source) as file:
+    with decompressed(source) as file:
         start = file.read(4)
     for magic, what in NOT_TABLES.items():
         if start.startswith(magic):
@@ -75,7 +75,7 @@ def check_text(source: Path, parquet: bool = True) -> str:
 def _check_letters(source: Path, encoding: str) -> None:
     blank = True
     decoder = codecs.getincrementaldecoder(encoding)()
-    with unpacked(source) as file:
+    with decompressed(source) as file:
         while chunk := file.read(CHUNK):
             text = decoder.decode(chunk)
             # In Windows' code page almost all bytes are letters: controls give away what is no text.
@@ -89,7 +89,7 @@ def _check_letters(source: Path, encoding: str) -> None:
         raise InputError("the file is empty")
 
 
-def said_of(error: Exception, parquet: bool) -> str:
+def describe_engine_error(error: Exception, parquet: bool) -> str:
     """What the engine says of a file it cannot read, in a sentence of ours."""
     if parquet:
         return "the file begins as Parquet and cannot be read as such: it may be cut off"
@@ -104,10 +104,10 @@ def said_of(error: Exception, parquet: bool) -> str:
 def unreadable(path: str, error: Exception) -> InputError:
     """The refusal of past decisions that the engine could not read; of several files, or one far away, in its words."""
     try:
-        said = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
+        problem = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
     except OSError as refused:
-        said = in_words(refused)
-    return InputError(f"source {path!r} cannot be read: {said}")
+        problem = in_words(refused)
+    return InputError(f"source {path!r} cannot be read: {problem}")
 
 
 def _wrong_with(file: Path, error: Exception) -> str:
@@ -119,6 +119,6 @@ def _wrong_with(file: Path, error: Exception) -> str:
     try:
         if not parquet:
             check_text(file)
-    except InputError as found:
-        return str(found)
-    return said_of(error, parquet)
+    except InputError as problem:
+        return str(problem)
+    return describe_engine_error(error, parquet)

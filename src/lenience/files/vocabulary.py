@@ -59,9 +59,9 @@ def how_to_write(text: str, whole: bool = False) -> str:
         return f"Write {float(percents[1].replace(',', '.')) / 100:.12g}."
     if re.fullmatch(THOUSANDS, text):
         commas = text.count(",")
-        said = f"Leave the comma{'s' if commas > 1 else ''} out ({text.replace(',', '')})"
+        advice = f"Leave the comma{'s' if commas > 1 else ''} out ({text.replace(',', '')})"
         decimal = "" if whole or commas > 1 else f", or write a point if it is a decimal comma ({with_point(text)})"
-        return f"{said}{decimal}."
+        return f"{advice}{decimal}."
     if re.fullmatch(r"[-+]?[1-9]\d{0,2}( \d{3})+", text):
         return f"Write {text.replace(' ', '')}."
     if re.fullmatch(r"[-+]?\d+(\.\d{3})*,\d+", text) and not whole:

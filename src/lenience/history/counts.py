@@ -23,7 +23,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.files.vocabulary import MISSING
-from lenience.history.statuses import BAD, FALSE, MOST_NAMED, TRUE, UNKNOWN, Words, decisions, outcomes, trimmed
+from lenience.history.statuses import (
+    BAD,
+    FALSE,
+    MOST_NAMED,
+    TRUE,
+    UNKNOWN,
+    GivenWords,
+    decision_codes,
+    outcome_codes,
+    trimmed,
+)
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -56,20 +66,20 @@ class Clock(NamedTuple):
     awaited: dt.datetime | None = None
 
 
-def counts(
+def count_rows(
     backend: Any,
     table: ir.Table,
     segments: Sequence[str],
     accepted: str,
     outcome: str,
     clock: Clock | None,
-    words: Words,
+    words: GivenWords,
 ) -> list[dict[str, Any]]:
     """One row per segment: its values (``g0``, …), how many rows of each kind there can be, and, where labels are
     weighed by their age, the weights ``n`` and ``s`` of all and of the successes."""
     import ibis
 
-    taken, label = decisions(backend, table[accepted], words), outcomes(backend, table[outcome], words)
+    taken, label = decision_codes(backend, table[accepted], words), outcome_codes(backend, table[outcome], words)
     names = [f"g{i}" for i in range(len(segments))]
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
     keys |= {"a": taken.value, "o": label.value}
@@ -113,8 +123,8 @@ def counts(
         pending=waiting,
         **{one: old.sum(where=judged.kind == one) for one in LABELS},
     )
-    found: list[dict[str, Any]] = backend.to_pyarrow(by_segment).to_pylist()
-    return found
+    rows: list[dict[str, Any]] = backend.to_pyarrow(by_segment).to_pylist()
+    return rows
 
 
 def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> list[str]:
@@ -125,9 +135,9 @@ def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> lis
         return []
     judged = table.select(value=table[time].strip(), lost=clock.when.isnull())
     judged = judged.filter(judged.lost & ~judged["value"].lower().isin(MISSING))  # missing ones are not in it either
-    found = judged.group_by("value").agg(rows=judged.count())
-    found = found.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
-    return [str(row["value"]) for row in backend.to_pyarrow(found).to_pylist()]
+    frequent = judged.group_by("value").agg(rows=judged.count())
+    frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+    return [str(row["value"]) for row in backend.to_pyarrow(frequent).to_pylist()]
 
 
 def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ ALL_DAYS = 365_000.0  # before which nobody decided anything that is in a file
 SUCH = "2024-12-31 or 31.12.2024"
 
 
-def clock_of(
+def make_clock(
     backend: Any,
     table: ir.Table,
     time: str | None,
@@ -29,11 +29,11 @@ def clock_of(
 ) -> Clock | None:
     """When rows were decided, by their time column, and what day the count is of."""
     if time is None:
-        if any(asked is not None for asked in (maturity, half_life, give_up_after, as_of)):
+        if any(option is not None for option in (maturity, half_life, give_up_after, as_of)):
             raise InputError("time must be named where maturity, half_life, give_up_after or as_of is asked for")
         return None
     when = moment_of(backend, table, time)
-    now = until = None if as_of is None else day_given(as_of)
+    now = until = None if as_of is None else parse_as_of(as_of)
     if now is None:
         now = _last(backend, table, when)
         today = dt.datetime.combine(dt.datetime.now(dt.UTC).date(), dt.time.max)
@@ -51,7 +51,7 @@ def clock_of(
     return Clock(when, now, until, cutoff, half_life, as_of is None and until is not None, awaited)
 
 
-def days(field: str, value: float | dt.timedelta | None) -> float | None:
+def in_days(field: str, value: float | dt.timedelta | None) -> float | None:
     """A length of time in days."""
     if value is None:
         return None
@@ -81,10 +81,10 @@ def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
     raise InputError(f"time must be a column of dates or timestamps on this engine, and {time!r} is {kind}")
 
 
-def day_given(as_of: dt.datetime | dt.date | str) -> dt.datetime:
+def parse_as_of(as_of: dt.datetime | dt.date | str) -> dt.datetime:
     """The moment of a count, a day's end where a day is given.
 
-    >>> day_given("31.12.2024") == day_given("2024-12-31")
+    >>> parse_as_of("31.12.2024") == parse_as_of("2024-12-31")
     True
     """
     if isinstance(as_of, dt.datetime):

@@ -30,10 +30,10 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError, refusal, unknown
 from lenience.core.formatting import counted, percent, plural
 from lenience.core.validation import listed
-from lenience.files.source import open_source, quietly, reading, repetitions
-from lenience.history.counts import BAD_ROWS, KINDS, counts, strange_dates
-from lenience.history.dates import SUCH, check_span, clock_of, days
-from lenience.history.statuses import Words, check_words, strange_values
+from lenience.files.source import open_source, reading, repetitions, without_engine_warnings
+from lenience.history.counts import BAD_ROWS, KINDS, count_rows, strange_dates
+from lenience.history.dates import SUCH, check_span, in_days, make_clock
+from lenience.history.statuses import GivenWords, check_words, strange_values
 from lenience.segments.similar_names import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class History(msgspec.Struct, frozen=True):
         """The words nobody explained that cost so many rows that shares are biased: of the column of the decisions
         (``accepted``), of that of the outcomes (``outcome``)."""
         words = {"accepted": self.strange_decisions, "outcome": self.strange}
-        return {kind: found for kind, found in words.items() if self.bad[kind] > MANY * self.rows}
+        return {kind: values for kind, values in words.items() if self.bad[kind] > MANY * self.rows}
 
     def beliefs(self, prior: Belief | None = None) -> dict[str, Belief]:
         """Each segment's belief: the prior (by default Beta(1, 1)) plus its own labels."""
@@ -163,8 +163,8 @@ class History(msgspec.Struct, frozen=True):
         used = self.rows - self.bad_rows - self.later
         labels = sum(row.labels for row in self.segments)
         pending = sum(row.pending for row in self.segments)
-        found = f"{counted(labels, 'label')} and {pending:,} pending in {counted(len(self.segments), 'segment')}"
-        lines = [f"{self.rows:,} rows read, {used:,} used: {found}."]
+        counts = f"{counted(labels, 'label')} and {pending:,} pending in {counted(len(self.segments), 'segment')}"
+        lines = [f"{self.rows:,} rows read, {used:,} used: {counts}."]
         if self.as_of is not None:
             young = f"; younger than {self.maturity:g} days is pending" if self.maturity else ""
             lines.append(f"Counted as of {self.as_of:%Y-%m-%d}{young}.")
@@ -270,32 +270,32 @@ def fit_history(
     1 row not used: an outcome on a rejection.
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
-    words = Words(
+    words = GivenWords(
         success or (), failure or (), pending or (), accepted_values or (), rejected_values or (), only=only_given
     )
-    needed, notes = days("maturity", maturity), list[str]()
-    with quietly(), reading(None if connection is not None else source):
+    needed, notes = in_days("maturity", maturity), list[str]()
+    with without_engine_warnings(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection, notes)
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
-            ages = (needed, days("half_life", half_life), days("give_up_after", give_up_after))
-            clock = clock_of(backend, table, time, as_of, *ages)
+            ages = (needed, in_days("half_life", half_life), in_days("give_up_after", give_up_after))
+            clock = make_clock(backend, table, time, as_of, *ages)
             check_words(backend, table, accepted, outcome, words)
-            rows = counts(backend, table, columns, accepted, outcome, clock, words)
+            rows = count_rows(backend, table, columns, accepted, outcome, clock, words)
             history = _history(rows, columns, None if clock is None else clock.now)
             if needed and clock and not any(row.labels for row in history.segments):
                 check_span(backend, table, clock, needed)
-            found: dict[str, Any] = {"maturity": needed, "notes": tuple(notes)}
+            details: dict[str, Any] = {"maturity": needed, "notes": tuple(notes)}
             # Naming them reads the rows once more: worth it where a person looks at them, not in a warehouse.
             if history.rows <= NAMED_UP_TO:
                 if history.bad["outcome"] or history.bad["accepted"]:
                     strange = strange_values(backend, table, columns, accepted, outcome, words)
-                    found["strange"], found["strange_decisions"] = (tuple(values) for values in strange)
+                    details["strange"], details["strange_decisions"] = (tuple(values) for values in strange)
                 if time and clock and history.bad["time"]:
-                    found["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
+                    details["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
             if connection is None:
-                found["repeated"] = repetitions(source, table, history.rows)
-            history = msgspec.structs.replace(history, **found)
+                details["repeated"] = repetitions(source, table, history.rows)
+            history = msgspec.structs.replace(history, **details)
         finally:
             if isinstance(connection, str):
                 backend.disconnect()
@@ -332,7 +332,7 @@ def _named(strange: Sequence[tuple[str, int]], count: int) -> str:
 def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None) -> History:
     bad = dict.fromkeys(BAD_ROWS, 0)
     later = total = 0
-    found = []
+    segments = []
     for row in rows:
         count = {kind: int(row.get(kind) or 0) for kind in KINDS}
         total += sum(count.values())
@@ -346,7 +346,7 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
             continue
         values = tuple(str(row[f"g{i}"]) for i in range(len(columns)))
         n, s = float(row.get("n", labels) or 0.0), float(row.get("s", count["success"]) or 0.0)
-        found.append(
+        segments.append(
             SegmentHistory(
                 segment=SEPARATOR.join(values),
                 arrivals=arrivals,
@@ -360,5 +360,5 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
                 given_up=int(row.get("given_up") or 0),
             )
         )
-    found.sort(key=lambda one: one.segment)
-    return History(tuple(found), total, bad, later, as_of, tuple(columns))
+    segments.sort(key=lambda one: one.segment)
+    return History(tuple(segments), total, bad, later, as_of, tuple(columns))

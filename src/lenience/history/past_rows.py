@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.core.errors import InputError
-from lenience.files.source import quietly
+from lenience.files.source import without_engine_warnings
 from lenience.history.beliefs import BAND, ordered
 from lenience.history.dates import moment_of
 from lenience.history.fit import SEPARATOR, History
 from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
-from lenience.history.statuses import BAD, FALSE, TRUE, Words, decisions, outcomes, trimmed
+from lenience.history.statuses import BAD, FALSE, TRUE, GivenWords, decision_codes, outcome_codes, trimmed
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -198,13 +198,13 @@ def _judged(table: ir.Table, columns: PastColumns, **others: str) -> Iterator[An
     """
     import ibis
 
-    with quietly():
+    with without_engine_warnings():
         backend = table.get_backend()
         ready = prepared_table(table, columns)
-        words = Words(columns.success, columns.failure, columns.pending, columns.accepted_values,
+        words = GivenWords(columns.success, columns.failure, columns.pending, columns.accepted_values,
                       columns.rejected_values, columns.only_given)  # fmt: skip
-        taken = decisions(backend, ready[columns.accepted or EVERYONE], words)
-        label = outcomes(backend, ready[columns.outcome], words)
+        taken = decision_codes(backend, ready[columns.accepted or EVERYONE], words)
+        label = outcome_codes(backend, ready[columns.outcome], words)
         accepted, outcome = taken.meaning(taken.value), label.meaning(label.value)
         segment = ready[CELL] if columns.cells else _joined(ready, columns.segments)
         place = ready[ROW_NUMBER] if ROW_NUMBER in ready.columns else ibis.row_number()

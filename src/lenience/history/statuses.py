@@ -24,7 +24,7 @@ MOST_NAMED = 4  # values that mean nothing, of those there are
 MOST_COMPARED = 1_000  # values of a column that a word is compared with
 
 
-class Words(NamedTuple):
+class GivenWords(NamedTuple):
     """The values given beside those known: of outcomes, and of decisions."""
 
     success: Sequence[object] = ()
@@ -35,26 +35,26 @@ class Words(NamedTuple):
     only: bool = False  # no other value has a meaning, and texts are compared as they are written
 
 
-class Code(NamedTuple):
+class ColumnCode(NamedTuple):
     """A column as small codes, and what they mean."""
 
     value: Any
     meaning: Callable[[Any], Any]
 
 
-def outcomes(backend: Any, column: Any, words: Words) -> Code:
+def outcome_codes(backend: Any, column: Any, words: GivenWords) -> ColumnCode:
     """The column of outcomes: true is success, missing is pending."""
     return _code(backend, column, ("success", "failure"), words.success, words.failure, words.pending, only=words.only)
 
 
-def decisions(backend: Any, column: Any, words: Words) -> Code:
+def decision_codes(backend: Any, column: Any, words: GivenWords) -> ColumnCode:
     """The column that says who was accepted."""
     return _code(
         backend, column, ("accepted_values", "rejected_values"), words.accepted, words.rejected, only=words.only
     )
 
 
-def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, words: Words) -> None:
+def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, words: GivenWords) -> None:
     """Refuse a word that was given and does not occur in its column."""
     if words.only:  # the caller has shown the values that occur
         return
@@ -66,24 +66,26 @@ def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, word
             continue
         column = table[name]
         value = column.strip().lower() if column.type().is_string() else column
-        meant = typed(column, given)
+        meant = as_column_values(column, given)
         there = _different(backend, table.select(value=value).filter(value.isin(meant)), len(meant))
         for word, one in zip(given, meant, strict=True):
             if one not in there:
                 values = _different(backend, table.select(value=trimmed(column)), MOST_COMPARED)
-                raise InputError(f"{word!r} does not occur in {name}{suggested(str(one), [str(v) for v in values])}")
+                raise InputError(
+                    f"{word!r} does not occur in {name}{suggest_value(str(one), [str(v) for v in values])}"
+                )
 
 
 def strange_values(
-    backend: Any, table: ir.Table, segments: Sequence[str], accepted: str, outcome: str, words: Words
+    backend: Any, table: ir.Table, segments: Sequence[str], accepted: str, outcome: str, words: GivenWords
 ) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
     """The values that are no outcome, of rows that are otherwise sound, and those that are no decision; of each the
     most frequent first."""
     import ibis
 
-    taken, label = decisions(backend, table[accepted], words), outcomes(backend, table[outcome], words)
+    taken, label = decision_codes(backend, table[accepted], words), outcome_codes(backend, table[outcome], words)
     judged = table.select(
-        told=trimmed(table[outcome]),
+        became_text=trimmed(table[outcome]),
         decided=trimmed(table[accepted]),
         became=label.meaning(label.value),
         taken=taken.meaning(taken.value),
@@ -91,7 +93,7 @@ def strange_values(
     )
     sound = judged.filter(judged.whole & (judged.taken < UNKNOWN) & (judged.became == BAD))
     return (
-        _most_frequent(backend, sound, "told"),
+        _most_frequent(backend, sound, "became_text"),
         _most_frequent(backend, judged.filter(judged.whole & (judged.taken == BAD)), "decided"),
     )
 
@@ -109,7 +111,7 @@ def _code(
     failure: Sequence[object],
     pending: Sequence[object] = (),
     only: bool = False,
-) -> Code:
+) -> ColumnCode:
     """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown."""
     import ibis
 
@@ -119,7 +121,7 @@ def _code(
     yes: list[object]
     if kind.is_boolean():
         if not (success or failure or pending):
-            return Code(column, lambda flag: ibis.cases((flag.isnull(), UNKNOWN), (flag, TRUE), else_=FALSE))
+            return ColumnCode(column, lambda flag: ibis.cases((flag.isnull(), UNKNOWN), (flag, TRUE), else_=FALSE))
         no, yes = [False], [True]
     elif kind.is_numeric():
         no, yes = [0], [1]
@@ -131,8 +133,10 @@ def _code(
         value, no, yes, nothing = trimmed(column), list(failure), list(success), []
         later = list(pending)
     else:
-        later = typed(column, pending)
-        no, yes = with_given(names, no, yes, typed(column, failure), typed(column, success), later)
+        later = as_column_values(column, pending)
+        no, yes = merge_words(
+            names, no, yes, as_column_values(column, failure), as_column_values(column, success), later
+        )
     nothing += later
     if kind.is_floating():
         nothing.append(math.nan)
@@ -148,7 +152,7 @@ def _code(
 
     if backend.name == "duckdb":
         listed = ibis.literal([*known, None], type=f"array<{kind.copy(nullable=True)}>")
-        return Code(_list_position(kind)(listed, value), meaning)
+        return ColumnCode(_list_position(kind)(listed, value), meaning)
     missing = value.isnull()
     if kind.is_floating():
         missing = missing | value.isnan()
@@ -158,7 +162,7 @@ def _code(
     position = ibis.cases(
         (missing, len(known) + 1), (value.isin(no), 1), (value.isin(yes), len(no) + 1), else_=ibis.null("int32")
     )
-    return Code(position, meaning)
+    return ColumnCode(position, meaning)
 
 
 def _list_position(kind: Any) -> Any:
@@ -171,7 +175,7 @@ def _list_position(kind: Any) -> Any:
     return ibis.udf.scalar.builtin(list_position, signature=((types.Array(kind), kind), types.int32))
 
 
-def with_given(
+def merge_words(
     names: tuple[str, str],
     no: Sequence[object],
     yes: Sequence[object],
@@ -196,7 +200,7 @@ def with_given(
     return [*no, *failure], [*yes, *success]
 
 
-def typed(column: Any, values: Sequence[object]) -> list[object]:
+def as_column_values(column: Any, values: Sequence[object]) -> list[object]:
     """Given values as the column has them: on the command line numbers and truth values are text."""
     kind, words = column.type(), [str(value).strip().lower() for value in values]
     field = f"values of {column.get_name()}"
@@ -216,20 +220,20 @@ def typed(column: Any, values: Sequence[object]) -> list[object]:
 def _most_frequent(backend: Any, table: Any, column: str) -> list[tuple[str, int]]:
     import ibis
 
-    found = table.group_by(value=table[column]).agg(rows=table.count())
-    found = found.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
-    return [(str(row["value"]), int(row["rows"])) for row in backend.to_pyarrow(found).to_pylist()]
+    frequent = table.group_by(value=table[column]).agg(rows=table.count())
+    frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+    return [(str(row["value"]), int(row["rows"])) for row in backend.to_pyarrow(frequent).to_pylist()]
 
 
 def _different(backend: Any, column: Any, most: int) -> list[Any]:
-    found = backend.to_pyarrow(column.distinct().limit(most)).column("value").to_pylist()
-    return [value for value in found if value is not None]
+    values = backend.to_pyarrow(column.distinct().limit(most)).column("value").to_pylist()
+    return [value for value in values if value is not None]
 
 
-def suggested(word: str, values: Sequence[str]) -> str:
+def suggest_value(word: str, values: Sequence[str]) -> str:
     """What may have been meant by a word that does not occur.
 
-    >>> suggested("ausgefalen", ["Ausgefallen", "laufend"]), suggested("x", ["b", "a"])
+    >>> suggest_value("ausgefalen", ["Ausgefallen", "laufend"]), suggest_value("x", ["b", "a"])
     ("; did you mean 'Ausgefallen'?", "; there are 'a', 'b'")
     """
     by_lower = {value.lower(): value for value in sorted(values)}

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from lenience.dashboard.wizard import intake
-from lenience.dashboard.wizard.answers import EVERYONE, Answers, Refused
+from lenience.dashboard.wizard import upload_reader
+from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError
 from lenience.dashboard.wizard.plan import read_column_answers, read_segments
 from lenience.dashboard.wizard.views import beliefs_view, columns_view, usual_delay
 from lenience.service.http.service import Service
@@ -18,7 +18,7 @@ NOT_ASKED = cast("Service", None)  # these steps look at the file alone
 
 def _kept(folder: Path, rows: list[str]) -> Path:
     (folder / "past.csv").write_text("\n".join(rows))
-    intake.take_in(folder / "past.csv", folder / "past.parquet")
+    upload_reader.save_upload(folder / "past.csv", folder / "past.parquet")
     return folder / "past.parquet"
 
 
@@ -38,7 +38,7 @@ def test_who_was_accepted_is_guessed_where_the_file_says_so(
     chosen: Answers = columns_view(NOT_ASKED, path, Answers())["chosen"]
     assert (chosen.accepted, chosen.outcome) == (wanted, "repaid")
     if not wanted:
-        with pytest.raises(Refused, match="or that everyone in the file was"):
+        with pytest.raises(FormError, match="or that everyone in the file was"):
             read_column_answers(chosen)
 
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from lenience.core.errors import InputError
-from lenience.dashboard.wizard import intake
-from lenience.dashboard.wizard.answers import EVERYONE, Answers, Refused
+from lenience.dashboard.wizard import upload_reader
+from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError
 from lenience.dashboard.wizard.past_file import ColumnAnswers, columns, known_outcomes, read_past, values
 from lenience.dashboard.wizard.plan import (
     read_column_answers,
@@ -33,7 +33,7 @@ def _meant(**changes: object) -> ColumnAnswers:
 def _taken_in(folder: Path, text: str) -> Path:
     source, target = folder / "past.csv", folder / "past.parquet"
     source.write_text(text)
-    intake.take_in(source, target)
+    upload_reader.save_upload(source, target)
     return target
 
 
@@ -54,7 +54,7 @@ def _taken_in(folder: Path, text: str) -> Path:
     ],
 )
 def test_segments_that_cannot_be_read_get_a_sentence(text: str, said: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(FormError) as refused:
         read_hand(text, "", "")
     assert said in str(refused.value)
 
@@ -171,5 +171,5 @@ def test_bands_that_cannot_be_cut_get_a_sentence(tmp_path: Path, column: str, ba
     asked = Answers(
         accepted=EVERYONE, segment=(column,), bands=((column, bands),), outcome="status", outcome_means=means
     )
-    with pytest.raises(Refused, match=said):
+    with pytest.raises(FormError, match=said):
         read_segments(path, asked)

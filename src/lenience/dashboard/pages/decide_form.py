@@ -10,7 +10,7 @@ from litestar import Request, Response, post
 from lenience.dashboard.pages.policy import FEATURE, SubmittedDecision, filled_in
 from lenience.dashboard.rendering import page, redirect
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.dashboard.wizard.answers import Refused, number, sentence
+from lenience.dashboard.wizard.answers import FormError, number, sentence
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.problems import BadRequest
@@ -47,7 +47,7 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
         answer = await service.perform(
             Decide(make_sender(visitor.actor, None, "", None), name, [decision_request], True)
         )
-    except Refused as error:
+    except FormError as error:
         return await again(str(error), error.field)
     except BadRequest as error:
         return await again(error.detail, "")

@@ -35,7 +35,7 @@ OBJECTIVE = (
 )
 
 
-class Refused(InputError):  # noqa: N818  (it says where, too)
+class FormError(InputError):
     """An answer that cannot be used: at which step, in which field, and a sentence."""
 
     def __init__(self, step: str, field: str, sentence: str) -> None:
@@ -130,7 +130,7 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
     >>> number("objective", "cost", "The break-even", "much", above=0, below=100)
     Traceback (most recent call last):
         ...
-    lenience.dashboard.wizard.answers.Refused: The break-even must be a number strictly between 0 and 100, not 'much'
+    lenience.dashboard.wizard.answers.FormError: The break-even must be a number strictly between 0 and 100, not 'much'
     """
     plain = "".join(text.split()).removesuffix("%").replace("\N{NARROW NO-BREAK SPACE}", "")
     try:
@@ -142,7 +142,7 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
     except InputError as error:
         said = str(error) if text else f"{label} is missing"
         instead = how_to_write(plain)
-        raise Refused(step, field, f"{said}. {instead}" if instead else said) from None
+        raise FormError(step, field, f"{said}. {instead}" if instead else said) from None
 
 
 def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:
@@ -153,7 +153,7 @@ def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0,
     >>> percent("objective", "cost", "The break-even", "0.85", above=0, below=100)
     Traceback (most recent call last):
         ...
-    lenience.dashboard.wizard.answers.Refused: The break-even would be 0.85%: type 85 for 85%, or 0.85% if ...
+    lenience.dashboard.wizard.answers.FormError: The break-even would be 0.85%: type 85 for 85%, or 0.85% if ...
     >>> percent("objective", "cost", "The break-even", "0.85 %", above=0, below=100)
     0.0085
     """
@@ -161,7 +161,7 @@ def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0,
     if 0 < value < smallest and not text.rstrip().endswith("%"):
         more = f"{100 * value:g}"
         said = f"{label} would be {value:g}%: type {more} for {more}%, or {value:g}% if that is meant"
-        raise Refused(step, field, said)
+        raise FormError(step, field, said)
     return value / 100
 
 
@@ -173,7 +173,7 @@ def optional(step: str, field: str, label: str, text: str, **bounds: float) -> f
 def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if text not in allowed:
-        raise Refused(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
+        raise FormError(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
     return text
 
 
@@ -183,12 +183,12 @@ def day(step: str, field: str, label: str, text: str) -> str:
     >>> day("columns", "as_of", "The date of the count", "yesterday")
     Traceback (most recent call last):
         ...
-    lenience.dashboard.wizard.answers.Refused: The date of the count must be a date such as 2024-12-31, not 'yesterday'
+    lenience.dashboard.wizard.answers.FormError: The date of the count must be a date such as ..., not 'yesterday'
     """
     try:
         return dt.date.fromisoformat(text).isoformat()
     except ValueError:
-        raise Refused(step, field, str(refusal(label, text, "a date such as 2024-12-31"))) from None
+        raise FormError(step, field, str(refusal(label, text, "a date such as 2024-12-31"))) from None
 
 
 def sentence(text: str) -> str:

@@ -31,7 +31,7 @@ LATE_TOLERANCE = 0.01  # of values where labels come late; decisions differ from
 SEED = 1  # of the draws that an exploration floor needs
 
 
-class Tally(msgspec.Struct):
+class OutcomeTally(msgspec.Struct):
     """Acceptances with their outcomes."""
 
     accepted: int = 0
@@ -52,8 +52,8 @@ class SegmentBacktest(msgspec.Struct, frozen=True):
 
     name: str
     cost: float
-    past: Tally
-    new: Tally
+    past: OutcomeTally
+    new: OutcomeTally
     stopped_after: int | None
     held_back: int = 0  # rejected because as many as may be were pending
 
@@ -66,12 +66,12 @@ class Backtest(msgspec.Struct, frozen=True):
     left_out: int
 
     @property
-    def past(self) -> Tally:
+    def past(self) -> OutcomeTally:
         """What was done."""
         return _sum([one.past for one in self.segments])
 
     @property
-    def new(self) -> Tally:
+    def new(self) -> OutcomeTally:
         """What would have been done."""
         return _sum([one.new for one in self.segments])
 
@@ -98,7 +98,7 @@ class _Walk:
         self.rule, self.delay = rule, delay
         self.counts = Counts()
         self.awaited: deque[tuple[float, bool]] = deque()
-        self.past, self.new = Tally(), Tally()
+        self.past, self.new = OutcomeTally(), OutcomeTally()
         self.stopped_after: int | None = None
         self.held_back = 0
 
@@ -209,5 +209,5 @@ def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:
     return SegmentRule(problem.name, problem.share, table, "", problem.exposure_cap, problem.exploration_floor)
 
 
-def _sum(tallies: Sequence[Tally]) -> Tally:
-    return Tally(sum(one.accepted for one in tallies), sum(one.successes for one in tallies))
+def _sum(tallies: Sequence[OutcomeTally]) -> OutcomeTally:
+    return OutcomeTally(sum(one.accepted for one in tallies), sum(one.successes for one in tallies))

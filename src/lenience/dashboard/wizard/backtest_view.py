@@ -10,7 +10,7 @@ from typing import Any
 from lenience.core.belief import Belief
 from lenience.dashboard.figures.course import course_picture
 from lenience.dashboard.rendering import UNIT, natural
-from lenience.dashboard.wizard.answers import Answers, Refused, sentence
+from lenience.dashboard.wizard.answers import Answers, FormError, sentence
 from lenience.dashboard.wizard.backtest import Backtest, backtest, halved
 from lenience.dashboard.wizard.past_file import known_outcomes, rejected_since
 from lenience.dashboard.wizard.plan import (
@@ -45,7 +45,7 @@ def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
     try:
         segments = read_segments(path, answers)
         specification = read_specification(answers, segments)
-    except Refused as error:
+    except FormError as error:
         return shown | {"trouble": sentence(str(error)), "cold": True}
     assert segments.past is not None
     history = segments.past.history

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from lenience.core.errors import InputError
-from lenience.dashboard.wizard.kept_table import connect, identifier, kept, literal, names
+from lenience.dashboard.wizard.upload_table import connect, identifier, literal, names, table_of
 from lenience.models.binning import Binning, bin_by_quantiles
 from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import OTHER, Feature
@@ -86,7 +86,7 @@ def _feature(path: Path, column: str, cut: Cut | None) -> Feature:
 def _edges(path: Path, column: str, cut: Cut) -> list[float]:
     with connect() as engine:
         number = _number(column)
-        there = engine.execute(f"SELECT {number} AS v FROM {kept(path)} WHERE isfinite(v)").fetchnumpy()["v"]
+        there = engine.execute(f"SELECT {number} AS v FROM {table_of(path)} WHERE isfinite(v)").fetchnumpy()["v"]
     if len(there) == 0:
         raise InputError(f"the column {column!r} holds no numbers that could be cut into bands")
     if isinstance(cut, tuple):
@@ -114,16 +114,15 @@ def rounded(edges: tuple[float, ...], values: Any) -> list[float]:
 def _values(path: Path, column: str) -> list[str]:
     text = identifier(column)
     with connect() as engine:
-        asked = (
-            f"SELECT DISTINCT {text} AS v FROM {kept(path)} WHERE v IS NOT NULL AND v <> {literal(OTHER)} ORDER BY v"
-        )
-        found = [row[0] for row in engine.execute(f"{asked} LIMIT {limits.FEATURES + 1}").fetchall()]
-    if len(found) > limits.FEATURES:
+        where = f"v IS NOT NULL AND v <> {literal(OTHER)}"
+        query = f"SELECT DISTINCT {text} AS v FROM {table_of(path)} WHERE {where} ORDER BY v"
+        values = [row[0] for row in engine.execute(f"{query} LIMIT {limits.FEATURES + 1}").fetchall()]
+    if len(values) > limits.FEATURES:
         raise InputError(
             f"the column {column!r} has more than {limits.FEATURES} different values, the most beside a column in "
             "bands: cut it into bands too, or leave it out"
         )
-    return found
+    return values
 
 
 def _number(column: str) -> str:

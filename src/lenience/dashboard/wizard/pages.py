@@ -20,8 +20,8 @@ from litestar.exceptions import HTTPException
 from lenience.core.errors import InputError
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.dashboard.wizard import intake, past_file, uploads
-from lenience.dashboard.wizard.answers import BANDS, Answers, Refused, read_answers, sentence
+from lenience.dashboard.wizard import past_file, upload_reader, uploads
+from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, too_large
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
@@ -54,18 +54,18 @@ async def upload(request: Req) -> Response[bytes]:
         if error.status_code != 413:
             raise
         said = f"The file is larger than {UPLOAD >> 20} MB: leave columns out, or save it as Parquet"
-        return _start(request, Refused("start", "file", said), 413)
+        return _start(request, FormError("start", "file", said), 413)
     sent = form.get("file")
     if not isinstance(sent, UploadFile):
-        return _start(request, Refused("start", "file", "Choose a file first"))
+        return _start(request, FormError("start", "file", "Choose a file first"))
     if not past_file.ready():
-        return _start(request, Refused("start", "file", sentence(MISSING)))
+        return _start(request, FormError("start", "file", sentence(MISSING)))
     service: Service = request.app.state.service
     try:
         token = await service.ask(partial(_keep, sent))
     except InputError as error:
         name = Path(sent.filename or "").name[:80]
-        return _start(request, Refused("start", "file", f"{name or 'The file'} cannot be used: {error}."))
+        return _start(request, FormError("start", "file", f"{name or 'The file'} cannot be used: {error}."))
     finally:
         await sent.close()
     return redirect(f"/new/columns?file={token}")
@@ -78,7 +78,7 @@ async def by_hand(request: Req) -> Response[bytes]:
     given = {name: str(form.get(name, "")) for name in ("segments", "expected", "worth")}
     try:
         hand = read_hand(given["segments"], given["expected"], given["worth"])
-    except Refused as error:
+    except FormError as error:
         return _start(request, error, given=given)
     token, path = uploads.new_place("json")
     path.write_bytes(msgspec.json.encode(hand))
@@ -163,7 +163,7 @@ async def create(request: Req) -> Response[bytes]:
     path = uploads.find(answers.file)
     try:
         specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
-    except Refused as error:
+    except FormError as error:
         return await _again(request, answers, error)
     try:
         solved = await service.solve_version(specification)
@@ -188,12 +188,12 @@ async def _step(request: Req, step: str) -> Response[bytes]:
     path = uploads.find(answers.file)
     try:
         found = await service.ask(lambda: VIEWS[step](service, path, answers))
-    except Refused as error:
+    except FormError as error:
         return await _again(request, answers, error)
     return _page(request, step, answers, path, None, found)
 
 
-async def _again(request: Req, answers: Answers, error: Refused) -> Response[bytes]:
+async def _again(request: Req, answers: Answers, error: FormError) -> Response[bytes]:
     """The step in which something is wrong, shown again."""
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
@@ -202,13 +202,13 @@ async def _again(request: Req, answers: Answers, error: Refused) -> Response[byt
         answers = msgspec.structs.replace(answers, model="")
     try:
         found = await service.ask(lambda: VIEWS[step](service, path, answers))
-    except Refused as earlier:  # a step before it is wrong too
+    except FormError as earlier:  # a step before it is wrong too
         return await _again(request, answers, earlier)
     return _page(request, step, answers, path, error, found)
 
 
 def _page(
-    request: Req, step: str, answers: Answers, path: Path, error: Refused | None, found: dict[str, Any]
+    request: Req, step: str, answers: Answers, path: Path, error: FormError | None, found: dict[str, Any]
 ) -> Response[bytes]:
     status = 200 if error is None else 400
     if request.headers.get("hx-request") == "true" and step == "beliefs":
@@ -229,7 +229,7 @@ def _page(
 
 
 def _start(
-    request: Req, error: Refused | None = None, status: int = 400, given: dict[str, str] | None = None
+    request: Req, error: FormError | None = None, status: int = 400, given: dict[str, str] | None = None
 ) -> Response[bytes]:
     asked = {"segments": "", "expected": "50", "worth": "2", **(given or {})}
     shown = {"able": past_file.ready(), "missing": sentence(MISSING), "given": asked, "most": UPLOAD >> 20}
@@ -244,7 +244,7 @@ def _keep(sent: UploadFile) -> str:
             copy.write(chunk)
         copy.flush()
         try:
-            intake.take_in(Path(copy.name), path)
+            upload_reader.save_upload(Path(copy.name), path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise

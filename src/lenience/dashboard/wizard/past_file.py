@@ -1,7 +1,7 @@
 """A file of past decisions that was uploaded, read for what each step of the wizard needs.
 
-Its columns are texts without white space around them (see :mod:`lenience.dashboard.wizard.intake`). What its rows mean
-and count is decided by :mod:`lenience.history.past`.
+Its columns are texts without white space around them (see :mod:`lenience.dashboard.wizard.upload_reader`). What its
+rows mean and count is decided by :mod:`lenience.history.past`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import msgspec
 
 from lenience.core.errors import InputError
 from lenience.dashboard.wizard.bands import Cut, features_of
-from lenience.dashboard.wizard.kept_table import LIMITS, connect, identifier, kept, names
-from lenience.files.source import quietly
+from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, names, table_of
+from lenience.files.source import without_engine_warnings
 from lenience.files.vocabulary import looks_like_date
 from lenience.history import past, past_rows
 from lenience.history.beliefs import BAND
@@ -82,7 +82,7 @@ def ready() -> bool:
 def columns(path: Path) -> list[Column]:
     """The columns with examples from the first rows."""
     with connect() as engine:
-        rows = engine.execute(f"SELECT * FROM {kept(path)} LIMIT {SAMPLE}").fetchall()
+        rows = engine.execute(f"SELECT * FROM {table_of(path)} LIMIT {SAMPLE}").fetchall()
     found = []
     for i, name in enumerate(names(path)):
         values = [row[i] for row in rows if row[i] is not None]
@@ -103,7 +103,7 @@ def columns(path: Path) -> list[Column]:
 def count(path: Path) -> int:
     """How many rows there are."""
     with connect() as engine:
-        return int(engine.execute(f"SELECT count(*) FROM {kept(path)}").fetchone()[0])
+        return int(engine.execute(f"SELECT count(*) FROM {table_of(path)}").fetchone()[0])
 
 
 def values(path: Path, column: str) -> list[tuple[str, int]]:
@@ -111,7 +111,7 @@ def values(path: Path, column: str) -> list[tuple[str, int]]:
     if column not in names(path):
         raise InputError(f"the file has no column {column!r}")
     with connect() as engine:
-        query = f"SELECT {identifier(column)} AS v, count(*) AS k FROM {kept(path)} WHERE v IS NOT NULL GROUP BY v"
+        query = f"SELECT {identifier(column)} AS v, count(*) AS k FROM {table_of(path)} WHERE v IS NOT NULL GROUP BY v"
         found = engine.execute(f"{query} ORDER BY k DESC, v LIMIT {MOST_VALUES + 1}").fetchall()
     if len(found) > MOST_VALUES:
         raise InputError(
@@ -123,14 +123,14 @@ def values(path: Path, column: str) -> list[tuple[str, int]]:
 def without(path: Path, column: str) -> int:
     """In how many rows a column is empty."""
     with connect() as engine:
-        query = f"SELECT count(*) FROM {kept(path)} WHERE {identifier(column)} IS NULL"
+        query = f"SELECT count(*) FROM {table_of(path)} WHERE {identifier(column)} IS NULL"
         return int(engine.execute(query).fetchone()[0])
 
 
 def follows(path: Path, outcome: str, column: str, yes: str, no: str) -> bool:
     """Whether the outcomes go by a column: most are there where it says yes, hardly any (1 in 100) where it says no."""
     there, by = identifier(outcome), identifier(column)
-    query = f"SELECT {by}, count({there}) / count(*) FROM {kept(path)} WHERE {by} IS NOT NULL GROUP BY {by}"
+    query = f"SELECT {by}, count({there}) / count(*) FROM {table_of(path)} WHERE {by} IS NOT NULL GROUP BY {by}"
     with connect() as engine:
         shares = dict(engine.execute(query).fetchall())
     return bool(shares.get(yes, 0.0) > 0.5 and shares.get(no, 1.0) <= 0.01)
@@ -184,7 +184,7 @@ def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, Past
     features = features_of(path, columns.segments, answers.cuts)
     backend = ibis.duckdb.connect(threads=1, **LIMITS)
     try:
-        with quietly():
+        with without_engine_warnings():
             table = backend.read_parquet(path, file_row_number=True)
         yield table, msgspec.structs.replace(columns, cells=features), features
     finally:

@@ -17,7 +17,7 @@ from lenience.dashboard.wizard.answers import (
     BANDS,
     EVERYONE,
     Answers,
-    Refused,
+    FormError,
     day,
     number,
     one_of,
@@ -74,18 +74,18 @@ def read_hand(text: str, rate: str, worth: str) -> ByHand:
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
-        raise Refused("start", "segments", "Name at least one segment, one on each line")
+        raise FormError("start", "segments", "Name at least one segment, one on each line")
     if len(lines) > limits.SEGMENTS:
-        raise Refused("start", "segments", f"A policy may have {limits.SEGMENTS:,} segments, not {len(lines):,}")
+        raise FormError("start", "segments", f"A policy may have {limits.SEGMENTS:,} segments, not {len(lines):,}")
     shares: dict[str, float] = {}
     for line in lines:
         name, comma, share = line.rpartition(",")
         name = name.strip() if comma else line
         _name_alone(line, name, bool(comma))
         if name in shares:
-            raise Refused("start", "segments", f"The names of segments must differ, and {name!r} is there twice")
+            raise FormError("start", "segments", f"The names of segments must differ, and {name!r} is there twice")
         if not name or len(name) > 200:
-            raise Refused("start", "segments", f"The name of a segment must have 1 to 200 characters, not {name!r}")
+            raise FormError("start", "segments", f"The name of a segment must have 1 to 200 characters, not {name!r}")
         label = f"The share of {name!r} in per cent"
         shares[name] = (
             number("start", "segments", label, share, above=0, most=100) / 100 if comma and share.strip() else math.nan
@@ -93,11 +93,11 @@ def read_hand(text: str, rate: str, worth: str) -> ByHand:
     if all(share < 0.01 for share in shares.values()) and math.isclose(sum(shares.values()), 0.01, rel_tol=0.02):
         first = f"{1e4 * next(iter(shares.values())):g}"
         said = f"The shares are in per cent, and add up to 1% here: type {first} for {first}%"
-        raise Refused("start", "segments", said)
+        raise FormError("start", "segments", said)
     given = math.fsum(share for share in shares.values() if not math.isnan(share))
     left = [name for name, share in shares.items() if math.isnan(share)]
     if given > 1 + 1e-9 or (left and given >= 1):
-        raise Refused("start", "segments", f"The shares must add up to at most 100%, not {100 * given:g}%")
+        raise FormError("start", "segments", f"The shares must add up to at most 100%, not {100 * given:g}%")
     for name in left:
         shares[name] = (1 - given) / len(left)
     mean = percent("start", "rate", "The success rate that is expected", rate or "50", above=0, below=100)
@@ -111,42 +111,44 @@ def _name_alone(line: str, name: str, comma: bool) -> None:
     if found is not None:
         before, share = (found[1] or found[3]).strip(), found[2] or found[4]
         said = f"Write “{before}, {share}” if {share}% is the share of {before!r}, or “{line},” if that is its name"
-        raise Refused("start", "segments", said)
+        raise FormError("start", "segments", said)
     found = re.fullmatch(r"(.*),\s*(\d+)", name) if comma else None
     if found is not None:
         part = line.rpartition(",")[2].strip()
-        raise Refused("start", "segments", f"Use a point in a share: “{found[1].strip()}, {found[2]}.{part}”")
+        raise FormError("start", "segments", f"Use a point in a share: “{found[1].strip()}, {found[2]}.{part}”")
 
 
 def read_column_answers(answers: Answers) -> ColumnAnswers:
     """What the columns mean, as answered."""
     if not answers.segment:
-        raise Refused("columns", "segment", "Choose at least one column that divides the applicants into segments")
+        raise FormError("columns", "segment", "Choose at least one column that divides the applicants into segments")
     if not answers.outcome:
-        raise Refused("columns", "outcome", "Choose the column that says what became of the accepted")
+        raise FormError("columns", "outcome", "Choose the column that says what became of the accepted")
     used = [*answers.segment, *(name for name in (answers.accepted, answers.outcome, answers.time) if name)]
     twice = next((name for name in used if used.count(name) > 1), None)
     if twice is not None:
-        raise Refused("columns", "outcome", f"The column {twice!r} cannot mean two things")
+        raise FormError("columns", "outcome", f"The column {twice!r} cannot mean two things")
     if not answers.accepted:
         said = "Choose the column that says who was accepted, or that everyone in the file was"
-        raise Refused("columns", "accepted", said)
+        raise FormError("columns", "accepted", said)
     everyone = answers.accepted == EVERYONE
     good, bad = answers.meaning("outcome", "yes"), answers.meaning("outcome", "no")
     if not good or not bad:
         missing = "success" if not good else "failure"
-        raise Refused("columns", "outcome", f"Say which value of {answers.outcome!r} means a {missing}")
+        raise FormError("columns", "outcome", f"Say which value of {answers.outcome!r} means a {missing}")
     if not everyone and not answers.meaning("accepted", "yes"):
-        raise Refused("columns", "accepted", f"Say which value of {answers.accepted!r} means that someone was accepted")
+        raise FormError(
+            "columns", "accepted", f"Say which value of {answers.accepted!r} means that someone was accepted"
+        )
     maturity = optional(
         "columns", "maturity", "The days until an outcome is certain", answers.maturity, least=0, most=36500
     )
     if maturity and not answers.time:
-        raise Refused(
+        raise FormError(
             "columns", "maturity", "Choose the column of the date: without it nobody knows how old an outcome is"
         )
     if answers.as_of and not answers.time:
-        raise Refused("columns", "as_of", "Choose the column of the date: without it no row is known to be later")
+        raise FormError("columns", "as_of", "Choose the column of the date: without it no row is known to be later")
     columns = PastColumns(
         segments=answers.segment,
         outcome=answers.outcome,
@@ -173,7 +175,7 @@ def _cut(column: str, text: str) -> Cut:
     try:
         return read_cut(column, text)
     except InputError as error:
-        raise Refused("columns", BANDS + column, sentence(str(error))) from None
+        raise FormError("columns", BANDS + column, sentence(str(error))) from None
 
 
 def read_segments(path: Path, answers: Answers) -> SegmentPlan:
@@ -185,10 +187,10 @@ def read_segments(path: Path, answers: Answers) -> SegmentPlan:
         return SegmentPlan(rows, hand.shares, {}, [hand.prior] * len(names))
     try:
         past = read_past(path, read_column_answers(answers))
-    except Refused:
+    except FormError:
         raise
     except InputError as error:
-        raise Refused("columns", "", sentence(str(error))) from None
+        raise FormError("columns", "", sentence(str(error))) from None
     fitted = believe_as_answered(answers, past)
     before = fitted.beliefs_before
     return SegmentPlan(fitted.shrinkage, past.shares, past.groups, [before[name] for name in past.names], past)
@@ -200,7 +202,7 @@ def believe_as_answered(
     """Return what the model that was chosen believes of the segments, by the file's outcomes or by other counts."""
     model = one_of("beliefs", "model", "The model", answers.model or "own", MODELS)
     if model == "curve" and not past.scores:
-        raise Refused(
+        raise FormError(
             "beliefs",
             "model",
             "A curve needs a score: choose its column in the step before, and tick it as a segment too",
@@ -236,13 +238,13 @@ def objective_told(answers: Answers) -> dict[str, Any]:
     delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
     if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
         if delay and answers.delay != answers.usual:  # what the form filled in is no wish of anyone's
-            raise Refused(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
+            raise FormError(step, "delay", "Outcomes that come late need applicants and a discount rate a year")
         return told | {"discount": number(step, "discount", "The discount", answers.discount, least=0, below=1)}
     told["arrivals"] = number(step, "arrivals", "The number of applicants a year", answers.arrivals, above=0, most=1e12)
     rate = percent(step, "rate", "The discount rate a year", answers.rate, 0.1, above=0, most=1e6)
     if rate > 1:
         said = f"The discount rate a year would be {100 * rate:g}%: 100% is the most; type 10 for 10% a year"
-        raise Refused(step, "rate", said)
+        raise FormError(step, "rate", said)
     told["discount_rate"] = rate
     return told | {"type": "delayed", "label_delay": delay / DAYS} if delay else told
 
@@ -256,7 +258,7 @@ def read_objective(answers: Answers) -> Objective:
     return Delayed(*rates, told["label_delay"]) if "label_delay" in told else Discounted.from_rates(*rates)
 
 
-def too_large(answers: Answers, error: Exception) -> Refused:
+def too_large(answers: Answers, error: Exception) -> FormError:
     """That a policy could not be solved, with what to change in this form; what the solver would have is not in it."""
     found = str(error).partition(": ask for ")[0]
     if answers.future == "discount":
@@ -265,19 +267,19 @@ def too_large(answers: Answers, error: Exception) -> Refused:
         late = ", fewer days until outcomes are known" if answers.delay else ""
         field, change = "arrivals", f"fewer applicants a year{late} or a higher discount rate"
     said = f"The policy cannot be solved: {found}. Type {change} here, or divide the applicants into more segments"
-    return Refused("objective", field, said)
+    return FormError("objective", field, said)
 
 
 def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecification:
     """The policy as the service takes it."""
     step, told = "objective", objective_told(answers)
     if not answers.name:
-        raise Refused(step, "name", "Give the policy a name")
+        raise FormError(step, "name", "Give the policy a name")
     floor = percent(step, "floor", "The exploration floor", answers.floor or "0", least=0, below=100)
     cap = optional(step, "cap", "The exposure cap", answers.cap, least=1, most=1e9)
     expiry = optional(step, "expiry", "The days after which an outcome expires", answers.expiry, above=0, most=36500)
     if cap is not None and cap != int(cap):
-        raise Refused(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
+        raise FormError(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
     constraints: dict[str, Any] = {"exploration_floor": floor}
     if cap is not None:
         constraints["exposure_cap"] = int(cap)
@@ -296,10 +298,10 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
         found.problems()
     except msgspec.ValidationError as error:
         if "$.name" in str(error):
-            raise Refused(step, "name", _no_name(answers.name)) from None
-        raise Refused(step, "", f"The policy cannot be made: {error}") from None
+            raise FormError(step, "name", _no_name(answers.name)) from None
+        raise FormError(step, "", f"The policy cannot be made: {error}") from None
     except (InputError, BadRequest) as error:
-        raise Refused(step, "", f"The policy cannot be made: {error}") from None
+        raise FormError(step, "", f"The policy cannot be made: {error}") from None
     return found
 
 

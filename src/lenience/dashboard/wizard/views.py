@@ -13,8 +13,8 @@ from lenience.core.formatting import amount
 from lenience.dashboard.figures.intervals import shrinkage_bar
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
-from lenience.dashboard.wizard import intake, past_file
-from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, Refused, sentence
+from lenience.dashboard.wizard import past_file, upload_reader
+from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, FormError, sentence
 from lenience.dashboard.wizard.bands import MANY, USUAL
 from lenience.dashboard.wizard.guesses import guess_accepted, guess_columns, guess_meaning, other_dates
 from lenience.dashboard.wizard.plan import (
@@ -82,7 +82,7 @@ def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str
     try:
         past = past_file.read_past(path, read_column_answers(alone))
     except InputError as error:
-        waits = isinstance(error, Refused) and error.field != BANDS + column
+        waits = isinstance(error, FormError) and error.field != BANDS + column
         return found | {"trouble": sentence(str(error)), "waits": waits}
     return found | {"rows": past.history.segments, "shares": past.shares}
 
@@ -114,7 +114,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
     return {
         "history": history,
-        "lines": [*history.describe().split("\n")[1:], *intake.notes(path), *_nobody(segments.past)],
+        "lines": [*history.describe().split("\n")[1:], *upload_reader.notes(path), *_nobody(segments.past)],
         "silent": _silent(segments.past, answers),
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
@@ -183,7 +183,7 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
         cost = read_cost(answers)
         empty["cost"] = cost
         aim = read_objective(answers)
-    except Refused as error:
+    except FormError as error:
         return empty | {"trouble": sentence(str(error))}
     rows = starting(segments, aim)
     return empty | {
@@ -229,7 +229,7 @@ def unit_words(answers: Answers) -> list[tuple[str, str]]:
 
 def _from_file(path: Path) -> None:
     if path.suffix != ".parquet":
-        raise Refused("objective", "", "These segments were named by hand: there are no columns to map")
+        raise FormError("objective", "", "These segments were named by hand: there are no columns to map")
 
 
 def _nobody(past: past_file.UploadedPast) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, unknown
 from lenience.core.lattice import LATTICE, ROUNDINGS, size_distance, success_distance
-from lenience.files.source import quietly
+from lenience.files.source import without_engine_warnings
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -73,7 +73,7 @@ def _beyond(table: Any, size: Any, good: Any, row: Any, inside: Any) -> tuple[in
     marked = table.select(size=size, good=good, row=row, inside=inside)
     marked = marked.filter(marked["size"].notnull() & marked.good.notnull())
     backend = table.get_backend()
-    with quietly():
+    with without_engine_warnings():
         last = backend.to_pyarrow(marked.filter(marked.inside).agg(last=marked.row.max()))["last"][0].as_py()
         others = backend.to_pyarrow(marked.filter(~marked.inside).select("size", "good").distinct().limit(MOST_OWN + 1))
     odd = [(float(one["size"]), float(one["good"])) for one in others.to_pylist()]

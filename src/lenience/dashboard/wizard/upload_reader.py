@@ -14,15 +14,15 @@ from string import whitespace
 from typing import Any
 
 from lenience.core.errors import InputError
-from lenience.dashboard.wizard.kept_table import connect, kept, literal, names
+from lenience.dashboard.wizard.upload_table import connect, literal, names, table_of
 from lenience.files.csv_format import csv_query, without_headings
-from lenience.files.unreadable import PARQUET, begins, said_of
+from lenience.files.unreadable import PARQUET, begins, describe_engine_error
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
 NOTES = "notes"  # under which the file kept says how it was read
 
 
-def take_in(source: Path, target: Path) -> None:
+def save_upload(source: Path, target: Path) -> None:
     """Check an uploaded file and save it as a table of texts, with notes on how it was read."""
     import duckdb
 
@@ -34,9 +34,9 @@ def take_in(source: Path, target: Path) -> None:
                 written = literal("\n".join(remarks))
                 options = f"FORMAT parquet, KV_METADATA {{{NOTES}: {written}}}"
                 engine.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
-            rows = engine.execute(f"SELECT count(*) FROM {kept(target)}").fetchone()[0]
+            rows = engine.execute(f"SELECT count(*) FROM {table_of(target)}").fetchone()[0]
         except duckdb.Error as error:
-            raise InputError(said_of(error, parquet)) from None
+            raise InputError(describe_engine_error(error, parquet)) from None
     if rows == 0:
         raise InputError("the file has a heading and no rows below it")
     _check_size(rows, len(names(target)))
@@ -81,7 +81,7 @@ def _parquet(engine: Any, source: Path) -> tuple[str, list[str]]:
 
     The size is checked first, because a small file can hold very many rows.
     """
-    table = kept(source)
+    table = table_of(source)
     rows = engine.execute(f"SELECT sum(num_rows) FROM parquet_file_metadata({literal(str(source))})").fetchone()[0]
     columns = [row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
     _check_size(rows, len(columns))

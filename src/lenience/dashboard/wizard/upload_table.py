@@ -8,7 +8,7 @@ from typing import Any
 
 from lenience.files.csv_format import identifier, literal
 
-__all__ = ["LIMITS", "connect", "identifier", "kept", "literal", "names"]
+__all__ = ["LIMITS", "connect", "identifier", "literal", "names", "table_of"]
 LIMITS = {"memory_limit": "1GB", "max_temp_directory_size": "0GB", "autoinstall_known_extensions": "false"}
 
 
@@ -23,9 +23,9 @@ def connect() -> Any:
 def names(path: Path) -> tuple[str, ...]:
     """The names of the columns."""
     with connect() as engine:
-        return tuple(row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {kept(path)}").fetchall())
+        return tuple(row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {table_of(path)}").fetchall())
 
 
-def kept(path: Path) -> str:
+def table_of(path: Path) -> str:
     """The table in that file, as a query names it."""
     return f"read_parquet({literal(str(path))})"

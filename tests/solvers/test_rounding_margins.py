@@ -73,6 +73,20 @@ def test_late_labels_keep_the_exact_put_inside(mean: float) -> None:
         assert band.upper[m] - band.lower[m] < 1e-12
 
 
+def test_the_width_counts_the_roundings_of_every_row() -> None:
+    # From 45 of 50 at a cost of 0.5 no state below the cost is nearer than 40 rows, and each row may cost 8 roundings.
+    band = band_of(50.0, 45.0, 0.5, 0.8, 400)
+    assert band.upper - band.lower >= 2 * 8 * 2.0**-53 * 40 * band.upper
+    assert band.upper - band.lower <= 1e-11 * band.upper
+
+
+def test_the_width_of_late_labels_counts_the_roundings_of_every_row() -> None:
+    # From 22 of 24 at a cost of 0.5 no state below the cost is nearer than 20 rows, and each may cost 22 roundings.
+    band = DelayedBand(*solve_delayed(24.0, 22.0, 2.0, 0.5, 1.0, 1.0, 400.0, 130, 8, 1e-300, 1))
+    assert band.upper[0] - band.lower[0] >= 2 * 22 * 2.0**-53 * 20 * band.upper[0]
+    assert band.upper[0] - band.lower[0] <= 1e-11 * band.upper[0]
+
+
 @pytest.mark.parametrize("cost", [0.3, 0.7])
 @pytest.mark.parametrize("delay", [0.3, 2.0])
 @pytest.mark.parametrize("prior", [(2.0, 1.0), (5.0, 3.5)])

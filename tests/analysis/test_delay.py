@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from lenience import Belief, Constant, Discounted, Greedy, InputError
+from lenience import Belief, Constant, Discounted, Greedy
 from lenience.analysis.delay import (
     BLIND,
     OPTIMAL,
@@ -25,6 +25,7 @@ from lenience.plot import limit_map, value_against_delay
 from lenience.policies.beliefs.pending import UNKNOWN, Blind, Capped
 from lenience.simulation.delay_events import DelayLaw
 from lenience.solvers.delayed.evaluation import steady_count
+from rejections import rejected
 
 PRIOR = Belief(2, 1)
 
@@ -139,7 +140,7 @@ def test_values_by_law() -> None:
     ]
     assert [one.write_off_after for one in found] == [None, None, 1.5, 1.5]
     assert all(one.values[0].policy == OPTIMAL for one in found)
-    with pytest.raises(InputError, match="rates"):
+    with rejected("rates"):
         values_by_law(problem, Belief(3, 2), laws, rates=[3.0], replications=10)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import lenience as ln
 from lenience.simulation.result import METRICS, save_frame, to_frame
+from rejections import rejected
 
 FLAT = ln.Belief(2, 1)
 
@@ -69,7 +70,7 @@ def test_results_are_saved_as_parquet(found: ln.Simulation, tmp_path: Path) -> N
 
 
 def test_frames_of_unknown_kind_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ln.InputError, match="backend must be one of polars, pandas, pyarrow, not 'spark'"):
+    with rejected("backend"):
         to_frame([{"a": 1}], "spark")
     assert save_frame(to_frame({"a": [1, 2]}), tmp_path / "a.parquet").exists()
 
@@ -83,14 +84,14 @@ def test_the_table_reads_well(found: ln.Simulation) -> None:
 
 
 def test_unknown_names_are_refused(found: ln.Simulation) -> None:
-    with pytest.raises(ln.InputError, match="policy must be one of optimum, thompson, greedy, bayes-ucb, not 'x'"):
+    with rejected("policy"):
         found.estimate("x", "accepted")
-    with pytest.raises(ln.InputError, match="metric must be one of accepted"):
+    with rejected("metric"):
         found.estimate("greedy", "luck")
-    with pytest.raises(ln.InputError, match="confidence must be"):
+    with rejected("confidence"):
         found.estimate("greedy", "accepted", 1.0)
     alone = ln.compare_policies(ln.Greedy(0.7), ln.Bernoulli(0.5), cost=0.7, horizon=5, replications=2, optimum=False)
-    with pytest.raises(ln.InputError, match="optimum must have run along"):
+    with rejected("optimum", "missing"):
         alone.behind("greedy")
 
 
@@ -115,5 +116,5 @@ def test_figures(found: ln.Simulation, tmp_path: Path) -> None:
     rows = ln.drift_study(0.5, 0.9, FLAT, [0.0, 0.05], [0.9], horizon=30, replications=20)
     assert len(ln.plot_drift(rows, tmp_path / "d.png").axes[0].containers) == 2
     assert all((tmp_path / name).stat().st_size > 5000 for name in ("a.png", "b.png", "c.png", "d.png"))
-    with pytest.raises(ln.InputError, match="metrics must be names among"):
+    with rejected("metrics"):
         ln.plot_comparison(found, metrics=["luck"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.protocols import Policy
 from lenience.core.validation import check_tolerance, having
 from lenience.objectives.discounted import Discounted
@@ -30,4 +30,4 @@ def evaluate(policy: Policy, objective: Discounted | FiniteHorizon, belief: Beli
         return evaluate_discounted(policy, belief.n, belief.s, objective.cost, objective.discount, tolerance)
     if isinstance(objective, FiniteHorizon):
         return evaluate_horizon(policy, belief.n, belief.s, objective.cost, objective.discount, objective.horizon)
-    raise refusal("objective", objective, "a Discounted or a FiniteHorizon objective")
+    raise InputError("objective", objective, "a Discounted or a FiniteHorizon objective")

@@ -12,7 +12,7 @@ import click
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, in_words, refusal, unknown
+from lenience.core.errors import InputError
 from lenience.core.formatting import plural
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS, beliefs_of_history
@@ -152,11 +152,18 @@ def read_past(
     from lenience.segments.starting import shut_out_at_outset
 
     if label_delay is not None and (cost is None or arrivals is None or discount_rate is None):
-        raise InputError("--label-delay goes with --cost, --arrivals and --discount-rate")
+        raise InputError.because("needs --cost, --arrivals and --discount-rate", "--label-delay", code="missing")
     if time_column is None and (as_of is not None or maturity is not None or half_life is not None):
-        raise InputError("--as-of, --maturity and --half-life go with --time, the column of the decisions' dates")
+        raise InputError.because(
+            "--as-of, --maturity and --half-life need --time, the column of the decisions' dates",
+            ("--time", "--as-of", "--maturity", "--half-life"),
+            label="",
+            code="missing",
+        )
     if score_columns and model != "curve" and cost is None:
-        raise InputError("--score goes with --model curve, or with --cost, where every model is compared")
+        raise InputError.because(
+            "needs --model curve, or --cost, which compares every model", "--score", code="missing"
+        )
     late = None
     if cost is not None:
         problem = discounted(cost, discount, arrivals, discount_rate)
@@ -164,7 +171,12 @@ def read_past(
             late = Delayed(cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
             told_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
-        raise InputError("--discount, --arrivals and --discount-rate go with --cost")
+        raise InputError.because(
+            "--discount, --arrivals and --discount-rate need --cost",
+            ("--cost", "--discount", "--arrivals", "--discount-rate"),
+            label="",
+            code="missing",
+        )
     with saying("Counting past decisions"):
         history = fit_history(
             source,
@@ -187,11 +199,16 @@ def read_past(
         )
     if not history.segments:
         said = " ".join([history.describe(), *_to_type(history)])
-        raise InputError(f"source must have rows that can be used, and {source!r} has none: {said}")
+        raise InputError.because(
+            f"must have rows that can be used; {source!r} has none: {said}",
+            "source",
+            value=str(source),
+            code="insufficient_data",
+        )
     groups, shares = history.groups(group_columns), history.shares()
     for group in floor_group:  # what groups there are is known once the rows are counted
         if group not in (there := dict.fromkeys(groups[name] for name in shares)):
-            raise unknown("--floor-group", group, there)
+            raise InputError.unknown_name("--floor-group", group, there)
     fitted = beliefs_of_history(history, model, prior, group_columns, score_columns)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
@@ -237,18 +254,28 @@ def _truths(path: Path, history: History) -> dict[str, float]:
         with path.open(encoding="utf-8", newline="") as text:
             rows = list(csv.DictReader(text))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"truths {str(path)!r} cannot be read: {in_words(error)}") from error
+        raise InputError.unreadable("truths", path, error) from error
     wanted = [*history.columns, "p"]
     if not rows or any(name not in rows[0] for name in wanted):
-        raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
+        raise InputError.because(
+            f"must have a header with {', '.join(wanted)} and a row for each segment",
+            "truths",
+            value=str(path),
+            code="invalid_file",
+        )
     found = {}
     for row in rows:
         name = SEPARATOR.join(str(row[column] or "").strip() for column in history.columns)
         try:
-            found[name] = real(f"p of {name}", float(row["p"] or "nan"), least=0, most=1)
+            found[name] = real("truths", float(row["p"] or "nan"), least=0, most=1, label=f"p of {name}")
         except ValueError as error:
-            raise refusal(f"p of {name}", row["p"], "a number from 0 to 1") from error
+            raise InputError("truths", row["p"], "a number from 0 to 1", label=f"p of {name}") from error
     for one in history.segments:
         if one.segment not in found:
-            raise InputError(f"truths must be given for every segment, and {one.segment!r} has none")
+            raise InputError.because(
+                f"must have a success rate for every segment; {one.segment!r} has none",
+                "truths",
+                value=one.segment,
+                code="missing",
+            )
     return found

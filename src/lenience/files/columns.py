@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lenience.core.errors import InputError, in_words
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.files.csv_text import HEAD, WINDOWS, opened, separator, told, with_points
 from lenience.files.unreadable import PARQUET, UTF8, begins, check_text
@@ -28,7 +28,7 @@ def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, li
     said = [] if notes is None else notes
     file = Path(path)
     if not file.exists() and not glob(str(path), recursive=True):
-        raise InputError(f"data must be a file that exists, not {str(path)!r}")
+        raise InputError("data", str(path), "a file that exists", code="missing_file")
     if file.suffix.lower() == ".arff":
         return _arff(file)
     if not file.is_file() or file.suffix == ".zst" or begins(file) == PARQUET or ".parquet" in file.name:
@@ -38,7 +38,13 @@ def columns_of(path: str | Path, notes: list[str] | None = None) -> dict[str, li
     columns: list[list[str]] = [[] for _ in heading]
     for number, row in lines:
         if len(row) != len(heading):
-            raise InputError(f"line {number:,} of {str(file)!r} must have {len(heading)} values, not {len(row)}")
+            raise InputError.because(
+                f"must have {len(heading)} values, not {len(row)}",
+                "data",
+                label=f"line {number:,} of {str(file)!r}",
+                value=len(row),
+                code="invalid_file",
+            )
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     found: dict[str, list[Any]] = dict(zip(heading, columns, strict=True))
@@ -75,19 +81,22 @@ def rows_of(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[
             names = [name.strip() for name in heading]
             for name, often in Counter(names).items():
                 if often > 1:
-                    raise InputError(f"the names of columns must differ, and {name!r} is there twice")
+                    raise InputError.because(
+                        f"the names of columns must differ; {name!r} is there twice", value=name, code="duplicate"
+                    )
             first = next(full, None)
             if first is None:
-                raise InputError(
-                    f"it must have a header and at least one row, and has {counted(len(names[:1]), 'line')}"
+                raise InputError.because(
+                    f"it must have a header and at least one row, and has {counted(len(names[:1]), 'line')}",
+                    code="invalid_file",
                 )
             yield line, names
             yield first
             yield from full
     except FileNotFoundError:
-        raise InputError(f"data must be a file that exists, not {str(path)!r}") from None
+        raise InputError("data", str(path), "a file that exists", code="missing_file") from None
     except (InputError, OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"data {str(path)!r} cannot be read: {in_words(error)}") from None
+        raise InputError.unreadable("data", path, error) from None
 
 
 def _mark(file: Path, encoding: str) -> str:
@@ -113,7 +122,7 @@ def _arff(file: Path) -> dict[str, list[Any]]:
     try:
         data, meta = arff.loadarff(str(file))
     except (arff.ArffError, ValueError, StopIteration) as error:
-        raise InputError(f"data must be an ARFF file, and {str(file)!r} is not one that can be read: {error}") from None
+        raise InputError.unreadable("data", file, f"it is not an ARFF file ({error})", "invalid_file") from None
     return {
         column: [value.decode() if isinstance(value, bytes) else value for value in data[column].tolist()]
         for column in meta.names()

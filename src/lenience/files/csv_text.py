@@ -72,11 +72,17 @@ def heading(path: Path) -> tuple[str, list[str]]:
     mark = separator(lines)
     names = [name.strip() for name in next(csv.reader(lines, delimiter=mark), [])]
     if len(names) > MOST_COLUMNS:
-        raise InputError(f"its first line has {len(names):,} values, and at most {MOST_COLUMNS:,} columns are read")
+        raise InputError.because(
+            f"its first line has {len(names):,} values; at most {MOST_COLUMNS:,} columns are read",
+            value=len(names),
+            code="too_large",
+        )
     often = Counter(name.lower() for name in names)
     twice = next((name for name in names if name and often[name.lower()] > 1), None)
     if twice is not None:
-        raise InputError(f"the names of columns must differ, and {twice!r} is there twice")
+        raise InputError.because(
+            f"the names of columns must differ; {twice!r} is there twice", value=twice, code="duplicate"
+        )
     return mark, names
 
 

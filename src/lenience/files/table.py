@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.files.columns import columns_of
 from lenience.files.vocabulary import NOTHING, looks_like_date, yes_or_no
@@ -132,7 +132,7 @@ def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
         number = math.nan if _missing(text) else _number(text)
         if number is None:
-            raise InputError(f"column {column!r} must be numbers, and {value!r} is none")
+            raise InputError(column, value, "numbers", label=f"column {column!r}")
         found.append(number)
     return np.array(found)
 
@@ -150,7 +150,13 @@ def from_openml(
             warnings.simplefilter("ignore", UserWarning)  # that it tries again
             found = fetch_openml(**which, as_frame=True)
     except OSError as error:
-        raise InputError(f"OpenML's data set {name!r} could not be fetched: {error}") from None
+        raise InputError.because(
+            f"cannot be downloaded: {error}",
+            "name",
+            label=f"OpenML's data set {name!r}",
+            value=name,
+            code="unreadable_file",
+        ) from None
     target = outcome or found.target.name
     return from_frame(found.frame, target, features, group, success, str(name))
 
@@ -200,7 +206,12 @@ def from_columns(
         _column(columns, column)
     for column, times in Counter(features).items():
         if times > 1:
-            raise InputError(f"features must name each column once, and {column!r} is there {times} times")
+            raise InputError.because(
+                f"must name each column once; {column!r} is there {times} times",
+                "features",
+                value=column,
+                code="duplicate",
+            )
     chosen = list(features) if features else [column for column in columns if column != group]
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
@@ -209,7 +220,7 @@ def from_columns(
     chosen = [column for column in chosen if column not in dates]
     if not chosen:
         others = "the outcome and the group" if group and not features else "the outcome"
-        raise InputError(f"features must name at least one column other than {others}")
+        raise InputError.because(f"must name at least one column other than {others}", "features", code="missing")
     y = _outcomes(outcome, columns[outcome], success)
     known = ~np.isnan(y)
     parts = [list(_encoded(column, columns[column])) for column in chosen]
@@ -240,9 +251,13 @@ def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tup
     )
     several = len(set(found))
     if several > MOST_GROUPS:
-        raise InputError(
-            f"group {column!r} must have at most {MOST_GROUPS} different values, and has {several:,}: give a column of "
-            "bands, such as low, middle and high"
+        raise InputError.because(
+            f"must have at most {MOST_GROUPS} different values, and has {several:,}",
+            "group",
+            label=f"group {column!r}",
+            value=several,
+            hint="Give a column of bands, such as low, middle and high.",
+            code="too_large",
         )
     return found
 
@@ -255,7 +270,7 @@ def _constant(X: NDArray[np.float64]) -> bool:
 
 def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
     if name not in columns:
-        raise InputError(f"column {name!r} must be one of {', '.join(columns)}")
+        raise InputError.unknown_name("column", name, columns, "the columns")
     return columns[name]
 
 
@@ -279,7 +294,7 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
         found = np.array(numbers, dtype=np.float64)
         if np.isinf(found).any():
             endless = next(value for value, number in zip(values, found, strict=True) if math.isinf(number))
-            raise InputError(f"column {column!r} must be finite numbers, and {endless!r} is not: correct or empty it")
+            raise InputError(column, endless, "finite numbers", label=f"column {column!r}", hint="Correct or empty it.")
         yield column, found
         return
     labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
@@ -289,14 +304,22 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
         present = len(values) - sum(gone)
         if 2 * len(strange) < present:  # a column of numbers, not all of them clean
             some = ", ".join(repr(text) for text in list(dict.fromkeys(strange))[:3])
-            raise InputError(
-                f"column {column!r} must be numbers, and {len(strange):,} of its {present:,} cells "
-                f"{'is' if len(strange) == 1 else 'are'} none (such as {some}): correct or empty them, or leave the "
-                "column out of the features"
+            raise InputError.because(
+                f"must be numbers; {len(strange):,} of its {present:,} cells "
+                f"{'is not' if len(strange) == 1 else 'are not'} (such as {some})",
+                column,
+                label=f"column {column!r}",
+                value=strange[0],
+                allowed="numbers",
+                hint="Correct or empty them, or leave the column out of the features.",
             )
-        raise InputError(
-            f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the "
-            "features"
+        raise InputError.because(
+            f"has {len(categories):,} categories, more than {MOST_CATEGORIES}",
+            column,
+            label=f"column {column!r}",
+            value=len(categories),
+            hint="Leave it out of the features.",
+            code="too_large",
         )
     for category in categories[1:] if len(categories) == 2 else categories:
         yield f"{column}={category}", np.array([float(label == category) for label in labels])
@@ -351,12 +374,19 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
         said = number if number in (0.0, 1.0) else yes_or_no(text)
         if said is None:
             raise InputError(
-                f"outcome {column!r} must be 1 or 0, true or false, yes or no, or a word such as repaid or default, "
-                f"unless success says which value is success, not {text!r}"
+                "outcome",
+                text,
+                "1 or 0, true or false, yes or no, or a word such as repaid or default",
+                label=f"outcome {column!r}",
+                hint="Say which value is success with success.",
             )
         found[i] = float(said)
     if not np.any(~np.isnan(found)):
-        raise refusal(f"outcome {column!r}", "nothing", "known for at least one row")
+        raise InputError(
+            "outcome", allowed="known for at least one row", label=f"outcome {column!r}", code="insufficient_data"
+        )
     if success is not None and not np.any(found == 1.0):
-        raise InputError(f"success must be a value of {column!r}, and {success!r} does not occur")
+        raise InputError.because(
+            f"must be a value of {column!r}; {success!r} does not occur", "success", value=success, code="unknown_name"
+        )
     return found

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lenience.core.errors import InputError, in_words
+from lenience.core.errors import InputError
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
@@ -40,7 +40,9 @@ def unpacked(source: Path) -> Iterator[Any]:
     except (EOFError, zlib.error, OSError) as error:
         if getattr(error, "errno", None) is not None:  # of the file itself
             raise
-        raise InputError(f"it is no file packed as its ending {source.suffix} says, or it is cut off") from None
+        raise InputError.because(
+            f"it is not packed as its ending {source.suffix} says, or it is cut off", code="invalid_file"
+        ) from None
 
 
 def _packed(source: Path) -> Any:
@@ -61,7 +63,7 @@ def check_text(source: Path, parquet: bool = True) -> str:
         start = file.read(4)
     for magic, what in NOT_TABLES.items():
         if start.startswith(magic):
-            raise InputError(f"the file is {what}: save it as CSV{other}")
+            raise InputError.because(f"the file is {what}", hint=f"Save it as CSV{other}.", code="invalid_file")
     for encoding in (UTF8, CP1252):
         try:
             _check_letters(source, encoding)
@@ -69,7 +71,9 @@ def check_text(source: Path, parquet: bool = True) -> str:
             continue
         return encoding
     other = ", or as Parquet" if parquet else ""
-    raise InputError(f"the file is not a CSV in UTF-8: save it as “CSV UTF-8”{other}")
+    raise InputError.because(
+        "the file is not a CSV in UTF-8", hint=f"Save it as “CSV UTF-8”{other}.", code="invalid_file"
+    )
 
 
 def _check_letters(source: Path, encoding: str) -> None:
@@ -82,11 +86,11 @@ def _check_letters(source: Path, encoding: str) -> None:
             if encoding == CP1252 and CONTROLS.search(text):
                 raise UnicodeDecodeError(encoding, chunk, 0, 1, "a control character")
             if "\x00" in text:
-                raise InputError("the file is no CSV: it holds bytes that no text has")
+                raise InputError.because("the file is not a CSV: it holds bytes that no text has", code="invalid_file")
             blank = blank and not text.strip("\ufeff \t\r\n")
         decoder.decode(b"", final=True)
     if blank:
-        raise InputError("the file is empty")
+        raise InputError.because("the file is empty", code="invalid_file")
 
 
 def said_of(error: Exception, parquet: bool) -> str:
@@ -104,21 +108,21 @@ def said_of(error: Exception, parquet: bool) -> str:
 def unreadable(path: str, error: Exception) -> InputError:
     """The refusal of past decisions that the engine could not read; of several files, or one far away, in its words."""
     try:
-        said = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
-    except OSError as refused:
-        said = in_words(refused)
-    return InputError(f"source {path!r} cannot be read: {said}")
+        reason = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
+    except OSError as unopened:
+        return InputError.unreadable("source", path, unopened)
+    return InputError.unreadable("source", path, reason, "invalid_file")
 
 
-def _wrong_with(file: Path, error: Exception) -> str:
+def _wrong_with(file: Path, error: Exception) -> InputError | str:
     if isinstance(error, InputError):
-        return str(error)
+        return error
     parquet = begins(file) == PARQUET
     if not parquet and ".parquet" in str(file):
         return "the file is not Parquet, as its name says"
     try:
         if not parquet:
             check_text(file)
-    except InputError as found:
-        return str(found)
+    except InputError as wrong:
+        return wrong
     return said_of(error, parquet)

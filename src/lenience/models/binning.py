@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import edge_name, percent
 from lenience.core.validation import floats, listed, whole
 from lenience.objectives.discounted import Discounted
@@ -46,7 +46,7 @@ class Binning(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         edges = tuple(floats("edges", listed("edges", self.edges, "a list of numbers")).tolist())
         if not np.all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
-            raise refusal("edges", self.edges, "finite numbers in rising order")
+            raise InputError("edges", self.edges, "finite numbers in rising order")
         msgspec.structs.force_setattr(self, "edges", edges)
 
     @property
@@ -67,7 +67,12 @@ class Binning(msgspec.Struct, frozen=True):
         """The band of each score."""
         values = np.asarray(scores, dtype=np.float64)
         if np.any(np.isnan(values)):
-            raise InputError("scores must be numbers, and some are missing: give them a segment of their own")
+            raise InputError.because(
+                "must be numbers; some are missing",
+                "scores",
+                allowed="numbers",
+                hint="Give those without a score a segment of their own.",
+            )
         return np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int64)
 
     def shares(self, scores: ArrayLike) -> NDArray[np.float64]:
@@ -100,13 +105,15 @@ def bin_optimally(scores: ArrayLike, outcomes: ArrayLike, bands: int = 10, trend
     try:
         from optbinning import OptimalBinning
     except ImportError as error:
-        raise InputError("optimal binning must have optbinning: pip install 'lenience[binning]'") from error
+        raise InputError.missing_package("optimal bands", "optbinning", "binning") from error
     if trend not in TRENDS:
-        raise refusal("trend", trend, "rising, falling or none")
+        raise InputError("trend", trend, "rising, falling or none")
     count = whole("bands", bands, least=2)
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(outcomes).astype(np.int64)
     if not set(np.unique(y)) == {0, 1}:
-        raise InputError("outcomes must hold successes (1) and failures (0), some of each")
+        raise InputError(
+            "outcomes", allowed="successes (1) and failures (0), with at least one of each", code="insufficient_data"
+        )
     # optbinning's event is y = 1; its trend is that of the event rate.
     fitted = OptimalBinning(dtype="numerical", max_n_bins=count, monotonic_trend=TRENDS[trend], solver="cp")
     fitted.fit(x, y)
@@ -122,7 +129,9 @@ def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: 
     n = np.asarray(labels, dtype=np.float64).tolist()
     s = np.asarray(successes, dtype=np.float64).tolist()
     if len(n) != binning.bands or len(s) != binning.bands:
-        raise InputError(f"labels and successes must have a number for each of the {binning.bands} bands")
+        raise InputError.because(
+            f"must have a number for each of the {binning.bands} bands", ("labels", "successes"), code="length_mismatch"
+        )
     sign = 1.0 if rising else -1.0
     blocks: list[tuple[float, float, int]] = []  # labels, successes, last band
     for band in range(binning.bands):

@@ -9,7 +9,7 @@ import msgspec
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import check_cost, check_discount, check_tolerance, real, whole
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         money = real("discount_rate", discount_rate, above=0)
         if rate + money == rate:
             most = f"at most {money * 1e15:g}, or nothing is discounted at a rate of {discount_rate!r}"
-            raise refusal("arrivals", arrivals, most)
+            raise InputError("arrivals", arrivals, most)
         return cls(cost=cost, discount=rate / (rate + money))
 
     @property

@@ -120,7 +120,7 @@ def write_report(found: Replayed, path: str | Path, title: str, about: str = "")
 
     target = Path(path)
     if not target.parent.is_dir():
-        raise InputError(f"report must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError("report", str(target.parent), "in a folder that exists", code="missing_file")
     pictures = "".join(_svg(panel) for panel in replay_panels(found))
     tables = "".join(_table(*each) for each in tables_of(found))
     target.write_text(

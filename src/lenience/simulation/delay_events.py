@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.compiled import compiled
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError, TooLargeError
 from lenience.core.validation import real, whole
 from lenience.objectives.delayed import Delayed
 from lenience.policies.beliefs.pending import UNLIMITED
@@ -67,7 +67,7 @@ class DelayLaw(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.kind not in ("exponential", "fixed", "lognormal"):
-            raise refusal("kind", self.kind, "exponential, fixed or lognormal")
+            raise InputError("kind", self.kind, "exponential, fixed or lognormal")
         msgspec.structs.force_setattr(self, "mean", real("mean", self.mean, above=0))
         msgspec.structs.force_setattr(self, "spread", real("spread", self.spread, least=0))
         msgspec.structs.force_setattr(self, "never", real("never", self.never, least=0, below=1))
@@ -115,16 +115,21 @@ def simulate_delays(
     """
     check_prior(prior)
     if not policies:
-        raise refusal("policies", dict(policies), "at least one policy by name")
+        raise InputError("policies", dict(policies), "at least one policy by name")
     count = whole("replications", replications, least=2)
     first_seed = whole("seed", seed)
     age = math.inf if write_off_after is None else real("write_off_after", write_off_after, above=0)
     years = -math.log(REST) / objective.discount_rate
     arrivals = arrivals_that_count(objective)
     if float(arrivals) * count * len(policies) > MOST_EVENTS:
-        raise InputError(
-            f"replications must be a number for which the simulation ends within minutes, not {replications!r}: "
-            f"each of {len(policies)} policies would see {float(arrivals) * count:.1e} arrivals"
+        raise TooLargeError(
+            f"Simulating {replications!r} replications",
+            size=float(arrivals) * count * len(policies),
+            allowed_size=MOST_EVENTS,
+            unit="arrivals",
+            field="replications",
+            value=replications,
+            hint="Use fewer replications or fewer policies.",
         )
     rates = _rates(prior, count, first_seed) if rate is None else np.full(count, real("rate", rate, least=0, most=1))
     kind = {"exponential": _EXPONENTIAL, "fixed": _FIXED, "lognormal": _LOGNORMAL}[law.kind]

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import real
 
 KINDS = ("none", "exponential", "fixed", "lognormal", "never")
@@ -31,7 +31,7 @@ class LabelDelay(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise refusal("kind", self.kind, f"one of {', '.join(KINDS)}")
+            raise InputError.unknown_name("kind", self.kind, KINDS)
         msgspec.structs.force_setattr(self, "mean", real("mean", self.mean, least=0))
         msgspec.structs.force_setattr(self, "sigma", real("sigma", self.sigma, above=0))
         msgspec.structs.force_setattr(self, "missing", real("missing", self.missing, least=0, most=1))

@@ -46,7 +46,7 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
             return await again("", "reference", before)
         answer = await service.perform(Decide(sender(visitor.actor, None, "", None), name, [asked], True))
     except Refused as error:
-        return await again(str(error), error.field)
+        return await again(str(error), error.field or "")
     except BadRequest as error:
         return await again(error.detail, "")
     made = msgspec.json.decode(answer.body)

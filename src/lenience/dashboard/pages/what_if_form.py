@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lenience.core.belief import Belief
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import count
 from lenience.core.validation import real
 from lenience.objectives.discounted import Discounted
@@ -149,7 +149,7 @@ def read_asked(given: Mapping[str, str], start: Asked | None = None) -> Asked:
         try:
             value = float(text)
         except ValueError:
-            raise refusal(
+            raise InputError(
                 slider.name, text, f"a number from {slider.least:g} to {slider.most:g}, both included"
             ) from None
         found[slider.name] = real(slider.name, value, least=slider.least, most=slider.most)

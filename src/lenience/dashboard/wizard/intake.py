@@ -42,9 +42,9 @@ def take_in(source: Path, target: Path) -> None:
             engine.execute(f"COPY ({wanted}) TO {literal(str(target))} ({how})")
             rows = engine.execute(f"SELECT count(*) FROM {kept(target)}").fetchone()[0]
         except duckdb.Error as error:
-            raise InputError(said_of(error, parquet)) from None
+            raise InputError.because(said_of(error, parquet), "file", label="", code="invalid_file") from None
     if rows == 0:
-        raise InputError("the file has a heading and no rows below it")
+        raise InputError.because("has a heading and no rows below it", "file", label="the file", code="invalid_file")
     _check_size(rows, len(names(target)))
 
 
@@ -64,8 +64,12 @@ def _heading(engine: Any, query: str) -> str:
 
 def _check_size(rows: int, columns: int) -> None:
     if rows > MOST_ROWS or columns > MOST_COLUMNS:
-        raise InputError(
-            f"the file has {rows:,} rows and {columns:,} columns, and {MOST_ROWS:,} and {MOST_COLUMNS} are the most"
+        raise InputError.because(
+            f"has {rows:,} rows and {columns:,} columns; at most {MOST_ROWS:,} rows and {MOST_COLUMNS} columns are "
+            "allowed",
+            "file",
+            label="the file",
+            code="too_large",
         )
 
 
@@ -81,11 +85,19 @@ def _csv(engine: Any, text: Path) -> tuple[str, list[str]]:
     """How to read a CSV: separated as its first line is, every column as text; and what is to be said of it."""
     mark, names = heading(text)
     if len(names) < 2:
-        raise InputError(
-            "the file has only one column: a CSV has a heading and at least a column for the segment and one for the "
-            "outcome, separated by commas, semicolons or tabs"
+        raise InputError.because(
+            "has only one column; it needs a heading and at least a column for the segment and one for the outcome",
+            "file",
+            label="the file",
+            hint="Separate the columns by commas, semicolons or tabs.",
+            code="invalid_file",
         )
     if "" in names:
-        raise InputError(f"every column must have a name in the first line, and column {1 + names.index('')} has none")
+        raise InputError.because(
+            f"must have a name for every column in its first line; column {1 + names.index('')} has none",
+            "file",
+            label="the file",
+            code="invalid_file",
+        )
     query, notes = numbers_read(engine, scan([text], mark, names), mark, names)
     return f"({query})", notes

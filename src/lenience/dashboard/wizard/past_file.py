@@ -123,13 +123,18 @@ def count(path: Path) -> int:
 def values(path: Path, column: str) -> list[tuple[str, int]]:
     """The different values of a column with their counts, the most frequent first; missing ones are left out."""
     if column not in names(path):
-        raise InputError(f"the file has no column {column!r}")
+        raise InputError.because(
+            f"The file has no column {column!r}", "column", label="", value=column, code="unknown_name"
+        )
     with connect() as engine:
         query = f"SELECT {identifier(column)} AS v, count(*) AS k FROM {kept(path)} WHERE v IS NOT NULL GROUP BY v"
         found = engine.execute(f"{query} ORDER BY k DESC, v LIMIT {MOST_VALUES + 1}").fetchall()
     if len(found) > MOST_VALUES:
-        raise InputError(
-            f"the column {column!r} has more than {MOST_VALUES} different values, too many to say what each means"
+        raise InputError.because(
+            f"has more than {MOST_VALUES} different values, too many to say what each means",
+            column,
+            label=f"the column {column!r}",
+            code="too_large",
         )
     return [(str(value), int(count)) for value, count in found]
 
@@ -176,9 +181,12 @@ def read_past(path: Path, mapping: Mapping) -> Past:
             f"SELECT segment, min(grouped), count(DISTINCT grouped) FROM past {used}"
         ).fetchall():
             if many > 1:
-                raise InputError(
-                    f"the segment {segment!r} has members of {many} groups of {mapping.group!r}: choose "
-                    f"{mapping.group!r} as a segment too, or another group"
+                raise InputError.because(
+                    f"has members of {many} groups of {mapping.group!r}",
+                    "group",
+                    label=f"the segment {segment!r}",
+                    value=mapping.group,
+                    hint=f"Choose {mapping.group!r} as a segment too, or another group.",
                 )
             if least is not None:
                 groups[segment] = least
@@ -193,9 +201,11 @@ def read_past(path: Path, mapping: Mapping) -> Past:
         silent = engine.execute(f"SELECT count(*) FROM past WHERE {missing}").fetchone()[0]
     if mapping.score and any(row.segment not in scores for row in history.segments):
         without = next(row.segment for row in history.segments if row.segment not in scores)
-        raise InputError(
-            f"the column {mapping.score!r} must hold numbers, or bands such as '300-499', and the segment {without!r} "
-            "has none"
+        raise InputError.because(
+            f"must hold numbers, or bands such as '300-499'; the segment {without!r} has none",
+            "score",
+            label=f"the column {mapping.score!r}",
+            value=without,
         )
     return Past(history, groups, scores, years, silent, features)
 
@@ -285,19 +295,37 @@ def _span(engine: Any, mapping: Mapping) -> float | None:
 def _check(history: History, mapping: Mapping) -> None:
     by = " and ".join(repr(name) for name in mapping.segments)
     if not history.segments:
-        raise InputError(f"no row can be used: {history.describe()}")
+        raise InputError.because(
+            f"No row can be used: {history.describe()}", "file", label="", code="insufficient_data"
+        )
     if len(history.segments) > limits.SEGMENTS:
-        raise InputError(
-            f"the file has {len(history.segments):,} segments by {by}, and a policy may have {limits.SEGMENTS:,}: "
-            f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, mapping)!r} has the most "
-            "values) into bands: type 5 beside it"
+        raise InputError.because(
+            f"has {len(history.segments):,} segments by {by}; a policy may have {limits.SEGMENTS:,}",
+            "segment",
+            label="the file",
+            value=len(history.segments),
+            hint=(
+                "Choose fewer or coarser columns, and cut a column of numbers into bands by typing 5 beside it "
+                f"({_widest(history, mapping)!r} has the most values)."
+            ),
+            code="too_large",
         )
     for row in history.segments:
         if len(row.segment) > 200 or not re.match(limits.PLAIN, row.segment):
-            raise InputError(f"the name of a segment may have 200 characters without line breaks, not {row.segment!r}")
+            raise InputError.because(
+                f"must have a name of at most 200 characters without line breaks, not {row.segment!r}",
+                "segment",
+                label="a segment",
+                value=row.segment,
+            )
     if not any(row.labels for row in history.segments):
         old = f" and is {mapping.maturity:g} days old" if mapping.maturity else ""
-        raise InputError(f"no outcome is known: no accepted row has a value of {mapping.outcome!r} with a meaning{old}")
+        raise InputError.because(
+            f"No outcome is known: no accepted row has a value of {mapping.outcome!r} with a meaning{old}",
+            "outcome",
+            label="",
+            code="insufficient_data",
+        )
 
 
 def _widest(history: History, mapping: Mapping) -> str:
@@ -320,7 +348,9 @@ def _meant(path: Path, mapping: Mapping) -> str:
     asked = [*mapping.segments, mapping.outcome, mapping.accepted, mapping.time, mapping.group, mapping.score]
     for name in asked:
         if name and name not in there:
-            raise InputError(f"the file has no column {name!r}")
+            raise InputError.because(
+                f"The file has no column {name!r}", "column", label="", value=name, code="unknown_name"
+            )
     features = features_of(path, mapping.segments, mapping.cuts)
     # Missing where one of the columns is.
     whole = cell_of(features) if features else " || ' / ' || ".join(identifier(name) for name in mapping.segments)

@@ -190,7 +190,9 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
         try:
             return msgspec.json.decode(text, type=cls, dec_hook=decode_array)
         except msgspec.MsgspecError as error:
-            raise InputError(f"this is not the JSON of an exposure policy: {error}") from error
+            raise InputError.because(
+                f"is not the JSON of an exposure policy: {error}", "text", code="invalid_file"
+            ) from error
 
     def __repr__(self) -> str:
         return f"ExposurePolicy({self.objective!r}, prior={self.prior!r}, rows={self.rows})"

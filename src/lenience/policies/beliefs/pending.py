@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
 
@@ -68,7 +68,7 @@ class _Around(msgspec.Struct, frozen=True):
 
         fields: dict[str, Any] = msgspec.json.decode(text)
         if not isinstance(fields.get("policy"), dict):
-            raise InputError("policy must be the JSON of the policy inside")
+            raise InputError("policy", allowed="the JSON of the policy inside")
         inner = policy_from_json(msgspec.json.encode(fields.pop("policy")))
         fields.pop("type", None)
         return called(str(cls.__struct_config__.tag), cls, {**fields, "policy": inner})
@@ -115,7 +115,7 @@ class Capped(_Around, frozen=True, tag="capped", tag_field="type"):
         super().__post_init__()
         msgspec.structs.force_setattr(self, "cap", whole("cap", self.cap, least=1))
         if not isinstance(self.everywhere, bool):
-            raise refusal("everywhere", self.everywhere, "True or False")
+            raise InputError("everywhere", self.everywhere, "True or False")
 
     @property
     def steady_limit(self) -> int | None:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import exists, select
 
+from lenience.core.errors import InputError
 from lenience.service.commands.command import Answer, Sender, encoder, keep, receipt
 from lenience.service.commands.outcomes import carry_out
 from lenience.service.commands.transitions import plan_nothing
@@ -38,7 +39,8 @@ class ErasureRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.reference is None and self.older_than_days is None:
-            raise ValueError("reference or older_than_days must be given")
+            fields = ("reference", "older_than_days")
+            raise InputError.because("must be given", fields, label="reference or older_than_days", code="missing")
 
 
 def holding(queries: Queries, filters: Filters, after: str | None) -> tuple[list[str], str | None]:

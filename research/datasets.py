@@ -194,6 +194,11 @@ def load(name: str) -> Table:
     for one in DATASETS:
         if one.name == name:
             if not one.available:
-                raise InputError(f"data set {name!r} comes with the package {one.needs}, which is not installed")
+                raise InputError.because(
+                    f"comes with the package {one.needs}, which is not installed",
+                    "name",
+                    label=f"data set {name!r}",
+                    code="missing_package",
+                )
             return one.load()
-    raise InputError(f"data set must be one of {', '.join(one.name for one in DATASETS)}, not {name!r}")
+    raise InputError.unknown_name("name", name, [one.name for one in DATASETS], label="data set")

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import whole
 from lenience.data.fico import Cell, load_fico
 from lenience.models.curve import Curve
@@ -120,7 +120,7 @@ def make_rule(name: str, cost: float, discount: float, shares: NDArray[np.float6
         return ThresholdRule(name, flat, explore=float(number))
     if kind == "Bayes-UCB":
         return ThresholdRule(name, np.broadcast_to(ucb_threshold(cost, float(number)), flat.shape))
-    raise refusal("rule", name, f"one of {', '.join(RULES)}")
+    raise InputError("rule", name, f"one of {', '.join(RULES)}")
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +148,7 @@ def make_model(name: str, world: Population) -> Model:
         return Shared(count)
     if name == "curve":
         return Curve([cell.score for cell in world.cells], world.groups)
-    raise refusal("model", name, f"one of {', '.join(MODELS)}")
+    raise InputError.unknown_name("model", name, MODELS)
 
 
 def past_counts(

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 
 from lenience.core.compiled import compiled
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import check_cost, real, whole
 from lenience.models.gaussian import sigmoid
 
@@ -75,7 +75,7 @@ def must_lose(cost: float, discount: float, allowed: float, where: WorldName = "
     """
     real("allowed", allowed, least=0)
     if where not in ("good", "bad"):
-        raise refusal("where", where, "'good' or 'bad'")
+        raise InputError("where", where, "'good' or 'bad'")
     bounds = [0.0]
     for weight in WEIGHTS:
         here = weight if where == "good" else 1.0 - weight

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from lenience import Belief, Discounted, InputError
+from lenience import Belief, Discounted
 from lenience.analysis.delay import (
     BLIND,
     OPTIMAL,
@@ -26,6 +26,7 @@ from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.label_delay import LabelDelay
 from lenience.solvers.delayed.evaluation import steady_count
+from rejections import rejected
 
 PRIOR = Belief(2, 1)
 
@@ -140,7 +141,7 @@ def test_values_by_law() -> None:
     ]
     assert [one.expire_after for one in found] == [None, None, 1.5, 1.5]
     assert all(one.values[0].policy == OPTIMAL for one in found)
-    with pytest.raises(InputError, match="rates"):
+    with rejected("rates"):
         values_by_law(problem, Belief(3, 2), laws, rates=[3.0], replications=10)
 
 

@@ -17,6 +17,7 @@ from lenience.paper.claim import CORRECTED, FAILS, HOLDS
 from lenience.paper.discussion import borrowed
 from lenience.paper.shape import half_chords, monotone_step
 from lenience.reports.paper_report import paper_report
+from rejections import rejected
 
 FLAT = ln.Belief(2, 1)
 
@@ -118,11 +119,11 @@ def test_acceptance_by_arrival_agrees_with_simulation() -> None:
 
 
 def test_too_many_arrivals_are_refused() -> None:
-    with pytest.raises(ln.TooLargeError, match="at most 20,000"):
+    with rejected("arrivals", "too_large"):
         ln.acceptance_by_arrival(ln.policies.Greedy(0.5), 10**6, belief=FLAT)
-    with pytest.raises(ln.TooLargeError, match="at most 1,500 arrivals"):
+    with rejected("arrivals", "too_large"):
         ln.acceptance_by_arrival(ln.policies.Thompson(0.5), 2000, belief=FLAT)
-    with pytest.raises(ln.InputError, match="belief must be a Belief"):
+    with rejected("belief"):
         ln.acceptance_by_arrival(ln.policies.Greedy(0.5), 10)
 
 
@@ -170,9 +171,7 @@ def test_priors_of_segments_are_one_setting() -> None:
         "segments", shares={"b": 3, "a": 1}, prior={"a": {"n": 2, "s": 1}, "b": {"n": 20, "s": 18}}
     )
     assert named == ln.simulation.Mixture([3, 1], prior=[ln.Belief(20, 18), ln.Belief(2, 1)])
-    with pytest.raises(
-        ln.InputError, match=r"key worlds.prior: prior must be one Belief, or as many as shares: 3, not 2"
-    ):
+    with rejected("prior", "length_mismatch"):
         parse_sweep(f"cost = 0.5\nhorizon = 9\n{world}".replace("[1, 3]", "[1, 3, 1]"))
 
 
@@ -180,54 +179,54 @@ def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(SWEEP)
     assert ln.analysis.load_sweep(file).policies[0]["name"] == "epsilon-greedy"
-    with pytest.raises(ln.InputError, match="cannot be read"):
+    with rejected("sweep", "unreadable_file"):
         ln.analysis.load_sweep(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new", "place"),
     [
-        ("cost = [0.6, 0.8]", "cost = [0.6, 1.8]", "line 2, key cost: cost must be a number strictly between 0 and 1"),
-        ("discount = 0.95", 'discount = "high"', "line 3, key discount: discount must be a number"),
-        ("horizon = 100", "horizon = 0", "line 4, key horizon: horizon must be a whole number of at least 1"),
-        ("replications = 40", "replications = -1", "line 5, key replications: replications must be"),
-        ("seed = 3", "seed = 0.5", "line 6, key seed: seed must be"),
-        ("prior = { n = 2, s = 1 }", "prior = { n = 2 }", "line 7, key prior: prior must have exactly n and s, not n"),
-        ("prior = { n = 2, s = 1 }", "prior = 3", "line 7, key prior: prior must be a table"),
-        ("seed = 3", "sead = 3", "line 6, key sead: the keys must be among cost, .*, not 'sead'"),
-        ('"explore-then-exploit"', '"explore"', "line 14, key policies.name: policy must be one of always-accept"),
-        ("explore = 5", "explore = -5", "line 15, key policies.explore: explore must be a whole number"),
-        ("explore = 5", "exploit = 5", "line 15, key policies.exploit: the parameters of explore-then-exploit"),
-        ("explore = 5", "", "line 14, key policies: the policy explore-then-exploit must be given its explore"),
-        ('"bernoulli"', '"bernouli"', "line 18, key worlds.name: world must be one of bernoulli"),
-        ("p = [0.5, 0.7, 0.9]", "p = [0.5, 7, 0.9]", "line 19, key worlds.p: p must be a number from 0 to 1"),
-        ("rates = [0.4, 0.9]", "rates = [0.4]", "line 24, key worlds.rates: rates must be as many as shares"),
+        ("cost = [0.6, 0.8]", "cost = [0.6, 1.8]", "line 2, key cost"),
+        ("discount = 0.95", 'discount = "high"', "line 3, key discount"),
+        ("horizon = 100", "horizon = 0", "line 4, key horizon"),
+        ("replications = 40", "replications = -1", "line 5, key replications"),
+        ("seed = 3", "seed = 0.5", "line 6, key seed"),
+        ("prior = { n = 2, s = 1 }", "prior = { n = 2 }", "line 7, key prior"),
+        ("prior = { n = 2, s = 1 }", "prior = 3", "line 7, key prior"),
+        ("seed = 3", "sead = 3", "line 6, key sead"),
+        ('"explore-then-exploit"', '"explore"', "line 14, key policies.name"),
+        ("explore = 5", "explore = -5", "line 15, key policies.explore"),
+        ("explore = 5", "exploit = 5", "line 15, key policies.exploit"),
+        ("explore = 5", "", "line 14, key policies"),
+        ('"bernoulli"', '"bernouli"', "line 18, key worlds.name"),
+        ("p = [0.5, 0.7, 0.9]", "p = [0.5, 7, 0.9]", "line 19, key worlds.p"),
+        ("rates = [0.4, 0.9]", "rates = [0.4]", "line 24, key worlds.rates"),
         (
             SEGMENTS,
             'name = "segments"\nshares = { DE = 0.6, FR = 0.3, US = 0.3 }\nprior = { n = 2, s = 1 }',
-            "line 23, key worlds.shares: shares must add up to 1, or be counts, each at least 1, and add up to 1.2$",
+            "line 23, key worlds.shares",
         ),
-        ('name = "bernoulli"\n', "", "line 17, key worlds: the key 'name' is missing"),
-        ("explore = 5", "explore = = 5", "line 15, key explore: "),
-        ("horizon = 100", "", "the key 'horizon' is missing"),
+        ('name = "bernoulli"\n', "", "line 17, key worlds"),
+        ("explore = 5", "explore = = 5", "line 15, key explore"),
+        ("horizon = 100", "", ""),
         (
             "cost = [0.6, 0.8]",
             "cost = []",
-            r"line 2, key cost: cost must be a number or a list of at least one, not \[\]",
+            "line 2, key cost",
         ),
-        ("horizon = 100", "horizon = []", "line 4, key horizon: horizon must be a number or a list"),
-        ("p = [0.5, 0.7, 0.9]", "p = []", "line 19, key worlds.p: p must be a value or a list"),
-        ("epsilon = [0.01, 0.1]", "epsilon = []", "line 11, key policies.epsilon: epsilon must be a value or a list"),
-        ("rates = [0.4, 0.9]", "rates = []", "line 24, key worlds.rates: rates must be as many as shares"),
-        (SEGMENTS, LATE, "line 24, key worlds.delay.mean: mean must be a number of at least 0"),
+        ("horizon = 100", "horizon = []", "line 4, key horizon"),
+        ("p = [0.5, 0.7, 0.9]", "p = []", "line 19, key worlds.p"),
+        ("epsilon = [0.01, 0.1]", "epsilon = []", "line 11, key policies.epsilon"),
+        ("rates = [0.4, 0.9]", "rates = []", "line 24, key worlds.rates"),
+        (SEGMENTS, LATE, "line 24, key worlds.delay.mean"),
         (
             SEGMENTS,
             LATE.replace("prior", "prio", 1).replace("-20", "20"),
-            "line 23, key worlds.world.name: world must be one of",
+            "line 23, key worlds.world.name",
         ),
-        (SEGMENTS, LATE.replace("kind", "kin"), "line 24, key worlds.delay.kin: the parameters of delay"),
-        (SEGMENTS, LATE.replace("mean = -20 }", "mean = 20"), "line 24, key delay: Unclosed inline table"),
-        (SEGMENTS, LATE.replace("mean = -20 }\n", "mean = 20"), "line 24: Unclosed inline table"),
+        (SEGMENTS, LATE.replace("kind", "kin"), "line 24, key worlds.delay.kin"),
+        (SEGMENTS, LATE.replace("mean = -20 }", "mean = 20"), "line 24, key delay"),
+        (SEGMENTS, LATE.replace("mean = -20 }\n", "mean = 20"), "line 24"),
         (
             SEGMENTS,
             LATE.split("delay")[0] + "[worlds.delay]\nkind = 'fixed'\nmean = -1",
@@ -235,10 +234,11 @@ def test_a_sweep_file_is_loaded(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_broken_sweep_names_line_and_key(old: str, new: str, message: str) -> None:
+def test_a_broken_sweep_names_line_and_key(old: str, new: str, place: str) -> None:
     assert old in SWEEP
-    with pytest.raises(ln.InputError, match=message):
+    with pytest.raises(ln.InputError) as caught:
         parse_sweep(SWEEP.replace(old, new))
+    assert caught.value.place == ", ".join(filter(None, ["sweep", place]))
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What is of the wrong kind is refused with the field, the value and what is allowed, not with a bare TypeError."""
+"""A value of the wrong kind raises an InputError with its field, the value and what is allowed, not a TypeError."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import lenience
+from lenience.core.errors import CODES
 
 ln: Any = lenience  # what the types refuse is what is tried here
 PROBLEM, PRIOR, WORLD = ln.Discounted(0.8, 0.9), ln.Belief(2, 1), ln.simulation.Bernoulli(0.9)
@@ -16,11 +17,11 @@ CLIENT = ln.Client("http://127.0.0.1:1", retries=0)  # nobody is there, and nobo
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "field"),
     [
         (
             lambda: ln.compare_policies({"g": 3}, WORLD, cost=0.8, horizon=5),
-            r"policies\['g'\] must be a policy .*, not 3",
+            "policies['g']",
         ),
         (lambda: ln.compare_policies(3, WORLD, cost=0.8, horizon=5), "policies must be a policy .*, not 3"),
         (
@@ -59,13 +60,16 @@ CLIENT = ln.Client("http://127.0.0.1:1", retries=0)  # nobody is there, and nobo
         (lambda: CLIENT.decide("cards", features=[3]), r"features must be a mapping .*, not \[3\]"),
         (
             lambda: CLIENT.import_outcomes(7),
-            "outcomes must be a path, .* or rows with id and outcome, not 7",
+            "outcomes",
         ),
-        (lambda: CLIENT.import_outcomes(["x"]), r"or rows with id and outcome, and row 1 is 'x'"),
-        (lambda: CLIENT.outcomes([("x", "success")]), r"outcomes must be a mapping .*, not \[\('x', 'success'\)\]"),
-        (lambda: CLIENT.create_policy("cards"), "specification must be a mapping, .*, not 'cards'"),
+        (lambda: CLIENT.import_outcomes(["x"]), "outcomes"),
+        (lambda: CLIENT.outcomes([("x", "success")]), "outcomes"),
+        (lambda: CLIENT.create_policy("cards"), "specification"),
     ],
 )
-def test_wrong_kinds_are_refused_by_name(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ln.InputError, match=message):
+def test_wrong_kinds_are_refused_by_name(call: Callable[[], object], field: str) -> None:
+    with pytest.raises(ln.InputError) as caught:
         call()
+    assert caught.value.field == field
+    assert caught.value.code in CODES
+    assert len(str(caught.value).splitlines()) == 1

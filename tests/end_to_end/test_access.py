@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from lenience import Client, InputError, ServiceError
+from rejections import rejected
 from serving import SPEC, audited, serving, sqlite_file
 
 Run = Any
@@ -105,7 +106,8 @@ def test_other_addresses_need_keys(run: Run, tmp_path: Path) -> None:
     database = sqlite_file(tmp_path)
     refused = lenience("serve", "--host", "0.0.0.0", "--port", "0", "--database", database)
     assert refused.returncode == 2
-    assert "until an API key exists: make one with lenience keys create" in refused.stderr
+    assert "--host" in refused.stderr
+    assert "lenience keys create" in refused.stderr
     assert len(refused.stderr.strip().splitlines()) == 1
     key = make_key(run, database, "admin")
     with (
@@ -118,18 +120,18 @@ def test_other_addresses_need_keys(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("serve", "--database", "mysql://x/y"), "database must be a file's path"),
+        (("serve", "--database", "mysql://x/y"), "--database"),
         (("serve", "--port", "99999"), "99999 is not in the range"),
-        (("serve", "--workers", "2", "--database", "FILE"), "workers must be 1 with SQLite"),
+        (("serve", "--workers", "2", "--database", "FILE"), "--workers"),
         (("serve", "--database", "postgresql://nobody@127.0.0.1:1/none"), "the database cannot be used now"),
-        (("audit", "--database", "FILE"), "there is no database"),
-        (("audit", "--database", "FILE", "--expect", "/nowhere"), "expect must be the --json output"),
+        (("audit", "--database", "FILE"), "There is no database"),
+        (("audit", "--database", "FILE", "--expect", "/nowhere"), "--expect"),
         (
             ("keys", "create", "--database", "FILE", "--label", "x", "--role", "king"),
-            "role must be one of admin, decide",
+            "--role",
         ),
-        (("keys", "create", "--database", "FILE", "--label", "", "--role", "read"), "label must be a text"),
-        (("keys", "revoke", "--database", "FILE", "nothing"), "there is no database"),
+        (("keys", "create", "--database", "FILE", "--label", "", "--role", "read"), "--label"),
+        (("keys", "revoke", "--database", "FILE", "nothing"), "There is no database"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -243,7 +245,7 @@ def test_something_else_that_answers_is_no_service(status: int) -> None:
     ["localhost:8000", "ftp://x", "http://", "http://h:99999", "http://h:0", "", None, "http://h/v1", "http://[x"],
 )
 def test_a_mistaken_address_is_refused_at_once(url: Any) -> None:
-    with pytest.raises(InputError, match="url must be the service's address"):
+    with rejected("url"):
         Client(url)
 
 

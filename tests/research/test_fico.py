@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from lenience import Belief, Discounted, InputError, Segments, characteristics
+from lenience import Belief, Discounted, Segments, characteristics
 from lenience.models.own_counts import JEFFREYS, UNIFORM
+from rejections import rejected
 from research.cells import exact_value
 from research.fico import (
     COSTS,
@@ -91,9 +92,9 @@ def test_pooled_history_is_a_trap() -> None:
 
 def test_unknown_names() -> None:
     world = fico_world(2)
-    with pytest.raises(InputError, match="rule must be one of"):
+    with rejected("rule"):
         make_rule("best", 0.8, 0.99, world.shares)
-    with pytest.raises(InputError, match="model must be one of"):
+    with rejected("model"):
         make_model("best", world)
 
 

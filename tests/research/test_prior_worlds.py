@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lenience import Discounted, InputError
+from lenience import Discounted
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.policies.features.baseline_rules import GREEDY, LENIENT
 from lenience.simulation.replay import OURS
+from rejections import rejected
 from research.prior_worlds import KNOWN, draw_world, prior_worlds
 
 
@@ -32,5 +33,5 @@ def test_without_leniency_ours_is_greedy_and_with_it_nobody_earns_more_than_who_
     assert np.array_equal(found["none of it"], found["greedy"])
     assert not np.array_equal(found[OURS], found["greedy"])
     assert all(np.all(earned <= found[KNOWN] + 1e-12) for earned in found.values())
-    with pytest.raises(InputError, match="worlds must be"):
+    with rejected("worlds"):
         prior_worlds(Discounted(0.3, 0.95), features=3, arrivals=80, worlds=0)

@@ -17,6 +17,7 @@ from lenience.simulation.block import ReplicationBlock
 from lenience.simulation.compare import default_checkpoints, prepare, run_task
 from lenience.simulation.engine_generic import run_direct
 from lenience.simulation.engine_lattice import run_lattice, window
+from rejections import rejected
 
 FLAT = ln.Belief(2, 1)
 CHECKS = np.array([1, 7, 60, 200])
@@ -261,7 +262,7 @@ def test_without_joblib_one_worker_does_it_all(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "joblib", None)
     without = ln.compare_policies(ln.policies.Greedy(0.5), ln.simulation.FromPrior(FLAT), **settings)  # type: ignore[arg-type]
     assert _same(with_it, without)
-    with pytest.raises(ln.InputError, match=r"install lenience\[simulate\]"):
+    with rejected(None, "missing_package"):
         ln.compare_policies(ln.policies.Greedy(0.5), ln.simulation.FromPrior(FLAT), workers=2, **settings)  # type: ignore[arg-type]
 
 
@@ -296,15 +297,15 @@ def test_default_checkpoints_end_at_the_horizon() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"cost": 1.0}, "cost must be a number strictly between 0 and 1"),
-        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
-        ({"discount": 1.1}, "discount must be a number from 0 to 1"),
-        ({"replications": 0}, "replications must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"prior": 3}, "prior must be a Belief"),
+        ({"cost": 1.0}, ("cost", "invalid_value")),
+        ({"horizon": 0}, ("horizon", "invalid_value")),
+        ({"discount": 1.1}, ("discount", "invalid_value")),
+        ({"replications": 0}, ("replications", "invalid_value")),
+        ({"seed": -1}, ("seed", "invalid_value")),
+        ({"prior": 3}, ("prior", "invalid_value")),
         (
             {"world": "bernoulli"},
-            "world must be a world, such as Bernoulli.*, Mixture.*; what a world of one's own needs",
+            ("world", "invalid_value"),
         ),
         ({"policies": ["greedy"]}, "must be a policy with an acceptance"),
         ({"policies": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}, "two policies are called 'greedy'"),
@@ -314,10 +315,10 @@ def test_default_checkpoints_end_at_the_horizon() -> None:
         ({"horizon": 10**9, "replications": 10**6}, "decisions; at most"),
     ],
 )
-def test_bad_input(given: dict[str, object], message: str) -> None:
+def test_bad_input(given: dict[str, object], message: tuple[str | None, str]) -> None:
     settings: dict[str, object] = {
         "policies": ln.policies.Greedy(0.5), "world": ln.simulation.Bernoulli(0.5), "cost": 0.5, "horizon": 10,
         "replications": 2,
     }  # fmt: skip
-    with pytest.raises(ln.InputError, match=message):
+    with rejected(*message):
         ln.compare_policies(**{**settings, **given})  # type: ignore[arg-type]

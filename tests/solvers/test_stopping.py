@@ -10,11 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lenience import Belief, Bounds, Discounted, FiniteHorizon, InputError, TooLargeError, gittins_index, leniency_rate
+from lenience import Belief, Bounds, Discounted, FiniteHorizon, gittins_index, leniency_rate
 from lenience.solvers import gittins_table
 from lenience.solvers.stopping.band import put_above, strike_distance
 from lenience.solvers.stopping.solve import solve_discounted, solve_horizon
 from oracles import continuation, horizon_value, precise_continuation, triangle
+from rejections import rejected
 
 costs = st.floats(0.02, 0.98)
 priors = st.tuples(st.floats(0.05, 60), st.floats(0.0, 1.0)).map(lambda pair: (pair[0], pair[0] * pair[1]))
@@ -205,13 +206,13 @@ def test_discounts_very_near_one() -> None:
 
 
 def test_absurd_sizes_are_refused_with_an_estimate() -> None:
-    with pytest.raises(TooLargeError, match=r"about [\d,.]+ minutes and .* GB \([\d,]+ rows of about [\d,]+ states\)"):
+    with rejected("rows", "too_large"):
         Discounted(0.8, 1 - 1e-10).solve(Belief(2, 1))
-    with pytest.raises(TooLargeError, match="GB"):
+    with rejected("rows", "too_large"):
         Discounted(0.8, 0.9).solve(Belief(2, 1), rows=10**9)
-    with pytest.raises(TooLargeError, match="minutes"):
+    with rejected("rows", "too_large"):
         FiniteHorizon(0.8, 10**9).solve(Belief(2, 1))
-    with pytest.raises(TooLargeError, match="terms"):
+    with rejected("discount", "too_large"):
         leniency_rate(0.8, 1 - 1e-12)
 
 
@@ -240,7 +241,7 @@ def test_finite_horizons_stay_in_a_band() -> None:
 
 
 def test_the_last_discount_before_one_is_refused_with_an_estimate() -> None:
-    with pytest.raises(TooLargeError, match="would take about"):
+    with rejected("rows", "too_large"):
         Discounted(0.8, math.nextafter(1.0, 0.0)).solve(Belief(2, 1))
 
 
@@ -250,7 +251,7 @@ def test_discount_zero_with_a_tolerance_below_rounding() -> None:
 
 def test_sizes_that_are_no_numbers_of_their_own_are_refused() -> None:
     for n in (1e301, 1e16, 1e-310):
-        with pytest.raises(InputError, match="n must be a number from 1e-100 to 1e"):
+        with rejected("n"):
             Discounted(0.8, 0.9).solve(Belief(n, n / 2))
 
 

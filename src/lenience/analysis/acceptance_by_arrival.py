@@ -70,7 +70,15 @@ def acceptance_by_arrival(
     count = whole("arrivals", arrivals, least=1)
     truth = None if p is None else real("p", p, least=0, most=1)
     if count > MOST_ARRIVALS:
-        raise TooLargeError(f"{count:,} arrivals are {count**2 / 2:.2g} states; at most {MOST_ARRIVALS:,} are allowed")
+        raise TooLargeError(
+            f"The exact walk of {count:,} arrivals",
+            size=count**2 / 2,
+            allowed_size=MOST_ARRIVALS**2 / 2,
+            unit="states",
+            field="arrivals",
+            value=count,
+            hint=f"Use at most {MOST_ARRIVALS:,} arrivals, or simulate.",
+        )
     found = _triangle(policy, start, count, truth)
     return ByArrival(truth, _pyramid(policy, start, count, truth) if found is None else found)
 
@@ -94,8 +102,13 @@ def _triangle(policy: Policy, start: Belief, count: int, p: float | None) -> NDA
 def _pyramid(policy: Policy, start: Belief, count: int, p: float | None) -> NDArray[np.float64]:
     if count > MOST_MIXED:
         raise TooLargeError(
-            f"{count:,} arrivals of a policy that leaves decisions to chance are {count**3 / 6:.2g} states; at most "
-            f"{MOST_MIXED:,} arrivals are allowed"
+            f"The exact walk of {count:,} arrivals under a policy that decides at random",
+            size=count**3 / 6,
+            allowed_size=MOST_MIXED**3 / 6,
+            unit="states",
+            field="arrivals",
+            value=count,
+            hint=f"Use at most {MOST_MIXED:,} arrivals, or simulate.",
         )
     table = np.zeros((count, count))
     for k in range(count):

@@ -10,7 +10,7 @@ import numpy as np
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.objective import StoppingObjective
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
@@ -71,7 +71,7 @@ def characteristics(
     goal = _own(policy, "objective", objective)
     start = check_prior(_own(policy, "prior", belief), "belief")
     if not isinstance(goal, StoppingObjective):
-        raise refusal("objective", goal, "a Discounted or a FiniteHorizon objective")
+        raise InputError("objective", goal, "a Discounted or a FiniteHorizon objective")
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
     cost, discount = goal.cost, goal.discount
@@ -113,5 +113,7 @@ def _probability(lower: float, upper: float, rounding: float) -> Bounds:
 def _own(policy: Policy, name: str, given: object) -> object:
     value = getattr(policy, name, None) if given is None else given
     if value is None:
-        raise InputError(f"{'belief' if name == 'prior' else name} must be given: this policy has none of its own")
+        raise InputError.because(
+            "must be given: this policy has none of its own", "belief" if name == "prior" else name, code="missing"
+        )
     return value

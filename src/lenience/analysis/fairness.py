@@ -28,7 +28,7 @@ from lenience.analysis.characteristics import characteristics
 from lenience.analysis.evaluate import evaluate
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, listed, mapped, real, whole
 from lenience.segments.policies import SegmentPolicies
@@ -115,7 +115,12 @@ def segment_fates(
         p = None
         if truths is not None:
             if cell.name not in truths:
-                raise InputError(f"truths must be given for every segment, and {cell.name!r} has none")
+                raise InputError.because(
+                    f"must have a success rate for every segment; {cell.name!r} has none",
+                    "truths",
+                    value=cell.name,
+                    code="missing",
+                )
             p = real(f"truth of {cell.name}", truths[cell.name], least=0, most=1)
         result.append(_fate(cell, policies[cell.name], p, whole("rows", rows, least=10)))
     return result
@@ -124,7 +129,7 @@ def segment_fates(
 def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentFate:
     own = cell.own
     if not own.stationary:
-        raise refusal("objective", own, "a Discounted objective")
+        raise InputError("objective", own, "a Discounted objective")
     found = characteristics(policy, p=p, objective=own, belief=cell.prior, rows=rows)
     going = 1.0 - np.cumsum(found.stops_at)  # the i-th member is accepted if no stop came before it
     weight = own.discount ** np.arange(rows)
@@ -297,7 +302,7 @@ def cost_of_floor(
     """
     for group in floors:
         if group not in policies.segments.groups:
-            raise refusal("group", group, f"one of {', '.join(policies.segments.groups)}")
+            raise InputError.unknown_name("group", group, policies.segments.groups)
     limited = {
         cell.name: WithFloor(policies[cell.name], floors[cell.group])
         for cell in policies.segments

@@ -136,9 +136,15 @@ def off_policy(
     total = float((weights**2).sum())
     effective = float(weights.sum()) ** 2 / total if total > 0 else 0.0
     if pi.sum() > 0 and effective < FEWEST:
-        raise InputError(
-            f"the log must hold at least {FEWEST:.0f} effective acceptances of those the proposal accepts, and holds "
-            f"{effective:.1f}: too few for an interval; log more, or propose a policy nearer to the one that was used"
+        raise InputError.because(
+            f"must hold at least {FEWEST:.0f} effective acceptances among those that the proposal accepts; it holds "
+            f"{effective:.1f}, too few for an interval",
+            "accepted",
+            label="the log",
+            value=effective,
+            allowed=f"at least {FEWEST:.0f} effective acceptances",
+            hint="Log more decisions, or propose a policy nearer to the one that decided.",
+            code="insufficient_data",
         )
     reward = np.where(a, np.where(a, y, 0.0) - c, 0.0)
     inverse = weights * np.where(a, reward, 0.0)
@@ -198,9 +204,10 @@ def _refuse_hindsight(pi: NDArray[np.float64], a: NDArray[np.bool_], e: NDArray[
         return
     agreed = np.where(a, e, 1.0 - e)  # the chance that a rule made beforehand agrees with each decision
     if float(np.log(np.maximum(agreed, 1e-300)).sum()) < math.log(BY_CHANCE):
-        raise InputError(
-            "proposed must be probabilities that do not hang on what was drawn by lot, and these are the very "
-            "decisions of the log; what they earned is the log's own reward"
+        raise InputError.because(
+            "must be probabilities known before the decision; these are the log's own decisions",
+            "proposed",
+            hint="What they earned is the log's own reward.",
         )
 
 
@@ -208,11 +215,14 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
     silent = (pi > 0) & (e < floor)
     if silent.any():
         share = float(pi[silent].sum() / pi.sum())
-        raise InputError(
-            f"the log has no overlap with the proposal: of those whom it would accept, {percent(share)} had a "
-            f"probability of acceptance below {floor:g}, so nothing in the log says what they would earn; log with "
-            "some "
-            "exploration, or propose a policy that accepts only those who could have been accepted"
+        raise InputError.because(
+            f"has no overlap with the proposal: of those whom it would accept, {percent(share)} had a probability of "
+            f"acceptance below {floor:g}, so the log does not show what they would earn",
+            "propensity",
+            label="the log",
+            value=share,
+            hint="Log with some exploration, or propose a policy that accepts only those who could have been accepted.",
+            code="insufficient_data",
         )
 
 
@@ -222,7 +232,7 @@ def _numbers(X: Any) -> NDArray[np.float64]:
         return floats("X", X)
     texts = [str(column) for column in X.columns if not _is_numbers(X[column])]
     several = plural(len(texts), "column {} is", "columns {} are").format(", ".join(texts))
-    raise InputError(f"X must be numbers, and its {several} not")
+    raise InputError.because(f"must be numbers; its {several} not", "X", value=texts, allowed="numbers")
 
 
 def _is_numbers(values: Any) -> bool:
@@ -238,7 +248,9 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
     from lenience.models.bayesian_logistic import BayesianLogistic
 
     if X.ndim != 2 or len(X) != len(a):
-        raise InputError(f"X must be a table with a row for each of the {len(a)} logged individuals, not {X.shape}")
+        raise InputError(
+            "X", X.shape, f"a table with a row for each of the {len(a)} logged individuals", code="length_mismatch"
+        )
     fold = np.arange(len(a)) % folds
     found = np.empty(len(a))
     for k in range(min(folds, len(a))):  # with more folds than rows each row is one
@@ -256,7 +268,12 @@ def _checked(
     pi, e = floats("proposed", proposed), floats("propensity", propensity)
     taken, y = floats("accepted", accepted), floats("outcomes", outcomes)
     if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == taken.shape == y.shape:
-        raise InputError("proposed, accepted, propensity and outcomes must be one number for each logged individual")
+        raise InputError.because(
+            "must have one number for each logged individual",
+            ("proposed", "accepted", "propensity", "outcomes"),
+            label="proposed, accepted, propensity and outcomes",
+            code="length_mismatch",
+        )
     for name, values in (("proposed", pi), ("propensity", e)):
         wrong = int(len(values) - np.count_nonzero((values >= 0) & (values <= 1)))
         if wrong:
@@ -264,12 +281,20 @@ def _checked(
             said = (
                 f"{wrong:,} of {len(values):,} {plural(wrong, 'is', 'are')} not{f' ({gone:,} missing)' if gone else ''}"
             )
-            raise InputError(f"{name} must be probabilities from 0 to 1, both included, and {said}")
+            raise InputError.because(
+                f"must be probabilities from 0 to 1, both included; {said}",
+                name,
+                allowed="probabilities from 0 to 1, both included",
+            )
     if not np.all((taken == 0) | (taken == 1)):
-        raise InputError("accepted must be true or false for each logged individual")
+        raise InputError("accepted", allowed="true or false for each logged individual")
     a = taken.astype(bool)
     if not np.all((y[a] == 0) | (y[a] == 1)):
-        raise InputError("outcomes must be 0 or 1 for every accepted individual; leave out those not heard of yet")
+        raise InputError(
+            "outcomes",
+            allowed="0 or 1 for every accepted individual",
+            hint="Leave out those whose outcome is not known yet.",
+        )
     if np.any(a & (e == 0)):
-        raise InputError("propensity must be above 0 for everyone who was accepted")
+        raise InputError("propensity", allowed="above 0 for everyone who was accepted")
     return pi, a, e, y

@@ -14,7 +14,7 @@ import msgspec
 
 from lenience.analysis.evaluate import evaluate
 from lenience.core.belief import Belief, check_prior
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import listed, real, whole
 from lenience.objectives.average_reward import AverageReward
 from lenience.objectives.finite_horizon import FiniteHorizon
@@ -63,7 +63,7 @@ def regret_table(
     names = listed("schedules", schedules, f"names among {', '.join(SCHEDULES)}")
     for name in names:
         if name not in SCHEDULES:
-            raise refusal("schedules", name, f"names among {', '.join(SCHEDULES)}")
+            raise InputError("schedules", name, f"names among {', '.join(SCHEDULES)}")
     rows: list[Regret] = []
     share = real("constant", constant, least=0, most=1)
     lengths = [

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, in_words, refusal
+from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
 from lenience.policies.beliefs.constant import Constant
 from lenience.policies.registry import label_of, named_belief, policy_named, takes
@@ -60,9 +60,9 @@ def load_sweep(path: str | Path) -> Sweep:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except TypeError:
-        raise refusal("sweep", path, "a Sweep or the path of a file") from None
+        raise InputError("sweep", path, "a Sweep or the path of a file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the sweep file {str(path)!r} cannot be read: {in_words(error)}") from error
+        raise InputError.unreadable("sweep", path, error) from error
     return parse_sweep(text, str(path))
 
 
@@ -72,31 +72,34 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
     >>> parse_sweep('cost = 0.8\\nhorizon = 9\\n[[policies]]\\nname = "gredy"\\n[[worlds]]\\nname = "bernoulli"\\np=0')
     Traceback (most recent call last):
         ...
-    lenience.core.errors.InputError: sweep, line 4, key policies.name: policy must be one of ... did you mean 'greedy'?
+    lenience.core.errors.InputError: sweep, line 4, key policies.name: policy must be one of ... Did you mean 'greedy'?
     """
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}, {_toml_place(text, str(error))}") from error
+        raise _broken(name, text, str(error)) from error
     for key in found:
         if key not in KEYS:
-            raise _wrong(name, text, key, None, f"the keys must be among {', '.join(KEYS)}, not {key!r}")
+            raise _placed(name, text, key, None, InputError.unknown_name(key, key, KEYS, label="the keys"))
     for key in ("cost", "horizon", "worlds"):
         if key not in found:
-            raise InputError(f"{name}: the key {key!r} is missing")
+            raise InputError.because("is missing", key, label=f"the key {key!r}", code="missing", place=name)
     for key in ("policies", "worlds"):
         tables = found.get(key, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise _wrong(name, text, key, None, f"{key} must be tables, each under [[{key}]]")
+            raise _placed(name, text, key, None, InputError(key, tables, f"tables, each under [[{key}]]"))
         for index, table in enumerate(tables):
             if "name" not in table:
-                raise _wrong(name, text, key, index, "the key 'name' is missing")
+                unnamed = InputError.because("is missing", "name", label="the key 'name'", code="missing")
+                raise _placed(name, text, key, index, unnamed)
             for field, value in table.items():
                 if value == [] and field not in LISTS:
-                    raise _wrong(name, text, key, index, f"{field} must be a value or a list of at least one, not []")
+                    empty = InputError(field, value, "a value or a list of at least one")
+                    raise _placed(name, text, key, index, empty)
     for key in GRIDS:
         if found.get(key) == []:
-            raise _wrong(name, text, key, None, f"{key} must be a number or a list of at least one, not []")
+            empty = InputError(key, [], "a number or a list of at least one")
+            raise _placed(name, text, key, None, empty)
     sweep = Sweep(
         costs=_listed(found["cost"]),
         discounts=_listed(found.get("discount", 1.0)),
@@ -199,7 +202,7 @@ def _check(sweep: Sweep, name: str, text: str) -> None:
 
 def _plan_once(world: Any, given: Mapping[str, Any], replications: Any, seed: Any) -> None:
     if world is None:
-        raise InputError("worlds must be at least one")
+        raise InputError.because("must be at least one", "worlds", code="missing")
     some = Constant(1.0)
     prepare(
         some, world, given["cost"], given["horizon"], Belief(2, 1), given["discount"], replications, seed, optimum=False
@@ -210,21 +213,21 @@ def _try(name: str, text: str, key: str, index: int | None, make: Callable[[], A
     try:
         return make()
     except InputError as error:
-        raise _wrong(name, text, key, index, str(error)) from error
+        raise _placed(name, text, key, index, error) from error
 
 
-def _wrong(name: str, text: str, key: str, index: int | None, sentence: str) -> InputError:
-    """The error with its place: the key that the sentence speaks of, in the table that it comes from."""
+def _placed(name: str, text: str, key: str, index: int | None, error: InputError) -> InputError:
+    """Return the error with its place: the line of the key at fault, in the table that it comes from."""
     if index is None:
         start = re.compile(rf"\s*(\[+\s*)?{re.escape(key)}\b")
         number = next((at for at, line in enumerate(text.splitlines(), 1) if start.match(line)), 1)
-        return InputError(f"{name}, line {number}, key {key}: {sentence}")
+        return error.at(f"{name}, line {number}, key {key}")
     keys = list(_keys(key, _table_lines(text, key, index)))
     number, path = next(
-        ((at, path) for at, path, value in keys if _speaks_of(sentence, path, value)),
+        ((at, path) for at, path, value in keys if _at_fault(error, path, value)),
         next(((at, key) for at, path, _ in keys if path == f"{key}.name"), keys[0][:2]),
     )
-    return InputError(f"{name}, line {number}, key {path}: {sentence}")
+    return error.at(f"{name}, line {number}, key {path}")
 
 
 def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
@@ -248,15 +251,15 @@ def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, s
                 inner.append(part[1])
 
 
-def _speaks_of(sentence: str, path: str, value: str) -> bool:
-    """Whether an error speaks of a key: it begins with it, or ends in "not 'it'"; of a name, that it has it."""
+def _at_fault(error: InputError, path: str, value: str) -> bool:
+    """Whether an error is about a key: one of its fields, or the name of a policy or world that does not exist."""
     outer, _, key = path.rpartition(".")
-    if not outer:
+    if not outer or error.code == "missing":
         return False
-    if re.match(r"(policy|world) must be one of", sentence):
+    if error.code == "unknown_name" and error.field in ("policy", "world"):
         named = re.match(r"""["'](.*?)["']""", value)
-        return key == "name" and named is not None and f", not '{named[1]}'" in sentence
-    return re.match(rf"{re.escape(key)}\b", sentence) is not None or sentence.endswith(f"not '{key}'")
+        return key == "name" and named is not None and named[1] == error.value
+    return key in {re.split(r"[.\[]", field)[0] for field in error.fields}  # of prior[0].n, the key is prior
 
 
 def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:
@@ -274,15 +277,17 @@ def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:
     return lines or [(1, "")]
 
 
-def _toml_place(text: str, message: str) -> str:
-    """Where TOML itself is broken, with the key of that line if it has one."""
+def _broken(name: str, text: str, message: str) -> InputError:
+    """Return the error for text that is not TOML, with its line and the key of that line if it has one."""
+    lines = text.splitlines()
     match = re.search(r"\(at line (\d+), column (\d+)\)", message)
     if match is None:
-        return f"line {len(text.splitlines())}: {message}"
+        return InputError.because(message, code="invalid_file", place=f"{name}, line {len(lines)}")
     number = int(match[1])
-    line = text.splitlines()[number - 1] if number <= len(text.splitlines()) else ""
-    key = re.match(r"\s*([A-Za-z_-]+)\s*=", line)
-    return f"line {number}{f', key {key[1]}' if key else ''}: {message[: match.start()].strip()}"
+    key = re.match(r"\s*([A-Za-z_-]+)\s*=", lines[number - 1] if number <= len(lines) else "")
+    place = f"{name}, line {number}{f', key {key[1]}' if key else ''}"
+    field = key[1] if key else None
+    return InputError.because(message[: match.start()].strip(), field, label="", code="invalid_file", place=place)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -293,5 +298,5 @@ def _prior(value: Any) -> Belief | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise InputError(f"prior must be a table of n and s, not {value!r}")
+        raise InputError("prior", value, "a table of n and s")
     return named_belief("prior", value)

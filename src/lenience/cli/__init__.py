@@ -84,7 +84,9 @@ class Commands(click.Group):
                 answer = super().invoke(ctx)
         except InputError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            raise InputError(str(error) if command is None else in_options(str(error), command)) from error
+            if command is None:
+                raise
+            raise in_options(error, command) from error
         return answer
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -110,7 +112,9 @@ def _check_once(command: click.Command, words: Sequence[str]) -> None:
     for option in command.params:
         often = sum(given[name] for name in option.opts)
         if isinstance(option, click.Option) and often > 1 and not (option.multiple or option.is_flag):
-            raise InputError(f"{option.opts[0]} must be given once, and is there {often} times")
+            raise InputError.because(
+                f"must be given once, and is there {often} times", option.opts[0], value=often, code="duplicate"
+            )
 
 
 def main() -> None:

@@ -46,7 +46,12 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
         try:
             earlier = msgspec.json.decode(Path(expect).read_bytes(), type=AuditReport).heads
         except (OSError, msgspec.MsgspecError) as error:
-            raise InputError(f"expect must be the --json output of an earlier audit ({in_words(error)})") from None
+            raise InputError.unreadable(
+                "expect",
+                expect,
+                f"it must be the --json output of an earlier audit ({in_words(error)})",
+                "invalid_file",
+            ) from None
     with opened(database, "read") as store:
         report = run(store, earlier)
     with to_a_reader():  # whose going must not change the code

@@ -94,7 +94,7 @@ def delay(
             check_path(path, option)
     if 0.0 in delays:
         raise InputError(
-            "--label-delay must be a number above 0, not 0: for labels that come at once use lenience solve"
+            "--label-delay", 0, "a number above 0", hint="For labels that come at once use lenience solve."
         )
     whole("pending", pending)
     for cap in caps:
@@ -107,7 +107,7 @@ def delay(
         with saying("Solving for labels that come late"):
             policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
     except TooLargeError as error:
-        raise TooLargeError(f"{error}; here by --tolerance, or by the --arrivals of one segment") from error
+        raise error.with_hint("Use a larger --tolerance, or give the --arrivals of one segment.") from error
     values = [
         row
         for problem in each("Evaluating what policies earn with late labels", problems)

@@ -87,7 +87,12 @@ def _empty(folder: Path) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"folder must be one that can be written to, not {str(folder)!r} ({error.strerror})") from None
+        raise InputError.because(
+            f"must be a folder that can be written to, not {str(folder)!r} ({error.strerror})",
+            "folder",
+            value=str(folder),
+            code="unreadable_file",
+        ) from None
     database = str(folder / FILES[0])
     Store(database, serving=True).close()  # refuses while another demonstration is running
     for name in FILES:

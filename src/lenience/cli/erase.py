@@ -40,7 +40,9 @@ def erase(
     from lenience.client.client import Client, ServiceError
 
     if reference is None and older_than is None:
-        raise InputError("give --reference or --older-than")
+        raise InputError.because(
+            "Give --reference or --older-than", ("--reference", "--older-than"), label="", code="missing"
+        )
     if older_than is not None:
         real("--older-than", older_than, least=0, most=36_500)
     with Client(url, key) as client:

@@ -7,7 +7,10 @@ import sys
 
 import click
 
+from lenience.core.errors import InputError
 from lenience.files.vocabulary import how_to_write
+
+BELIEF = ("n", "s")  # what --prior gives in one word
 
 
 def of_usage(error: click.ClickException) -> str:
@@ -29,18 +32,17 @@ def of_usage(error: click.ClickException) -> str:
     return said
 
 
-def in_options(sentence: str, command: click.Command) -> str:
-    """A sentence of the library that begins with a field, with the option of the command that the field is."""
-    field = re.match(r"(\w+) must ", sentence)
-    if field is None:
-        return sentence
+def in_options(error: InputError, command: click.Command) -> InputError:
+    """Return an error of the library that names the options of a command instead of Python's parameters."""
     several = command.commands.values() if isinstance(command, click.Group) else [command]
     options = [option for one in several for parameter in one.params for option in parameter.opts]
-    name = field[1].replace("_", "-")
-    option = next((option for option in options if option.startswith("-") and option.lstrip("-") in _forms(name)), None)
-    return sentence if option is None else f"{option}{sentence[field.end(1) :]}"
+    known = {option.lstrip("-"): option for option in reversed(options) if option.startswith("-")}
+    names = {field: known.get(field.replace("_", "-")) or known.get(_singular(field)) for field in error.fields}
+    if error.field in BELIEF and names[error.field] is None and error.place is None and "prior" in known:
+        return error.at(known["prior"])
+    return error.with_fields({field: option for field, option in names.items() if option is not None})
 
 
-def _forms(name: str) -> tuple[str, str]:
-    """A field may be named after all the values that an option gives one by one."""
-    return name, name.removesuffix("s")
+def _singular(field: str) -> str:
+    """A parameter may be named after all the values that an option gives one by one."""
+    return field.replace("_", "-").removesuffix("s")

@@ -40,7 +40,12 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
     """
     if table is not None:
         if given("prior"):
-            raise InputError("--table has the indices of many beliefs: --prior goes without it")
+            raise InputError.because(
+                "cannot be combined with --prior: it prints the indices of many beliefs",
+                ("--table", "--prior"),
+                label="--table",
+                code="conflicting_fields",
+            )
         _print_table(discount, whole("table", table, least=2, most=1000), tolerance, as_json)
         return
     from lenience.solvers.stopping.gittins_index import gittins_index

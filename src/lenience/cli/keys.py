@@ -148,16 +148,18 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
     try:
         file = Path(str(store.url.database)) if store.sqlite else None
         if file is not None and file.is_file() and purpose != "make" and begins(file) != b"SQLi":
-            raise InputError(f"database must be one of a service, and {database!r} is none")
+            raise InputError("database", database, "the database of a service", code="invalid_file")
         if purpose == "make":
             if store.upgrade(only_empty=True):
                 click.echo(f"A new database was made at {store.name}.", err=True)
         elif file is not None and not file.exists():
-            raise InputError(f"there is no database {database!r}")
+            raise InputError.because(
+                f"There is no database {database!r}", "database", label="", value=database, code="missing_file"
+            )
         store.check_schema()
         yield store
     except Problem as problem:
-        raise InputError(problem.told) from None
+        raise InputError.because(problem.told, "database", label="", code="database_unusable") from None
     finally:
         store.close()
 

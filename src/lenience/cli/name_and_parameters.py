@@ -22,7 +22,7 @@ def parse_spec(field: str, text: str) -> tuple[str, dict[str, Any]]:
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
         if not equals or not key:
-            raise InputError(f"{field} must be name or name:parameter=value,…, not {text!r}")
+            raise InputError(field, text, "name or name:parameter=value,…")
         items = [_number(item) for item in value.split("+")]
         parameters[key.replace("-", "_")] = items if len(items) > 1 else items[0]
     return name, parameters

@@ -54,9 +54,13 @@ def offpolicy(
     from lenience.files.table import coded, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
-        raise InputError("give either --proposed, or --score with --at-least")
+        raise InputError.because(
+            "Give either --proposed, or --score with --at-least", ("--proposed", "--score"), label="", code="missing"
+        )
     if without_score is not None and score is None:
-        raise InputError("--without-score goes with --score")
+        raise InputError.because(
+            "needs --score", ("--without-score", "--score"), label="--without-score", code="missing"
+        )
     notes: list[str] = []
     columns = read_columns(log, notes)
     for note in notes:
@@ -119,9 +123,16 @@ def _told_unscored(score: str, missing: int, rows: int, meaning: str | None) -> 
         return ""
     of = f"{missing:,} of {rows:,} rows ({percent(missing / rows)})"
     if meaning is None:
-        raise InputError(
-            f"score {score!r} must be known in every row, and is missing in {of}: say by --without-score what the "
-            "proposal does with them (reject or accept), or leave-out to estimate it on the others alone"
+        raise InputError.because(
+            f"must be known in every row; it is missing in {of}",
+            "--score",
+            label=f"score {score!r}",
+            value=missing,
+            hint=(
+                "Say what the proposal does with these rows: --without-score reject, accept, or leave-out to estimate "
+                "it on the others alone."
+            ),
+            code="missing",
         )
     if meaning == "leave-out":
         return f"Without {score}, and left out: {of}. The estimate is of arrivals that have it."

@@ -42,11 +42,11 @@ class PriorType(click.ParamType[Belief]):
         try:
             n, s = (float(part) for part in str(value).split(","))
         except ValueError:
-            raise InputError(f"prior must be n,s (observations, successes), such as 2,1, not {value!r}") from None
+            raise InputError("prior", value, "n,s (observations, successes), such as 2,1") from None
         try:
             return Belief(n, s)
         except InputError as error:
-            raise InputError(f"--prior {value}: {error}") from None
+            raise error.at(f"--prior {value}") from None
 
 
 # Shells complete these as file names; what is wrong with a file is said where it is read or written.
@@ -103,7 +103,13 @@ def objective(
     """The objective that the options describe."""
     if horizon is not None:
         if arrivals is not None or discount_rate is not None:
-            raise InputError("--horizon goes with --discount or alone, not with --arrivals or --discount-rate")
+            raise InputError.because(
+                "cannot be combined with --arrivals or --discount-rate",
+                ("--horizon", "--arrivals", "--discount-rate"),
+                label="--horizon",
+                hint="Use it with --discount, or alone.",
+                code="conflicting_fields",
+            )
         return FiniteHorizon(cost, horizon, 1.0 if discount is None else discount)
     return discounted(cost, discount, arrivals, discount_rate, ", or --horizon")
 
@@ -114,10 +120,20 @@ def discounted(
     """The discounted objective that the options describe; ``else_`` is what the command would take instead."""
     if discount is not None:
         if arrivals is not None or discount_rate is not None:
-            raise InputError("give either --discount or --arrivals with --discount-rate, not both")
+            raise InputError.because(
+                "Give either --discount or --arrivals with --discount-rate, not both",
+                ("--discount", "--arrivals"),
+                label="",
+                code="conflicting_fields",
+            )
         return Discounted(cost, discount)
     if arrivals is None or discount_rate is None:
-        raise InputError(f"give --discount, or --arrivals with --discount-rate{else_}")
+        raise InputError.because(
+            f"Give --discount, or --arrivals with --discount-rate{else_}",
+            ("--discount", "--arrivals", "--discount-rate"),
+            label="",
+            code="missing",
+        )
     told_units(discount_rate)
     return Discounted.from_rates(cost, arrivals, discount_rate)
 

@@ -55,7 +55,9 @@ def outcomes(
     from lenience.client.client import Client, ServiceError
 
     if identity is not None and reference is not None:
-        raise InputError("give either --id or --reference, not both")
+        raise InputError.because(
+            "Give either --id or --reference, not both", ("--id", "--reference"), label="", code="conflicting_fields"
+        )
     told = time.monotonic()
     done: OutcomesImport | None = None
 

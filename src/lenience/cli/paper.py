@@ -30,9 +30,9 @@ def paper(output: str, seed: int, as_json: bool) -> None:
 
     target = Path(output)
     if target.suffix not in (".html", ".md"):
-        raise InputError(f"output must be a file name ending in .html or .md, not {output!r}")
+        raise InputError("output", output, "a file name ending in .html or .md")
     if not target.parent.is_dir():
-        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError("output", str(target.parent), "in a folder that exists", code="missing_file")
     with saying("Checking every claim"):
         claims = check_paper(seed)
     write_paper_report(target, claims, seed)

@@ -12,7 +12,7 @@ import click
 from lenience.cli.options import FILE, discounted, prior_option, told_units
 from lenience.cli.progress import saying
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, refusal, unknown
+from lenience.core.errors import InputError
 from lenience.core.formatting import plural
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS
@@ -153,11 +153,18 @@ def read_past_options(
     from lenience.segments.starting import shut_out_at_outset
 
     if label_delay is not None and (cost is None or arrivals is None or discount_rate is None):
-        raise InputError("--label-delay goes with --cost, --arrivals and --discount-rate")
+        raise InputError.because("needs --cost, --arrivals and --discount-rate", "--label-delay", code="missing")
     if time_column is None and (as_of is not None or maturity is not None or half_life is not None):
-        raise InputError("--as-of, --maturity and --half-life go with --time, the column of the decisions' dates")
+        raise InputError.because(
+            "--as-of, --maturity and --half-life need --time, the column of the decisions' dates",
+            ("--time", "--as-of", "--maturity", "--half-life"),
+            label="",
+            code="missing",
+        )
     if score_columns and model != "curve" and cost is None:
-        raise InputError("--score goes with --model curve, or with --cost, where every model is compared")
+        raise InputError.because(
+            "needs --model curve, or --cost, which compares every model", "--score", code="missing"
+        )
     late = None
     if cost is not None:
         problem = discounted(cost, discount, arrivals, discount_rate)
@@ -165,7 +172,12 @@ def read_past_options(
             late = Delayed(cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
             told_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
-        raise InputError("--discount, --arrivals and --discount-rate go with --cost")
+        raise InputError.because(
+            "--discount, --arrivals and --discount-rate need --cost",
+            ("--cost", "--discount", "--arrivals", "--discount-rate"),
+            label="",
+            code="missing",
+        )
     columns = PastColumns(
         segment_columns,
         outcome_column,
@@ -188,10 +200,15 @@ def read_past_options(
     history = past.history
     if not history.segments:
         said = " ".join([history.describe(), *_to_type(history)])
-        raise InputError(f"source must have rows that can be used, and {source!r} has none: {said}")
+        raise InputError.because(
+            f"must have rows that can be used; {source!r} has none: {said}",
+            "source",
+            value=str(source),
+            code="insufficient_data",
+        )
     for group in floor_group:  # the groups are known once the rows are counted
         if group not in (there := dict.fromkeys(past.groups.values())):
-            raise unknown("--floor-group", group, there)
+            raise InputError.unknown_name("--floor-group", group, there)
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
@@ -234,18 +251,28 @@ def _truths(path: Path, history: History) -> dict[str, float]:
     try:
         columns = read_columns(path)
     except InputError as error:
-        raise InputError(f"truths: {error}") from None
+        raise InputError.unreadable("truths", path, error) from None
     wanted = [*history.columns, "p"]
     if any(name not in columns for name in wanted):
-        raise InputError(f"truths must have a header with {', '.join(wanted)} and a row for each segment")
+        raise InputError.because(
+            f"must have a header with {', '.join(wanted)} and a row for each segment",
+            "truths",
+            value=str(path),
+            code="invalid_file",
+        )
     rates = {}
     for *values, p in zip(*(columns[name] for name in wanted), strict=True):
         name = SEPARATOR.join(str(value).strip() for value in values)
         try:
-            rates[name] = real(f"p of {name}", float(p or "nan"), least=0, most=1)
+            rates[name] = real("truths", float(p or "nan"), least=0, most=1, label=f"p of {name}")
         except ValueError as error:
-            raise refusal(f"p of {name}", p, "a number from 0 to 1") from error
+            raise InputError("truths", p, "a number from 0 to 1", label=f"p of {name}") from error
     for row in history.segments:
         if row.segment not in rates:
-            raise InputError(f"truths must be given for every segment, and {row.segment!r} has none")
+            raise InputError.because(
+                f"must have a success rate for every segment; {row.segment!r} has none",
+                "truths",
+                value=row.segment,
+                code="missing",
+            )
     return rates

@@ -42,13 +42,26 @@ def plot(
     from lenience.core.validation import real
 
     if most is not None and figure not in ("thresholds", "regret"):
-        raise InputError(f"--most goes with thresholds and regret, not with {figure}")
+        raise InputError.because(
+            f"has a meaning for thresholds and regret, not for {figure}", "--most", code="conflicting_fields"
+        )
     if len(discounts) > 1 and figure == "characteristics":
-        raise InputError("characteristics are drawn for one --discount, not for several")
+        raise InputError.because(
+            "must be given once: characteristics are drawn for one discount",
+            "--discount",
+            value=list(discounts),
+            code="duplicate",
+        )
     if discounts and figure == "regret":
-        raise InputError("regret is not discounted: --discount goes with the other figures")
+        raise InputError.because(
+            "has no meaning for regret, which is not discounted", "--discount", code="conflicting_fields"
+        )
     if given("prior") and figure in ("values", "thresholds"):
-        raise InputError(f"{figure} do not depend on a prior: --prior goes with characteristics and regret")
+        raise InputError.because(
+            f"has a meaning for characteristics and regret; {figure} do not depend on a prior",
+            "--prior",
+            code="conflicting_fields",
+        )
     limit = 1000.0 if most is None else real("most", most, above=1)
     draw.check_path(output)
     problems = [Discounted(cost, discount) for discount in discounts or (0.99,)]

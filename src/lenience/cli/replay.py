@@ -88,7 +88,7 @@ def replay(
 
         check_path(figure)
     if report is not None and not Path(report).parent.is_dir():
-        raise InputError(f"report must be in a folder that exists, not {str(Path(report).parent)!r}")
+        raise InputError("report", str(Path(report).parent), "in a folder that exists", code="missing_file")
     chosen = None if features is None else [name.strip() for name in features.split(",")]
     with saying(f"Reading {data}"):
         if data.startswith("openml:"):

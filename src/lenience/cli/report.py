@@ -69,13 +69,18 @@ def report(
 
     target = Path(output)
     if target.suffix != ".html":
-        raise InputError(f"output must be a file name ending in .html, not {output!r}")
+        raise InputError("output", output, "a file name ending in .html")
     if not target.parent.is_dir():
-        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError("output", str(target.parent), "in a folder that exists", code="missing_file")
     if floor_group and floor is None:
-        raise InputError("--floor-group goes with --floor")
+        raise InputError.because("needs --floor", ("--floor-group", "--floor"), label="--floor-group", code="missing")
     if floor_group and not options["group_columns"]:
-        raise InputError("--floor-group names a group: give --group first, the segment column that holds the groups")
+        raise InputError.because(
+            "needs --group, the segment column that holds the groups",
+            ("--floor-group", "--group"),
+            label="--floor-group",
+            code="missing",
+        )
     if floor is not None:
         real("--floor", floor, above=0, most=1)
     if cap is not None:
@@ -181,7 +186,9 @@ def _break_even(cost: float | None, gain: float | None, loss: float | None) -> t
     if cost is not None and gain is None and loss is None:
         return cost, None
     if cost is not None or gain is None or loss is None:
-        raise InputError("give either --cost, or --gain with --loss")
+        raise InputError.because(
+            "Give either --cost, or --gain with --loss", ("--cost", "--gain", "--loss"), label="", code="missing"
+        )
     gain, loss = real("gain", gain, above=0, most=MOST_MONEY), real("loss", loss, above=0, most=MOST_MONEY)
     return loss / (gain + loss), gain + loss
 

@@ -152,16 +152,20 @@ def prepare(host: str, database: str, workers: int) -> None:
     try:
         store = Store(database, serving=True)
         if store.sqlite and workers > 1:
-            raise InputError("workers must be 1 with SQLite, which has one writer: for several use PostgreSQL")
+            raise InputError(
+                "workers", workers, "1 with SQLite, which has one writer", hint="For several workers use PostgreSQL."
+            )
         store.upgrade()
         store.check_writable()
         if not loopback(host) and not list_keys(store):
             raise InputError(
-                f"host must be a loopback address such as 127.0.0.1, not {host!r}, until an API key exists: "
-                "make one with lenience keys create"
+                "host",
+                host,
+                "a loopback address such as 127.0.0.1 until an API key exists",
+                hint="Make a key with lenience keys create.",
             )
     except Problem as problem:
-        raise InputError(problem.told) from None
+        raise InputError.because(problem.told, "database", label="", code="database_unusable") from None
     finally:
         if store is not None:
             store.close()
@@ -178,7 +182,13 @@ def listen(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise InputError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+        raise InputError.because(
+            f"The service cannot listen on {host} port {port}: {error.strerror}",
+            ("host", "port"),
+            label="",
+            value=port,
+            code="address_unusable",
+        ) from None
     listening.set_inheritable(True)
     return listening
 
@@ -189,4 +199,9 @@ def needed(extra: str = "lenience[serve]", *more: str) -> None:
 
     for package in ("alembic", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
         if find_spec(package) is None:
-            raise InputError(f"the service needs more packages ({package}): pip install '{extra}'")
+            raise InputError.because(
+                f"The service needs the package {package}",
+                value=package,
+                hint=f"Install it: pip install '{extra}'",
+                code="missing_package",
+            )

@@ -23,7 +23,7 @@ from lenience.cli.options import (
 )
 from lenience.cli.progress import each, solving
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import count, counted, describe_rule, describe_unit
 from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
@@ -66,12 +66,22 @@ def solve(
     """
     if segments:
         if horizon is not None or look_ahead is not None:
-            raise InputError("--segment goes with an infinite horizon, without --horizon or --look-ahead")
+            raise InputError.because(
+                "needs an infinite horizon: leave --horizon and --look-ahead out",
+                ("--segment", "--horizon", "--look-ahead"),
+                label="--segment",
+                code="conflicting_fields",
+            )
         solve_segments(segments, discounted(cost, discount, arrivals, discount_rate), prior, rows, tolerance, as_json)
         return
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
     if horizon is not None and look_ahead is not None:
-        raise InputError("--look-ahead goes with an infinite horizon: over --horizon individuals nothing is cut off")
+        raise InputError.because(
+            "cannot be combined with --horizon: over a finite horizon nothing is cut off",
+            ("--look-ahead", "--horizon"),
+            label="--look-ahead",
+            code="conflicting_fields",
+        )
 
     def work() -> OptimalPolicy:
         if horizon is not None:
@@ -104,11 +114,13 @@ def solve_segments(
     for text in given:
         name, _, share = text.rpartition("=")
         if name in shares:
-            raise InputError(f"--segment must name each segment once, and {name!r} is there twice")
+            raise InputError.because(
+                f"must name each segment once; {name!r} is there twice", "--segment", value=name, code="duplicate"
+            )
         try:
             shares[name] = float(share)
         except ValueError as error:
-            raise refusal("--segment", text, "NAME=SHARE, such as north=0.7") from error
+            raise InputError("--segment", text, "NAME=SHARE, such as north=0.7") from error
     cells = Segments.of(shares, whole, prior)
 
     def foretold() -> str:

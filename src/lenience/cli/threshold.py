@@ -47,7 +47,12 @@ def threshold(
     from lenience.solvers.stopping.threshold import enclose_threshold
 
     if horizon is not None:
-        raise InputError("--horizon has thresholds that depend on the individuals left: use 'lenience solve --horizon'")
+        raise InputError.because(
+            "cannot be used here: with a finite horizon the thresholds depend on how many individuals are left",
+            "--horizon",
+            hint="Use lenience solve --horizon.",
+            code="conflicting_fields",
+        )
     check_tolerance(tolerance)
     problem = discounted(cost, discount, arrivals, discount_rate)
     wanted = [check_size(n) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]

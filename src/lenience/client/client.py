@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import listed, mapped, real, whole
 
 if TYPE_CHECKING:
@@ -36,12 +36,30 @@ FIRST_RETRIES = 2  # of a service that has never answered: 0.3 s or so
 
 
 class ServiceError(Exception):
-    """The service refused a request: its status (0 if it was not reached), and one sentence that says why."""
+    """The service refused a request, or was not reached.
 
-    def __init__(self, status: int, detail: str) -> None:
+    Parameters
+    ----------
+    status
+        The HTTP status, 0 if the service was not reached.
+    detail
+        What is wrong, as a sentence.
+    code
+        What kind of problem it is, such as ``unknown_decision``: see the list in docs/service.md. ``unreachable`` if
+        the service was not reached, ``not_a_service`` if something else answers at its address.
+    field
+        The field at fault, where the service names one.
+    """
+
+    def __init__(self, status: int, detail: str, code: str = "not_a_service", field: str | None = None) -> None:
         super().__init__(f"{status}: {detail}" if status else detail)
         self.status = status
         self.detail = detail
+        self.code = code
+        self.field = field
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, self.detail, self.code, self.field)
 
 
 class Client:
@@ -61,7 +79,7 @@ class Client:
         try:
             import httpx
         except ImportError:
-            raise InputError("the client needs one more package: pip install 'lenience[client]'") from None
+            raise InputError.missing_package("clients", "httpx", "client") from None
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._url = _address(url)
         seconds = real("timeout", timeout, above=0)
@@ -153,20 +171,20 @@ class Client:
         beside those that are known.
         """
         from lenience.client.outcomes_import import import_outcomes
-        from lenience.service.domain.problems import NONE_OF_THESE, THIS_REFERENCE, not_one, unknown_decision
 
         def send(items: list[dict[str, str]]) -> Json:
             try:
                 answer = self._post("/v1/outcomes/batch", {"outcomes": items})
             except ServiceError as error:
-                if error.detail != NONE_OF_THESE:  # a batch of which it knows nothing, the service refuses as a whole
+                if error.code != "unknown_decisions":
                     raise
-                told = [not_one([]) if "reference" in one else unknown_decision(one["id"]) for one in items]
-                answer = {"problems": [{"position": i, "detail": one.detail} for i, one in enumerate(told)]}
-            for problem in answer["problems"]:  # which reference, the service does not repeat
-                reference = items[problem["position"]].get("reference")
-                if reference is not None:
-                    problem["detail"] = problem["detail"].replace(THIS_REFERENCE, f"the reference {reference!r}")
+                # The service rejects a batch of which it knows nothing as a whole.
+                answer = {"problems": [{"position": i, "detail": _unknown(item)} for i, item in enumerate(items)]}
+            else:
+                for problem in answer["problems"]:  # which reference it was, the service does not repeat
+                    reference = items[problem["position"]].get("reference")
+                    if reference is not None:
+                        problem["detail"] = f"reference {reference!r}: {problem['detail']}"
             return answer
 
         column = id_column if reference_column is None else reference_column
@@ -272,7 +290,7 @@ class Client:
             except httpx.TransportError as error:
                 nobody = not self._reached and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if attempt >= (min(self._retries, FIRST_RETRIES) if nobody else self._retries):
-                    raise ServiceError(0, self._unreached(error)) from error
+                    raise ServiceError(0, self._unreached(error), "unreachable") from error
             else:
                 told = "json" in response.headers.get("content-type", "")
                 self._reached = self._reached or told
@@ -280,7 +298,7 @@ class Client:
                     answer: Json = response.json()
                     return answer
                 if attempt >= self._retries or response.status_code not in AGAIN:
-                    raise ServiceError(response.status_code, self._refused(response))
+                    raise self._refused(response)
             time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
             attempt += 1
 
@@ -294,15 +312,17 @@ class Client:
         what_to_do = "start it with lenience serve, or check the address and the port"
         return f"no service answers at {self._url} ({said}): {what_to_do}"
 
-    def _refused(self, response: httpx.Response) -> str:
-        """What the service says; or that something else answers there."""
+    def _refused(self, response: httpx.Response) -> ServiceError:
+        """Return the problem that the service reports, or that something else answers there."""
         with suppress(ValueError, KeyError, TypeError):
-            return str(response.json()["detail"])
+            problem = response.json()
+            return ServiceError(response.status_code, str(problem["detail"]), _code(problem), problem.get("field"))
         kind = response.headers.get("content-type", "nothing").partition(";")[0]
-        return (
+        detail = (
             f"{self._url} does not answer as a decision service ({response.reason_phrase}, {kind}): "
             "check the address, which is the one that lenience serve prints"
         )
+        return ServiceError(response.status_code, detail)
 
 
 def _address(url: object) -> str:
@@ -312,18 +332,29 @@ def _address(url: object) -> str:
         parts = urlsplit(str(url).strip())
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # no address, or no port
-        raise refusal("url", url, allowed) from None
+        raise InputError("url", url, allowed) from None
     if not usable or parts.query or parts.fragment:
-        raise refusal("url", url, allowed)
+        raise InputError("url", url, allowed)
     if parts.path.rstrip("/").endswith("/v1"):
-        raise refusal("url", url, "the service's address without /v1, which the client adds")
+        raise InputError("url", url, "the service's address without /v1, which the client adds")
     return parts.geturl()
+
+
+def _code(problem: Mapping[str, Any]) -> str:
+    """Return the code of a problem; a service older than this client sends none."""
+    return str(problem.get("code", "unknown"))
+
+
+def _unknown(item: Mapping[str, str]) -> str:
+    if "reference" in item:
+        return f"no accepted decision has the reference {item['reference']!r}"
+    return f"there is no decision {item['id']!r}"
 
 
 def _part(field: str, value: str) -> str:
     """A name or an id as a part of an address; an empty one would be another address."""
     if not isinstance(value, str) or not value:
-        raise refusal(field, value, "a text that is not empty")
+        raise InputError(field, value, "a text that is not empty")
     return quote(value, safe="")
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lenience.core.errors import InputError, unknown
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.core.request_limits import BATCH_SIZE, DECISION_ID_LENGTH, PLAIN_TEXT
 from lenience.files.columns import read_rows
@@ -154,7 +154,14 @@ def _contradictions(source: object, how: OutcomeColumns, given: Sequence[str]) -
             )
     for word in given:
         if word not in {one.lower() for one in there} and len(there) < MOST_COMPARED:
-            raise InputError(f"{word!r} does not occur in {how.outcome}{suggest_value(word, sorted(there - {''}))}")
+            raise InputError.because(
+                f"{word!r} does not occur in {how.outcome}",
+                "outcome_column",
+                label="",
+                value=word,
+                hint=suggest_value(word, sorted(there - {""})),
+                code="unknown_name",
+            )
     return contradictions
 
 
@@ -175,7 +182,7 @@ def _file(path: str | Path, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, 
     _, heading = next(rows)
     for name in (how.decision, how.outcome):
         if name not in heading:
-            raise unknown("column", name, heading, "the columns")
+            raise InputError.unknown_name("column", name, heading, "the columns")
     which, what = heading.index(how.decision), heading.index(how.outcome)
     for number, row in rows:
         where = f"line {number:,}"
@@ -191,14 +198,14 @@ def _rows(rows: object, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]
     if isinstance(rows, Mapping):
         rows = ({decision: one, outcome: became} for one, became in rows.items())
     if not isinstance(rows, Iterable) or isinstance(rows, bytes):
-        raise InputError(f"outcomes must be {allowed}, not {rows!r}")
+        raise InputError("outcomes", rows, allowed)
     for number, row in enumerate(rows, start=1):
         where = f"row {number:,}"
         pair = row if isinstance(row, tuple | list) and len(row) == 2 else None
         if isinstance(row, Mapping) and decision in row and outcome in row:
             pair = (row[decision], row[outcome])
         if pair is None:
-            raise InputError(f"outcomes must be {allowed}, and {where} is {row!r}")
+            raise InputError.because(f"must be {allowed}; {where} is {row!r}", "outcomes", value=row, allowed=allowed)
         yield _read(where, pair[0], pair[1], how)
 
 

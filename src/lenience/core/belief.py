@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from lenience.core.bounds import Bounds
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import real
 
 
@@ -49,7 +49,7 @@ class Belief(msgspec.Struct, frozen=True):
         n = real("n", self.n, above=0)
         s = real("s", self.s, least=0)
         if s > n:
-            raise refusal("s", self.s, f"a number from 0 to n = {n:g}, both included")
+            raise InputError("s", self.s, f"a number from 0 to n = {n:g}, both included")
         msgspec.structs.force_setattr(self, "n", n)
         msgspec.structs.force_setattr(self, "s", s)
 
@@ -86,7 +86,7 @@ class Belief(msgspec.Struct, frozen=True):
         if prior is None:
             return cls(n=good + bad, s=good)
         if not isinstance(prior, Belief):
-            raise refusal("prior", prior, "a Belief")
+            raise InputError("prior", prior, "a Belief")
         return cls(n=prior.n + good + bad, s=prior.s + good)
 
     @classmethod
@@ -118,7 +118,7 @@ class Belief(msgspec.Struct, frozen=True):
         a = real("alpha", alpha, least=0)
         b = real("beta", beta, least=0)
         if a + b == 0:
-            raise refusal("alpha + beta", a + b, "a number above 0")
+            raise InputError(("alpha", "beta"), a + b, "a number above 0", label="alpha + beta")
         return cls(n=a + b, s=a)
 
     @property
@@ -229,7 +229,7 @@ class Belief(msgspec.Struct, frozen=True):
         total = good = 0
         for outcome in several:
             if outcome not in (0, 1):
-                raise refusal("outcome", outcome, "true (a success) or false (a failure)")
+                raise InputError("outcome", outcome, "true (a success) or false (a failure)")
             total += 1
             good += bool(outcome)
         return Belief(n=self.n + total, s=self.s + good) if total else self
@@ -238,5 +238,5 @@ class Belief(msgspec.Struct, frozen=True):
 def check_prior(prior: object, field: str = "prior") -> Belief:
     """The prior, or an error that says what it must be."""
     if not isinstance(prior, Belief):
-        raise refusal(field, prior, "a Belief, such as Belief(n=2, s=1)")
+        raise InputError(field, prior, "a Belief, such as Belief(n=2, s=1)")
     return prior

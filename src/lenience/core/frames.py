@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 
 BACKENDS = ("polars", "pandas", "pyarrow")
 
@@ -15,7 +15,7 @@ def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], ba
     try:
         import narwhals as nw
     except ImportError as error:
-        raise InputError("a data frame needs narwhals: install lenience[simulate]") from error
+        raise InputError.missing_package("data frames", "narwhals", "simulate") from error
 
     if isinstance(rows, Mapping):
         columns = {name: list(values) for name, values in rows.items()}
@@ -24,7 +24,7 @@ def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], ba
         columns = {name: [row.get(name) for row in rows] for name in names}
     chosen: Any = default_backend() if backend is None else backend
     if chosen not in BACKENDS:
-        raise refusal("backend", backend, f"one of {', '.join(BACKENDS)}")
+        raise InputError("backend", backend, f"one of {', '.join(BACKENDS)}")
     return nw.from_dict(columns, backend=chosen).to_native()
 
 
@@ -35,4 +35,4 @@ def default_backend() -> str:
     for name in BACKENDS:
         if find_spec(name) is not None:
             return name
-    raise InputError("a data frame needs polars, pandas or pyarrow: install lenience[simulate]")
+    raise InputError.missing_package("data frames", "polars, pandas or pyarrow", "simulate")

@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Objective:
         InputError
             If the objective cannot be divided into segments.
         """
-        raise refusal("objective", self, "an objective that segments can share, such as Discounted")
+        raise InputError("objective", self, "an objective that segments can share, such as Discounted")
 
     def weight_of_share(self, share: float) -> float:
         """Return what the value of a segment's own objective counts in the value of the whole."""
@@ -143,7 +143,7 @@ class Objective:
         InputError
             If the value depends on more than the belief.
         """
-        raise refusal("objective", self, "a Discounted or a FiniteHorizon objective")
+        raise InputError("objective", self, "a Discounted or a FiniteHorizon objective")
 
     def starts(self, belief: Belief) -> bool:
         """Return whether a first acceptance pays at a belief."""
@@ -203,7 +203,7 @@ class Objective:
         kinds = {kind.__struct_config__.tag: kind for kind in _concrete(cls)}
         tag = fields.get("type") if isinstance(fields, dict) else None
         if tag not in kinds:
-            raise InputError(f"type of the objective must be one of {', '.join(map(str, kinds))}, not {tag!r}")
+            raise InputError.unknown_name("type", tag, [str(kind) for kind in kinds], label="type of the objective")
         objective: Self = msgspec.convert(fields, type=kinds[tag])
         return objective
 

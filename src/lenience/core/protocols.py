@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 
 
 class Accepts(Protocol):
@@ -193,11 +193,14 @@ def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[n
     """What a policy says of one row of beliefs, checked: one probability for each."""
     found = np.asarray(policy.acceptance(n, s), dtype=np.float64)
     if found.shape != s.shape:
-        raise InputError(
-            f"policy must give one probability for each of {s.size} beliefs, not an array of {found.shape}"
+        raise InputError.because(
+            f"must give one probability for each of {s.size} beliefs, not an array of {found.shape}",
+            "policy",
+            value=found.shape,
+            code="length_mismatch",
         )
     if not np.all((found >= 0.0) & (found <= 1.0)):
-        raise refusal(
+        raise InputError(
             "policy", float(found[~((found >= 0.0) & (found <= 1.0))][0]), "one whose probabilities are from 0 to 1"
         )
     return found

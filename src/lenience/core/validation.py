@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-def number(field: str, value: object, allowed: str) -> float:
+def number(field: str, value: object, allowed: str, label: str | None = None) -> float:
     """Return ``value`` as a finite float, or raise an :class:`InputError` that names the field.
 
     >>> number("cost", 1, "strictly between 0 and 1")
@@ -32,7 +32,7 @@ def number(field: str, value: object, allowed: str) -> float:
     if not math.isfinite(result):
         endless = allowed.startswith(("above", "of at least")) and "at most" not in allowed
         finite = "finite " if endless and math.isinf(result) else ""
-        raise refusal(field, value, f"a {finite}number {allowed}")
+        raise InputError(field, value, f"a {finite}number {allowed}", label=label)
     return result
 
 
@@ -44,6 +44,7 @@ def real(
     below: float = math.inf,
     least: float = -math.inf,
     most: float = math.inf,
+    label: str | None = None,
 ) -> float:
     """Return ``value`` as a float with ``above < value < below`` and ``least <= value <= most``.
 
@@ -53,13 +54,13 @@ def real(
     lenience.core.errors.InputError: cost must be a number strictly between 0 and 1, not 1.5
     """
     allowed = _interval(above, below, least, most)
-    result = number(field, value, allowed)
+    result = number(field, value, allowed, label)
     if not (above < result < below and least <= result <= most):
-        raise refusal(field, value, f"a number {allowed}")
+        raise InputError(field, value, f"a number {allowed}", label=label)
     return result
 
 
-def whole(field: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+def whole(field: str, value: object, *, least: int = 0, most: int | None = None, label: str | None = None) -> int:
     """Return ``value`` as an int of at least ``least`` (and at most ``most``).
 
     >>> whole("horizon", 0, least=1)
@@ -70,7 +71,7 @@ def whole(field: str, value: object, *, least: int = 0, most: int | None = None)
     allowed = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     result = _float(value)
     if not math.isfinite(result) or result != int(result) or result < least or (most is not None and result > most):
-        raise refusal(field, value, allowed)
+        raise InputError(field, value, allowed, label=label)
     return int(result)
 
 
@@ -83,14 +84,14 @@ def listed(field: str, value: object, allowed: str) -> list[Any]:
     lenience.core.errors.InputError: hazards must be a list of probabilities, not 3
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise refusal(field, value, allowed)
+        raise InputError(field, value, allowed)
     return list(value)
 
 
 def mapped(field: str, value: object, allowed: str) -> Mapping[Any, Any]:
     """Return what is a mapping."""
     if not isinstance(value, Mapping):
-        raise refusal(field, value, allowed)
+        raise InputError(field, value, allowed)
     return value
 
 
@@ -106,7 +107,7 @@ def having(field: str, value: Thing, attribute: str, allowed: str) -> Thing:
     lenience.core.errors.InputError: policy must be a policy, such as Greedy(cost=0.8), not 3
     """
     if isinstance(value, type) or not hasattr(value, attribute):
-        raise refusal(field, value, allowed)
+        raise InputError(field, value, allowed)
     return value
 
 
@@ -123,7 +124,7 @@ def floats(field: str, value: object) -> NDArray[np.float64]:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise refusal(field, value, "numbers") from None
+        raise InputError(field, value, "numbers") from None
 
 
 def _float(value: object) -> float:

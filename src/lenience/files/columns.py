@@ -12,7 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from lenience.core.errors import InputError, in_words
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.files.csv_format import (
     CsvFormat,
@@ -47,7 +47,7 @@ def read_columns(path: str | Path, notes: list[str] | None = None) -> dict[str, 
     remarks = [] if notes is None else notes
     file = Path(path)
     if not file.exists() and not glob(str(path), recursive=True):
-        raise InputError(f"data must be a file that exists, not {str(path)!r}")
+        raise InputError("data", str(path), "a file that exists", code="missing_file")
     if file.suffix.lower() == ".arff":
         return _arff(file)
     if not file.is_file() or file.suffix == ".zst" or begins(file) == PARQUET or ".parquet" in file.name:
@@ -60,7 +60,13 @@ def read_columns(path: str | Path, notes: list[str] | None = None) -> dict[str, 
         assert not isinstance(line, CsvFormat)
         number, row = line
         if len(row) != len(values):
-            raise InputError(f"line {number:,} of {str(file)!r} must have {len(values)} values, not {len(row)}")
+            raise InputError.because(
+                f"must have {len(values)} values, not {len(row)}",
+                "data",
+                label=f"line {number:,} of {str(file)!r}",
+                value=len(row),
+                code="invalid_file",
+            )
         for column, value in zip(values, row, strict=True):
             column.append(value)
     columns: dict[str, list[Any]] = dict(zip(layout.names, values, strict=True))
@@ -103,13 +109,18 @@ def _csv_rows(file: Path, notes: list[str]) -> Iterator[CsvFormat | tuple[int, l
             yield line, row
         if not rows:
             lines = len(layout.heading[:1])
-            raise InputError(f"it must have a header and at least one row, and has {counted(lines, 'line')}")
+            raise InputError.because(
+                f"must have a header and at least one row; it has {counted(lines, 'line')}",
+                "data",
+                label="it",
+                code="invalid_file",
+            )
         if repeated:
             notes.append(repeated_headings_note(repeated))
     except FileNotFoundError:
-        raise InputError(f"data must be a file that exists, not {str(file)!r}") from None
+        raise InputError("data", str(file), "a file that exists", code="missing_file") from None
     except (InputError, OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"data {str(file)!r} cannot be read: {in_words(error)}") from None
+        raise InputError.unreadable("data", file, error) from None
 
 
 def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
@@ -130,7 +141,7 @@ def _arff(file: Path) -> dict[str, list[Any]]:
     try:
         data, meta = arff.loadarff(str(file))
     except (arff.ArffError, ValueError, StopIteration) as error:
-        raise InputError(f"data must be an ARFF file, and {str(file)!r} is not one that can be read: {error}") from None
+        raise InputError.unreadable("data", file, f"it is not an ARFF file ({error})", "invalid_file") from None
     return {
         column: [value.decode() if isinstance(value, bytes) else value for value in data[column].tolist()]
         for column in meta.names()

@@ -23,11 +23,17 @@ def connect(address: str) -> Any:
     if scheme in FILES:
         _check_file(address, scheme)
     elif "://" not in address or not hasattr(ibis, scheme):
-        raise InputError(f"connection must be an address such as {SUCH}, not {shown!r}")
+        raise InputError("connection", shown, f"an address such as {SUCH}")
     try:
         return ibis.connect(address)
     except Exception as error:  # every engine's driver has its own kinds, and may not be installed
-        raise InputError(f"connection {shown!r} cannot be opened: {_first_line(error)}") from error
+        raise InputError.because(
+            f"cannot be opened: {_first_line(error)}",
+            "connection",
+            label=f"connection {shown!r}",
+            value=shown,
+            code="address_unusable",
+        ) from error
 
 
 def table_of(backend: Any, source: str) -> ir.Table:
@@ -38,9 +44,15 @@ def table_of(backend: Any, source: str) -> ir.Table:
     try:
         table: ir.Table = backend.table(name, database=schema or None)
     except TableNotFound as error:
-        raise InputError(f"source must be the name of a table of this connection, and it has no {source!r}") from error
+        raise InputError("source", source, "the name of a table of this connection", code="unknown_name") from error
     except Exception as error:
-        raise InputError(f"source {source!r} cannot be read from this connection: {_first_line(error)}") from error
+        raise InputError.because(
+            f"cannot be read from this connection: {_first_line(error)}",
+            "source",
+            label=f"source {source!r}",
+            value=source,
+            code="unreadable_file",
+        ) from error
     return table
 
 
@@ -56,8 +68,14 @@ def _check_file(address: str, scheme: str) -> None:
     if named in ("", ":memory:") or named.startswith(("md:", "motherduck:")) or Path(named).is_file():
         return
     here = named.lstrip("/")
-    hint = f"; for the file here write {scheme}://{here}" if named != here and Path(here).is_file() else ""
-    raise InputError(f"connection must be a database that exists, and there is no file {named!r}{hint}")
+    hint = f"For the file here write {scheme}://{here}" if named != here and Path(here).is_file() else None
+    raise InputError.because(
+        f"must be a database that exists; there is no file {named!r}",
+        "connection",
+        value=named,
+        hint=hint,
+        code="missing_file",
+    )
 
 
 def _without_password(address: str) -> str:

@@ -101,11 +101,13 @@ def detect_format(path: Path, parquet: bool = True) -> CsvFormat:
     separator = separator_of(lines)
     heading = tuple(name.strip() for name in _first_row(lines, separator))
     if len(heading) > MOST_COLUMNS:
-        raise InputError(f"its first line has {len(heading):,} values, and at most {MOST_COLUMNS:,} columns are read")
+        raise InputError.because(
+            f"its first line has {len(heading):,} values; at most {MOST_COLUMNS:,} columns are read", code="too_large"
+        )
     occurrences = Counter(name.lower() for name in heading)
     repeated = next((name for name in heading if name and occurrences[name.lower()] > 1), None)
     if repeated is not None:
-        raise InputError(f"the names of columns must differ, and {repeated!r} is there twice")
+        raise InputError.because(f"the names of columns must differ; {repeated!r} is there twice", code="duplicate")
     return CsvFormat(path, encoding, separator, heading)
 
 
@@ -209,9 +211,12 @@ def csv_query(engine: Any, paths: Sequence[Path]) -> Iterator[CsvQuery]:
             try:
                 formats.append(detect_format(path))
             except InputError as error:
-                raise InputError(f"{path.name!r}: {error}" if len(paths) > 1 else str(error)) from None
+                raise (error.at(repr(path.name)) if len(paths) > 1 else error) from None
             if formats[-1][2:] != formats[0][2:]:
-                raise InputError(f"its files must have the same heading, and {path.name!r} has another than the first")
+                raise InputError.because(
+                    f"its files must have the same heading; {path.name!r} has another than the first",
+                    code="invalid_file",
+                )
             texts.append(copies.enter_context(_in_utf8(formats[-1])))
         first = formats[0]
         table = _scan(texts, first)

@@ -11,7 +11,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lenience.core.errors import InputError, in_words, refusal
+from lenience.core.errors import InputError
 from lenience.files.connection import connect, table_of
 from lenience.files.csv_format import csv_query
 from lenience.files.unreadable import unreadable
@@ -35,7 +35,7 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
         return source, source.get_backend()
     if connection is not None:
         if not isinstance(source, str):
-            raise refusal("source", source, "the name of a table where a connection is given")
+            raise InputError("source", source, "the name of a table where a connection is given")
         backend: Any = connect(connection) if isinstance(connection, str) else connection
         try:
             return table_of(backend, source), backend
@@ -47,23 +47,30 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if "://" not in path and not os.path.exists(path) and not glob(path, recursive=True):
-            raise InputError(f"source {path!r} is not a file that exists")
+            raise InputError("source", path, "a file that exists", code="missing_file")
         if os.path.isdir(path):
             path = os.path.join(path, "**/*.parquet")
             if not glob(path, recursive=True):
-                raise InputError(f"source must be a file or a folder with Parquet files, and {source!r} has none")
+                raise InputError.because(
+                    f"must be a file or a folder with Parquet files; {source!r} has none",
+                    "source",
+                    value=str(source),
+                    code="missing_file",
+                )
         try:
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
             if "://" not in path:
                 files = [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob(path, recursive=True)))
                 if not files:  # it would have to be read twice
-                    raise InputError("it is no file: save what a pipe or a device gives to one")
+                    raise InputError.because(
+                        "it is a pipe or a device", hint="Save what it gives to a file.", code="unreadable_file"
+                    )
                 return _text(backend, [Path(file) for file in files], [] if notes is None else notes), backend
             # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
             return backend.read_csv(path, all_varchar=True), backend
         except OSError as error:
-            raise InputError(f"source {path!r} cannot be read: {in_words(error)}") from error
+            raise InputError.unreadable("source", path, error) from error
         except (duckdb.Error, IbisError, InputError) as error:
             raise unreadable(path, error) from None
     return ibis.memtable(_arrow(source)), backend
@@ -113,7 +120,7 @@ def _ibis() -> Any:
         import ibis
         import ibis.backends.duckdb
     except ImportError as error:
-        raise InputError("history must be read with Ibis: pip install 'lenience[history]'") from error
+        raise InputError.missing_package("past decisions", "Ibis", "history") from error
     return ibis
 
 
@@ -125,4 +132,4 @@ def _arrow(frame: object) -> Any:
             return pa.table(dict(frame))
         return pa.table(frame)
     except (TypeError, ValueError, pa.ArrowInvalid) as error:
-        raise refusal("source", type(frame).__name__, "a path, a frame, an Ibis table, or a table's name") from error
+        raise InputError("source", type(frame).__name__, "a path, a frame, an Ibis table, or a table's name") from error

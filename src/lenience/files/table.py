@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.files.columns import read_columns
 from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
@@ -133,7 +133,9 @@ def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
         number = math.nan if is_missing(text) else _number(text)
         if number is None:
-            raise InputError(f"column {column!r} must be numbers, and {value!r} is none")
+            raise InputError.because(
+                f"must contain numbers; found {value!r}", column, label=f"column {column!r}", value=value
+            )
         numbers.append(number)
     return np.array(numbers)
 
@@ -151,7 +153,7 @@ def from_openml(
             warnings.simplefilter("ignore", UserWarning)  # that it tries again
             dataset = fetch_openml(**which, as_frame=True)
     except OSError as error:
-        raise InputError(f"OpenML's data set {name!r} could not be fetched: {error}") from None
+        raise InputError.unreadable("name", name, error) from None
     target = outcome or dataset.target.name
     return from_frame(dataset.frame, target, features, group, success, str(name))
 
@@ -201,7 +203,12 @@ def from_columns(
         _column(columns, column)
     for column, times in Counter(features).items():
         if times > 1:
-            raise InputError(f"features must name each column once, and {column!r} is there {times} times")
+            raise InputError.because(
+                f"must name each column once; {column!r} is there {times} times",
+                "features",
+                value=column,
+                code="duplicate",
+            )
     chosen = list(features) if features else [column for column in columns if column != group]
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
@@ -210,7 +217,7 @@ def from_columns(
     chosen = [column for column in chosen if column not in dates]
     if not chosen:
         others = "the outcome and the group" if group and not features else "the outcome"
-        raise InputError(f"features must name at least one column other than {others}")
+        raise InputError.because(f"must name at least one column other than {others}", "features", code="missing")
     y = _outcomes(outcome, columns[outcome], success)
     known = ~np.isnan(y)
     parts = [list(_encoded(column, columns[column])) for column in chosen]
@@ -243,9 +250,13 @@ def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tup
     )
     several = len(set(groups))
     if several > MOST_GROUPS:
-        raise InputError(
-            f"group {column!r} must have at most {MOST_GROUPS} different values, and has {several:,}: give a column of "
-            "bands, such as low, middle and high"
+        raise InputError.because(
+            f"must have at most {MOST_GROUPS} different values, and has {several:,}",
+            "group",
+            label=f"group {column!r}",
+            value=several,
+            hint="Give a column of bands, such as low, middle and high.",
+            code="too_large",
         )
     return groups
 
@@ -258,7 +269,7 @@ def _constant(X: NDArray[np.float64]) -> bool:
 
 def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
     if name not in columns:
-        raise InputError(f"column {name!r} must be one of {', '.join(columns)}")
+        raise InputError.unknown_name("column", name, columns, "the columns")
     return columns[name]
 
 
@@ -282,7 +293,13 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
         coded_numbers = np.array(numbers, dtype=np.float64)
         if np.isinf(coded_numbers).any():
             endless = next(value for value, number in zip(values, coded_numbers, strict=True) if math.isinf(number))
-            raise InputError(f"column {column!r} must be finite numbers, and {endless!r} is not: correct or empty it")
+            raise InputError.because(
+                f"must contain finite numbers; found {endless!r}",
+                column,
+                label=f"column {column!r}",
+                value=endless,
+                hint="Correct the value or leave it empty.",
+            )
         yield column, coded_numbers
         return
     labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
@@ -292,14 +309,22 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
         present = len(values) - sum(gone)
         if 2 * len(strange) < present:  # a column of numbers, not all of them clean
             some = ", ".join(repr(text) for text in list(dict.fromkeys(strange))[:3])
-            raise InputError(
-                f"column {column!r} must be numbers, and {len(strange):,} of its {present:,} cells "
-                f"{'is' if len(strange) == 1 else 'are'} none (such as {some}): correct or empty them, or leave the "
-                "column out of the features"
+            raise InputError.because(
+                f"must be numbers; {len(strange):,} of its {present:,} cells "
+                f"{'is not' if len(strange) == 1 else 'are not'} (such as {some})",
+                column,
+                label=f"column {column!r}",
+                value=strange[0],
+                allowed="numbers",
+                hint="Correct or empty them, or leave the column out of the features.",
             )
-        raise InputError(
-            f"column {column!r} has {len(categories):,} categories, more than {MOST_CATEGORIES}: leave it out of the "
-            "features"
+        raise InputError.because(
+            f"has {len(categories):,} categories, more than {MOST_CATEGORIES}",
+            column,
+            label=f"column {column!r}",
+            value=len(categories),
+            hint="Leave it out of the features.",
+            code="too_large",
         )
     for category in categories[1:] if len(categories) == 2 else categories:
         yield f"{column}={category}", np.array([float(label == category) for label in labels])
@@ -354,12 +379,19 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
         success_or_failure = number if number in (0.0, 1.0) else yes_or_no(text)
         if success_or_failure is None:
             raise InputError(
-                f"outcome {column!r} must be 1 or 0, true or false, yes or no, or a word such as repaid or default, "
-                f"unless success says which value is success, not {text!r}"
+                "outcome",
+                text,
+                "1 or 0, true or false, yes or no, or a word such as repaid or default",
+                label=f"outcome {column!r}",
+                hint="Say which value is success with success.",
             )
         outcomes[i] = float(success_or_failure)
     if not np.any(~np.isnan(outcomes)):
-        raise refusal(f"outcome {column!r}", "nothing", "known for at least one row")
+        raise InputError.because(
+            "must be known for at least one row", "outcome", label=f"outcome {column!r}", code="insufficient_data"
+        )
     if success is not None and not np.any(outcomes == 1.0):
-        raise InputError(f"success must be a value of {column!r}, and {success!r} does not occur")
+        raise InputError.because(
+            f"must be a value of {column!r}; {success!r} does not occur", "success", value=success, code="unknown_name"
+        )
     return outcomes

@@ -40,7 +40,9 @@ def decompressed(source: Path) -> Iterator[Any]:
     except (EOFError, zlib.error, OSError) as error:
         if getattr(error, "errno", None) is not None:  # of the file itself
             raise
-        raise InputError(f"it is no file packed as its ending {source.suffix} says, or it is cut off") from None
+        raise InputError.because(
+            f"it is not packed as its ending {source.suffix} says, or it is cut off", code="invalid_file"
+        ) from None
 
 
 def _packed(source: Path) -> Any:
@@ -61,7 +63,7 @@ def check_text(source: Path, parquet: bool = True) -> str:
         start = file.read(4)
     for magic, what in NOT_TABLES.items():
         if start.startswith(magic):
-            raise InputError(f"the file is {what}: save it as CSV{other}")
+            raise InputError.because(f"the file is {what}", hint=f"Save it as CSV{other}.", code="invalid_file")
     for encoding in (UTF8, CP1252):
         try:
             _check_letters(source, encoding)
@@ -69,7 +71,9 @@ def check_text(source: Path, parquet: bool = True) -> str:
             continue
         return encoding
     other = ", or as Parquet" if parquet else ""
-    raise InputError(f"the file is not a CSV in UTF-8: save it as “CSV UTF-8”{other}")
+    raise InputError.because(
+        "the file is not a CSV in UTF-8", hint=f"Save it as “CSV UTF-8”{other}.", code="invalid_file"
+    )
 
 
 def _check_letters(source: Path, encoding: str) -> None:
@@ -82,11 +86,11 @@ def _check_letters(source: Path, encoding: str) -> None:
             if encoding == CP1252 and CONTROLS.search(text):
                 raise UnicodeDecodeError(encoding, chunk, 0, 1, "a control character")
             if "\x00" in text:
-                raise InputError("the file is no CSV: it holds bytes that no text has")
+                raise InputError.because("the file is not a CSV: it holds bytes that no text has", code="invalid_file")
             blank = blank and not text.strip("\ufeff \t\r\n")
         decoder.decode(b"", final=True)
     if blank:
-        raise InputError("the file is empty")
+        raise InputError.because("the file is empty", code="invalid_file")
 
 
 def describe_engine_error(error: Exception, parquet: bool) -> str:
@@ -107,12 +111,12 @@ def unreadable(path: str, error: Exception) -> InputError:
         problem = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
     except OSError as refused:
         problem = in_words(refused)
-    return InputError(f"source {path!r} cannot be read: {problem}")
+    return InputError.unreadable("source", path, problem)
 
 
-def _wrong_with(file: Path, error: Exception) -> str:
+def _wrong_with(file: Path, error: Exception) -> InputError | str:
     if isinstance(error, InputError):
-        return str(error)
+        return error
     parquet = begins(file) == PARQUET
     if not parquet and ".parquet" in str(file):
         return "the file is not Parquet, as its name says"

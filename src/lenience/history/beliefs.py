@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.history.fit import History, SegmentHistory
 from lenience.models.curve import Curve
 from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
@@ -104,9 +104,11 @@ def fit_model(
         If there is no such model, or the curve has no scores.
     """
     if model not in MODELS:
-        raise refusal("model", model, f"one of {', '.join(MODELS)}")
+        raise InputError("model", model, f"one of {', '.join(MODELS)}")
     if model == "curve" and not scores:
-        raise InputError("score must name a segment column that is ordered where the model is the curve")
+        raise InputError.because(
+            "must name an ordered segment column if the model is the curve", "score", code="missing"
+        )
     n, s = [row.n for row in rows], [row.s for row in rows]
     warning: str | None = None
     with warnings.catch_warnings(record=True) as caught:
@@ -158,7 +160,7 @@ def ordered(column: str, values: Sequence[str]) -> list[float]:
     for value in values:
         match = BAND.fullmatch(value.strip())
         if match is None:
-            raise refusal(f"score column {column}", value, "a number, or a band such as '20 to 50'")
+            raise InputError("score", value, "a number, or a band such as '20 to 50'", label=f"score column {column}")
         edges.append((float(match["edge"]), not match["below"]))
     rank = {edge: float(i) for i, edge in enumerate(sorted(set(edges)))}
     return [rank[edge] for edge in edges]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import real
 from lenience.files.vocabulary import DATE_FORMATS
 from lenience.history.counts import DAY, Clock, after, strange_dates
@@ -30,7 +30,9 @@ def make_clock(
     """When rows were decided, by their time column, and what day the count is of."""
     if time is None:
         if any(option is not None for option in (maturity, half_life, give_up_after, as_of)):
-            raise InputError("time must be named where maturity, half_life, give_up_after or as_of is asked for")
+            raise InputError.because(
+                "must name a column if maturity, half_life, expire_after or as_of is given", "time", code="missing"
+            )
         return None
     when = moment_of(backend, table, time)
     now = until = None if as_of is None else parse_as_of(as_of)
@@ -42,8 +44,10 @@ def make_clock(
         if now is None and (maturity is not None or half_life is not None):
             strange = strange_dates(backend, table, time, Clock(when))
             if strange:
-                raise refusal(f"time {time!r}", strange[0], f"dates that can be read, such as {SUCH}")
-            raise InputError("time must hold at least one date that is not in the future")
+                raise InputError("time", strange[0], f"dates that can be read, such as {SUCH}", label=f"time {time!r}")
+            raise InputError.because(
+                "must hold at least one date that is not in the future", "time", value=time, code="insufficient_data"
+            )
     cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
     awaited = None
     if now is not None and give_up_after is not None:
@@ -78,7 +82,12 @@ def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
             moment = moment.coalesce(_try_strptime()(text, list(DATE_FORMATS)))
         # 31/01/24 is read as a day in the year 31: such a date is one that cannot be read.
         return ibis.ifelse(moment >= ibis.literal(EARLIEST), moment, ibis.null("timestamp"))
-    raise InputError(f"time must be a column of dates or timestamps on this engine, and {time!r} is {kind}")
+    raise InputError.because(
+        f"must be a column of dates or timestamps on this engine; {time!r} is {kind}",
+        "time",
+        value=str(kind),
+        allowed="a column of dates or timestamps",
+    )
 
 
 def parse_as_of(as_of: dt.datetime | dt.date | str) -> dt.datetime:
@@ -94,7 +103,7 @@ def parse_as_of(as_of: dt.datetime | dt.date | str) -> dt.datetime:
     text = as_of.strip()
     moment = _read(text)
     if moment is None or moment.year < EARLIEST.year:
-        raise refusal("as_of", as_of, f"a date such as {SUCH}")
+        raise InputError("as_of", as_of, f"a date such as {SUCH}")
     return moment if len(text) > 10 else dt.datetime.combine(moment.date(), dt.time.max)
 
 
@@ -140,6 +149,10 @@ def check_span(backend: Any, table: ir.Table, clock: Clock, maturity: float) -> 
     start = first if isinstance(first, dt.datetime) else dt.datetime.combine(first, dt.time())
     if start.replace(tzinfo=None) > clock.cutoff:
         span = f"the dates span {(clock.now - start.replace(tzinfo=None)).days:,} days ({start:%Y-%m-%d} to "
-        raise InputError(
-            f"maturity must let some outcomes count, and of {maturity:g} days it lets none: {span}{clock.now:%Y-%m-%d})"
+        raise InputError.because(
+            f"of {maturity:g} days is longer than all dates of the file: {span}{clock.now:%Y-%m-%d})",
+            "maturity",
+            label="a maturity",
+            value=maturity,
+            code="insufficient_data",
         )

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
-from lenience.core.errors import InputError, refusal, unknown
+from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent, plural
 from lenience.core.validation import listed
 from lenience.files.source import open_source, reading, repetitions, without_engine_warnings
@@ -149,14 +149,16 @@ class History(msgspec.Struct, frozen=True):
         """Where these columns stand among those that make a segment."""
         for name in columns:
             if name not in self.columns:
-                raise refusal(field, name, f"one of the segment columns {', '.join(self.columns)}")
+                raise InputError.unknown_name(field, name, self.columns, "the segment columns")
         return [self.columns.index(name) for name in columns]
 
     def __getitem__(self, segment: str) -> SegmentHistory:
         for row in self.segments:
             if row.segment == segment:
                 return row
-        raise refusal("segment", segment, f"one of the {len(self.segments):,} segments of the history")
+        raise InputError(
+            "segment", segment, f"one of the {len(self.segments):,} segments of the history", code="unknown_name"
+        )
 
     def describe(self) -> str:
         """What was read, in words."""
@@ -300,7 +302,12 @@ def fit_history(
             if isinstance(connection, str):
                 backend.disconnect()
     if strict and history.bad_rows:
-        raise InputError(f"history must have no bad rows where strict is asked for:\n{history.describe()}")
+        raise InputError.because(
+            f"must have no bad rows with strict:\n{history.describe()}",
+            "source",
+            label="history",
+            value=history.bad_rows,
+        )
     same = told_alike(row.segment for row in history.segments) if warn else None
     if same is not None:
         warnings.warn(same, AlikeSegmentsWarning, stacklevel=2)
@@ -314,11 +321,15 @@ def _check_columns(there: Sequence[str], segment: Sequence[str], single: Mapping
         if name is None:
             continue
         if name not in there:
-            raise unknown(role, name, there, "the columns")
+            raise InputError.unknown_name(role, name, there, "the columns")
         if roles.get(name) == role:
-            raise InputError(f"{role} must name different columns, and {name!r} is there twice")
+            raise InputError.because(
+                f"must name different columns; {name!r} is there twice", role, value=name, code="duplicate"
+            )
         if name in roles and role != "time":  # a segment may be a day that is also the date
-            raise InputError(f"{role} and {roles[name]} must be different columns, and both are {name!r}")
+            raise InputError.because(
+                f"must be different columns; both are {name!r}", (role, roles[name]), value=name, code="duplicate"
+            )
         roles[name] = role
 
 

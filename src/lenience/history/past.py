@@ -282,8 +282,11 @@ def _position(cells: Sequence[DividedColumn], column: str) -> int | None:
 def _check_scores(column: str, rows: Iterable[SegmentHistory], scores: Mapping[str, float]) -> None:
     without = next((row.segment for row in rows if row.segment not in scores), None)
     if without is not None:
-        raise InputError(
-            f"the column {column!r} must hold numbers, or bands such as '300-499', and the segment {without!r} has none"
+        raise InputError.because(
+            f"must hold numbers, or bands such as '300-499'; the segment {without!r} has none",
+            "score",
+            label=f"the column {column!r}",
+            value=without,
         )
 
 

@@ -116,9 +116,12 @@ def groups_of_rows(table: ir.Table, columns: PastColumns) -> dict[str, str]:
         rows = engine.execute(query).fetchall()
     for segment, _, count in rows:
         if count > 1:
-            raise InputError(
-                f"the segment {segment!r} has members of {count} groups of {group!r}: choose {group!r} as a segment "
-                "too, or another group"
+            raise InputError.because(
+                f"has members of {count} groups of {group!r}",
+                "group",
+                label=f"the segment {segment!r}",
+                value=group,
+                hint=f"Choose {group!r} as a segment too, or another group.",
             )
     return {segment: name for segment, name, _ in rows if name is not None}
 
@@ -171,7 +174,7 @@ def _check_columns(table: ir.Table, columns: PastColumns) -> None:
     names = [*columns.segments, columns.outcome, columns.accepted, columns.time, *columns.groups, *columns.scores]
     for name in names:
         if name and name not in table.columns:
-            raise InputError(f"the file has no column {name!r}")
+            raise InputError.unknown_name("column", name, table.columns, "the columns")
 
 
 def _part_expression(table: ir.Table, cell: DividedColumn) -> Any:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.files.vocabulary import MISSING, NO, YES
 
 if TYPE_CHECKING:
@@ -71,8 +71,13 @@ def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, word
         for word, one in zip(given, meant, strict=True):
             if one not in there:
                 values = _different(backend, table.select(value=trimmed(column)), MOST_COMPARED)
-                raise InputError(
-                    f"{word!r} does not occur in {name}{suggest_value(str(one), [str(v) for v in values])}"
+                raise InputError.because(
+                    f"{word!r} does not occur in {name}",
+                    name,
+                    label="",
+                    value=word,
+                    hint=suggest_value(str(one), [str(v) for v in values]),
+                    code="unknown_name",
                 )
 
 
@@ -128,7 +133,7 @@ def _code(
     elif kind.is_string():
         value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(MISSING)
     else:
-        raise refusal(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
+        raise InputError(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
     if only and kind.is_string():
         value, no, yes, nothing = trimmed(column), list(failure), list(success), []
         later = list(pending)
@@ -189,12 +194,21 @@ def merge_words(
     ):
         for one in ones:
             if one in others:
-                raise InputError(f"{first} and {second} must have no value in common, and {one!r} is in both")
+                raise InputError.because(
+                    f"must have no value in common; {one!r} is in both",
+                    (first, second),
+                    value=one,
+                    code="conflicting_fields",
+                )
     turned = [*(one for one in success if one in no), *(one for one in failure if one in yes)]
     if turned:
         if not (success and failure):
-            both = " and ".join(names)
-            raise InputError(f"{both} must both be given where one is {turned[0]!r}, against its usual sense")
+            raise InputError.because(
+                f"must both be given, because {turned[0]!r} has its opposite meaning here",
+                names,
+                value=turned[0],
+                code="missing",
+            )
         return list(failure), list(success)
     no, yes = ([one for one in known if one not in pending] for known in (no, yes))
     return [*no, *failure], [*yes, *success]
@@ -203,17 +217,17 @@ def merge_words(
 def as_column_values(column: Any, values: Sequence[object]) -> list[object]:
     """Given values as the column has them: on the command line numbers and truth values are text."""
     kind, words = column.type(), [str(value).strip().lower() for value in values]
-    field = f"values of {column.get_name()}"
+    field, label = column.get_name(), f"values of {column.get_name()}"
     if kind.is_boolean():
         if not {*words} <= {*YES, *NO}:
-            raise refusal(field, list(values), "true or false, as the column's are")
+            raise InputError(field, list(values), "true or false, as the column's are", label=label)
         return [word in YES for word in words]
     if not kind.is_numeric():
         return list(words)
     try:
         numbers = [float(word) for word in words]
     except ValueError as error:
-        raise refusal(field, list(values), "numbers, as the column's are") from error
+        raise InputError(field, list(values), "numbers, as the column's are", label=label) from error
     return [int(number) if number.is_integer() else number for number in numbers]
 
 
@@ -230,16 +244,16 @@ def _different(backend: Any, column: Any, most: int) -> list[Any]:
     return [value for value in values if value is not None]
 
 
-def suggest_value(word: str, values: Sequence[str]) -> str:
+def suggest_value(word: str, values: Sequence[str]) -> str | None:
     """What may have been meant by a word that does not occur.
 
     >>> suggest_value("ausgefalen", ["Ausgefallen", "laufend"]), suggest_value("x", ["b", "a"])
-    ("; did you mean 'Ausgefallen'?", "; there are 'a', 'b'")
+    ("Did you mean 'Ausgefallen'?", "There are 'a', 'b'.")
     """
     by_lower = {value.lower(): value for value in sorted(values)}
     near = get_close_matches(word, by_lower, n=1)
     if near:
-        return f"; did you mean {by_lower[near[0]]!r}?"
+        return f"Did you mean {by_lower[near[0]]!r}?"
     some = list(by_lower.values())[: 2 * MOST_NAMED]
     more = ", …" if len(by_lower) > len(some) else ""
-    return f"; there are {', '.join(repr(value) for value in some)}{more}" if some else ""
+    return f"There are {', '.join(repr(value) for value in some)}{more}." if some else None

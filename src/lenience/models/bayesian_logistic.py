@@ -189,7 +189,7 @@ def _each(field: str, given: Numbers, several: int | None = None, positive: bool
         wanted = (
             "at least one number" if several is None else f"one number, or {several}: one for each feature_variance"
         )
-        raise InputError(f"{field} must be {wanted}, not {given!r}")
+        raise InputError(field, given, wanted, code="length_mismatch")
     if positive:
         return tuple(real(field, value, above=0) for value in values)
     return tuple(number(field, value, "that is finite") for value in values)

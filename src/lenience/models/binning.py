@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import edge_name
 from lenience.core.validation import floats, listed, whole
 
@@ -38,7 +38,7 @@ class Binning(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         edges = tuple(floats("edges", listed("edges", self.edges, "a list of numbers")).tolist())
         if not np.all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
-            raise refusal("edges", self.edges, "finite numbers in rising order")
+            raise InputError("edges", self.edges, "finite numbers in rising order")
         msgspec.structs.force_setattr(self, "edges", edges)
 
     @property
@@ -59,7 +59,12 @@ class Binning(msgspec.Struct, frozen=True):
         """The band of each score."""
         values = np.asarray(scores, dtype=np.float64)
         if np.any(np.isnan(values)):
-            raise InputError("scores must be numbers, and some are missing: give them a segment of their own")
+            raise InputError.because(
+                "must be numbers; some are missing",
+                "scores",
+                allowed="numbers",
+                hint="Give those without a score a segment of their own.",
+            )
         return np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int64)
 
     def shares(self, scores: ArrayLike) -> NDArray[np.float64]:
@@ -96,7 +101,9 @@ def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: 
     n = np.asarray(labels, dtype=np.float64).tolist()
     s = np.asarray(successes, dtype=np.float64).tolist()
     if len(n) != binning.bands or len(s) != binning.bands:
-        raise InputError(f"labels and successes must have a number for each of the {binning.bands} bands")
+        raise InputError.because(
+            f"must have a number for each of the {binning.bands} bands", ("labels", "successes"), code="length_mismatch"
+        )
     sign = 1.0 if rising else -1.0
     blocks: list[tuple[float, float, int]] = []  # labels, successes, last band
     for band in range(binning.bands):

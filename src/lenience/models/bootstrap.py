@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.belief import Belief, check_prior
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import whole
 from lenience.models.feature_estimator import FeatureEstimator
 from lenience.models.gaussian import LARGEST
@@ -75,7 +75,7 @@ class Bootstrap(FeatureEstimator):
         self.prior_ = Belief(2, 1) if self.prior is None else check_prior(self.prior)
         given = LogisticRegression() if self.classifier is None else self.classifier
         if not hasattr(given, "predict_proba"):
-            raise refusal("classifier", given, "a classifier with predict_proba")
+            raise InputError("classifier", given, "a classifier with predict_proba")
         whole("copies", self.copies, least=LEAST_COPIES)
         self._random = check_random_state(self.random_state)
         self.members_ = [clone(given) for _ in range(self.copies)]

@@ -58,9 +58,14 @@ class Curve:
         features = floats("scores", scores)
         features = features[:, None] if features.ndim == 1 else features
         if features.ndim != 2 or not features.size or not np.all(np.isfinite(features)):
-            raise InputError("scores must be finite numbers, one a cell, or a table of cells by features")
+            raise InputError("scores", allowed="finite numbers, one for each cell, or a table of cells by features")
         if groups is not None and len(groups) != len(features):
-            raise InputError(f"groups must name a group for each of the {len(features)} cells, not {len(groups)}")
+            raise InputError.because(
+                f"must name a group for each of the {len(features)} cells, not {len(groups)}",
+                "groups",
+                value=len(groups),
+                code="length_mismatch",
+            )
         spread = features.std(axis=0)
         z = (features - features.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         names = list(dict.fromkeys(groups or []))

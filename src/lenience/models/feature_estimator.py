@@ -31,7 +31,7 @@ else:
     try:
         from sklearn.base import BaseEstimator, ClassifierMixin
     except ModuleNotFoundError as error:
-        raise InputError("models with features need scikit-learn: install lenience[learn]") from error
+        raise InputError.missing_package("models with features", "scikit-learn", "learn") from error
 
 
 class FeatureEstimator(ClassifierMixin, BaseEstimator):
@@ -69,7 +69,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
             rows, labels = self._rows(X), np.asarray(y)
         unknown = set(np.unique(labels)) - set(self.classes_)
         if unknown:
-            raise InputError(f"classes must be {self.classes_.tolist()}, not {sorted(unknown)}")
+            raise InputError("classes", sorted(unknown), str(self.classes_.tolist()))
         self._learn(rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows)))
         return self
 
@@ -161,14 +161,16 @@ def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
     try:
         return validate_data(estimator, X, *y, dtype=np.float64, ensure_all_finite="allow-nan", **options)
     except ValueError:
-        found = _texts(X)
-        if not found:
+        texts = _texts(X)
+        if not texts:
             raise
-    columns = [f"{name!r} ({text!r})" for name, text in found.items()]
-    raise InputError(
-        f"X must be numbers, and text is in column {', '.join(columns)}: put a Pipeline in front that encodes it, such "
-        "as make_pipeline(ColumnTransformer([('text', OneHotEncoder(handle_unknown='ignore'), "
-        f"{list(found)})], remainder='passthrough'), lenience.models.BayesianLogistic())"
+    columns = [f"{name!r} ({text!r})" for name, text in texts.items()]
+    raise InputError.because(
+        f"must be numbers; column {', '.join(columns)} holds text",
+        "X",
+        hint="Put a Pipeline in front that encodes it, such as make_pipeline(ColumnTransformer([('text', "
+        f"OneHotEncoder(handle_unknown='ignore'), {list(texts)})], remainder='passthrough'), "
+        "lenience.models.BayesianLogistic()).",
     )
 
 
@@ -211,12 +213,23 @@ def plain(X: object, columns: int | None) -> bool:
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
     found = np.unique(labels)
     if len(found) > 2:
-        raise InputError("Only binary classification is supported. The type of the target is multiclass.")
+        raise InputError.because(
+            "Only binary classification is supported. The type of the target is multiclass.",
+            "y",
+            label="",
+            value=len(found),
+            allowed="two classes",
+        )
     if len(found) == 1:
         # Selective labels often begin with one class only: outcomes 0 and 1 are known to be two.
         if found[0] in (0, 1):
             return np.array([0, 1], dtype=found.dtype) if found.dtype != np.bool_ else np.array([False, True])
-        raise InputError(f"y must have two classes, or be outcomes 0 and 1, not the one class {found[0]!r}")
+        raise InputError.because(
+            f"must have two classes, or be outcomes 0 and 1, not the one class {found[0]!r}",
+            "y",
+            value=found[0],
+            allowed="two classes, or outcomes 0 and 1",
+        )
     return found
 
 
@@ -226,7 +239,7 @@ def _weights(given: ArrayLike | None, rows: int) -> NDArray[np.float64]:
     weights = np.asarray(given, dtype=np.float64)
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (rows,) or not np.all(weights >= 0):
-        raise InputError(f"sample_weight must be a number of at least 0 for each of the {rows} rows")
+        raise InputError("sample_weight", allowed=f"a number of at least 0 for each of the {rows} rows")
     if rows and not weights.any():
-        raise InputError("sample_weight must be above 0 for at least one row, not zero for all")
+        raise InputError("sample_weight", allowed="above 0 for at least one row, not zero for all")
     return weights

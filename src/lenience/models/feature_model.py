@@ -41,12 +41,17 @@ def checked_outcomes(y: ArrayLike, rows: int) -> NDArray[np.float64]:
     try:
         outcomes = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"outcomes must be 0 or 1 (false or true), not {given.ravel()[:1].tolist()}") from None
+        raise InputError("outcomes", given.ravel()[:1].tolist(), "0 or 1 (false or true)") from None
     if outcomes.ndim != 1 or outcomes.shape[0] != rows:
-        raise InputError(f"outcomes must be one for each of the {rows} rows, not of shape {outcomes.shape}")
+        raise InputError.because(
+            f"must be one for each of the {rows} rows, not of shape {outcomes.shape}",
+            "outcomes",
+            value=outcomes.shape,
+            code="length_mismatch",
+        )
     wrong = (outcomes != 0.0) & (outcomes != 1.0)
     if wrong.any():
-        raise InputError(f"outcomes must be 0 or 1 (false or true), not {given[wrong][0]!r}")
+        raise InputError("outcomes", given[wrong][0], "0 or 1 (false or true)")
     return outcomes
 
 

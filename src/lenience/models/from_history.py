@@ -56,7 +56,7 @@ class FromHistory:
         self.pooled = pooled
         seen = None if arrivals is None else floats("arrivals", arrivals)
         if seen is not None and (seen.shape != self.labels.shape or np.any(seen < self.labels)):
-            raise InputError("arrivals must be a number for each cell, at least its labels")
+            raise InputError("arrivals", allowed="a number for each cell, at least as large as its number of labels")
         if pooled and self.weight * self.labels.sum() > MODEST:
             self._warn(seen)
 

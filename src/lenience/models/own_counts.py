@@ -56,7 +56,12 @@ class OwnCounts:
             else [check_prior(one) for one in listed("prior", prior, PRIORS)]
         )
         if len(given) != self._cells:
-            raise InputError(f"prior must be one Belief, or one for each of the {cells} cells, not {len(given)}")
+            raise InputError.because(
+                f"must be one Belief, or one for each of the {cells} cells, not {len(given)}",
+                "prior",
+                value=len(given),
+                code="length_mismatch",
+            )
         self.given = tuple(given)
 
     @property

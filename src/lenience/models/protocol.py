@@ -95,9 +95,12 @@ def checked_counts(
     """The counts as arrays, one number a cell, successes no more than labels."""
     n, s = floats("labels", labels), floats("successes", successes)
     if n.shape != (cells,) or s.shape != (cells,):
-        raise InputError(
-            f"labels and successes must have one number for each of the {cells} cells, not {n.shape} and {s.shape}"
+        raise InputError.because(
+            f"must have one number for each of the {cells} cells, not {n.shape} and {s.shape}",
+            ("labels", "successes"),
+            value=(n.shape, s.shape),
+            code="length_mismatch",
         )
     if not (np.all(np.isfinite(n)) and np.all(s >= 0) and np.all(s <= n)):
-        raise InputError("labels and successes must be finite, with 0 ≤ successes ≤ labels in every cell")
+        raise InputError(("labels", "successes"), allowed="finite, with 0 ≤ successes ≤ labels in every cell")
     return n, s

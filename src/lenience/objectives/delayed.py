@@ -13,7 +13,7 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.objective import Cost, ExposureObjective, Rate
 from lenience.core.validation import check_cost, check_tolerance, number, real, whole
 
@@ -60,10 +60,8 @@ class Delayed(
         set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
         delay = number("label_delay", self.label_delay, "above 0")
         if delay <= 0:
-            at_once = ": labels that come at once are Discounted.from_rates(cost, arrivals, discount_rate)"
-            raise InputError(
-                f"{refusal('label_delay', self.label_delay, 'a number above 0')}{'' if delay else at_once}"
-            )
+            at_once = "For labels that come at once use Discounted.from_rates(cost, arrivals, discount_rate)."
+            raise InputError("label_delay", self.label_delay, "a number above 0", hint=None if delay else at_once)
         set_(self, "label_delay", delay)
 
     def __str__(self) -> str:

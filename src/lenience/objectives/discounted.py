@@ -10,7 +10,7 @@ from msgspec import Meta
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.objective import Cost, Rate, StoppingObjective
 from lenience.core.validation import check_cost, check_discount, check_tolerance, real, whole
 
@@ -67,15 +67,23 @@ class Discounted(
         set_ = msgspec.structs.force_setattr
         set_(self, "cost", check_cost(self.cost))
         if (self.arrivals is None) != (self.discount_rate is None) or self.discount is self.arrivals is None:
-            raise InputError("objective must have either discount, or both arrivals and discount_rate")
+            raise InputError.because(
+                "objective must have either discount, or both arrivals and discount_rate",
+                ("discount", "arrivals", "discount_rate"),
+                label="",
+                code="missing" if self.discount is None else "conflicting_fields",
+            )
         if self.arrivals is None:
             set_(self, "discount", check_discount(self.discount))
             return
         factor = _factor(self.arrivals, self.discount_rate)
         if self.discount is not None and abs(check_discount(self.discount) - factor) > 1e-12:
-            raise InputError(
-                f"objective must have either discount, or both arrivals and discount_rate: these make a discount of "
-                f"{factor!r}, not {self.discount!r}"
+            raise InputError.because(
+                f"must be {factor!r}, which arrivals and discount_rate make, not {self.discount!r}",
+                "discount",
+                value=self.discount,
+                hint="Give either discount, or both arrivals and discount_rate.",
+                code="conflicting_fields",
             )
         set_(self, "discount", factor)
         set_(self, "arrivals", float(self.arrivals))
@@ -192,5 +200,5 @@ def _factor(arrivals: object, discount_rate: object) -> float:
     money = real("discount_rate", discount_rate, above=0)
     if rate + money == rate:
         most = f"at most {money * 1e15:g}, or nothing is discounted at a rate of {discount_rate!r}"
-        raise refusal("arrivals", arrivals, most)
+        raise InputError("arrivals", arrivals, most)
     return rate / (rate + money)

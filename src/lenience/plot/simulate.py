@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import having, listed, mapped
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, save
 
@@ -72,7 +72,7 @@ def plot_comparison(
     chosen = [metric for metric in wanted if metric != "behind" or simulation.baseline is not None]
     for metric in chosen:
         if metric not in TITLES:
-            raise refusal("metrics", metric, f"names among {', '.join(TITLES)}")
+            raise InputError("metrics", metric, f"names among {', '.join(TITLES)}")
     names = sorted(simulation.policies, key=lambda name: simulation.estimate(name, "expected").mean)
     figure, panels = _panels(len(chosen), 0.9 + 0.36 * len(names))
     for axes, metric in zip(panels, chosen, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,9 +28,9 @@ def check_path(path: str | Path, field: str = "output") -> Path:
     """The path of a figure, or an error before anything is drawn."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
-        raise refusal(field, str(path), f"a file name ending in {', '.join(FORMATS)}")
+        raise InputError(field, str(path), f"a file name ending in {', '.join(FORMATS)}")
     if not target.parent.is_dir():
-        raise InputError(f"{field} must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError(field, str(target.parent), "in a folder that exists", code="missing_file")
     return target
 
 
@@ -40,7 +40,7 @@ def canvas(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise InputError("figures need matplotlib: install lenience[plot]") from error
+        raise InputError.missing_package("figures", "matplotlib", "plot") from error
     figure = Figure(figsize=(width * panels, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = [figure.add_subplot(1, panels, position + 1) for position in range(panels)]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, refusal, unknown
+from lenience.core.errors import InputError
 from lenience.core.protocols import Policy
 from lenience.objectives import Delayed, Discounted, FiniteHorizon
 
@@ -76,7 +76,12 @@ def named_belief(field: str, values: Mapping[str, object]) -> Belief:
     Belief(n=2.0, s=1.0)
     """
     if set(values) != {"n", "s"}:
-        raise InputError(f"{field} must have exactly n and s, not {', '.join(sorted(map(str, values))) or 'nothing'}")
+        raise InputError.because(
+            f"must have exactly n and s, not {', '.join(sorted(map(str, values))) or 'nothing'}",
+            field,
+            value=dict(values),
+            allowed="n and s",
+        )
     return Belief(**values)  # type: ignore[arg-type]  # Belief checks its own fields
 
 
@@ -97,16 +102,23 @@ def policy_from_json(text: str | bytes) -> Policy:
     Greedy(cost=0.8)
     """
     if not isinstance(text, str | bytes):
-        raise refusal("text", text, "the JSON of a policy, as text")
+        raise InputError("text", text, "the JSON of a policy, as text")
     try:
         fields = msgspec.json.decode(text)
     except msgspec.MsgspecError as error:
-        raise InputError(f"this is not the JSON of a policy: {error}") from error
+        raise InputError.because(
+            f"This is not the JSON of a policy: {error}", "text", label="", code="invalid_json"
+        ) from error
     if not isinstance(fields, dict) or "type" not in fields:
-        raise InputError("this is not the JSON of a policy: it must be an object with a 'type'")
+        raise InputError.because(
+            "This is not the JSON of a policy: it must be an object with a 'type'",
+            "text",
+            label="",
+            code="invalid_json",
+        )
     tag = fields["type"]
     if tag not in POLICIES:
-        raise InputError(f"type must be one of {', '.join(sorted(POLICIES))}, not {tag!r}")
+        raise InputError.unknown_name("type", tag, sorted(POLICIES))
     kind = _class(tag)
     if isinstance(fields.get("policy"), dict):  # a policy around another
         inner = policy_from_json(msgspec.json.encode(fields["policy"]))
@@ -114,14 +126,16 @@ def policy_from_json(text: str | bytes) -> Policy:
         outer: Policy = called(tag, kind, given)
         return outer
     if "policy" in getattr(kind, "__struct_fields__", ()):
-        raise InputError("policy must be the JSON of the policy inside")
+        raise InputError.because("must be the JSON of the policy inside", "policy", code="invalid_json")
     if hasattr(kind, "from_json"):
         policy: Policy = kind.from_json(text)
         return policy
     try:
         return msgspec.convert(fields, type=kind)  # type: ignore[no-any-return]
     except msgspec.MsgspecError as error:
-        raise InputError(f"this is not the JSON of the policy {tag!r}: {error}") from error
+        raise InputError.because(
+            f"is not the JSON of the policy {tag!r}: {error}", "text", code="invalid_file"
+        ) from error
 
 
 def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolerance")) -> str:
@@ -172,7 +186,7 @@ def _maker(name: str) -> Callable[..., Policy]:
     if tag in special:
         return special[tag]
     if tag not in POLICIES:
-        raise unknown("policy", name, policy_names())
+        raise InputError.unknown_name("policy", name, policy_names())
     return _class(tag)  # type: ignore[no-any-return]
 
 
@@ -182,12 +196,14 @@ def called(name: str, make: Callable[..., Made], parameters: Mapping[str, Any]) 
     for given in parameters:
         if given not in signature.parameters:
             known = ", ".join(signature.parameters) or "none"
-            raise InputError(f"the parameters of {name} must be among {known}, not {given!r}")
+            raise InputError(given, given, f"among {known}", label=f"the parameters of {name}", code="unknown_name")
     missing = [
         each for each, about in signature.parameters.items() if about.default is about.empty and each not in parameters
     ]
     if missing:
-        raise InputError(f"the policy {name} must be given its {' and '.join(missing)}")
+        raise InputError.because(
+            f"must be given its {' and '.join(missing)}", missing, label=f"the policy {name}", code="missing"
+        )
     return make(**parameters)
 
 

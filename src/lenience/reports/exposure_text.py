@@ -21,7 +21,7 @@ def exposure_json(row: Exposure) -> dict[str, Any]:
         "proved": row.proved,
         "room": row.room,
         "now": row.now,
-        "not_computed": row.not_computed,
+        "not_computed": None if row.not_computed is None else str(row.not_computed),
     }
 
 

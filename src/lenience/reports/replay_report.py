@@ -95,7 +95,12 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
     """
     target = Path(path)
     if not target.parent.is_dir():
-        raise InputError(f"report must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError.because(
+            f"must be in a folder that exists, not {str(target.parent)!r}",
+            "report",
+            value=str(target),
+            code="missing_file",
+        )
     page = render(
         "replay.html",
         title=title,

@@ -106,7 +106,11 @@ def segments_report(
     having("policies", policies, "segments", "solved segments, as of Segments.solve()")
     limits = {row.name: row for row in late}
     if late and list(limits) != policies.segments.names:
-        raise InputError("late must have the limits of the same segments in the same order, as exposure_limits gives")
+        raise InputError.because(
+            "must have the limits of the same segments in the same order, as exposure_limits returns them",
+            "late",
+            code="length_mismatch",
+        )
     rows = [
         msgspec.structs.replace(row, starts=limits[row.name].starts is not False) if late else row
         for row in starts(policies.segments)

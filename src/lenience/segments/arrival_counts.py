@@ -30,9 +30,9 @@ class ArrivalCounts(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not mapped("counts", self.counts, "a mapping of segments to counts"):
-            raise InputError("counts must name at least one segment")
+            raise InputError.because("must name at least one segment", "counts", code="missing")
         for name, count in self.counts.items():
-            whole(f"count of {name}", count)
+            whole("counts", count, label=f"count of {name}")
         msgspec.structs.force_setattr(self, "pseudo", real("pseudo", self.pseudo, above=0))
 
     @property
@@ -46,10 +46,8 @@ class ArrivalCounts(msgspec.Struct, frozen=True):
         several = arrived.items() if isinstance(arrived, Mapping) else ((name, 1) for name in arrived)
         for name, count in several:
             if name not in counts:
-                raise InputError(
-                    f"arrivals must belong to one of the {len(counts):,} segments, and {name!r} is none of them"
-                )
-            counts[name] += whole(f"count of {name}", count)
+                raise InputError("arrivals", name, f"of one of the {len(counts):,} segments", code="unknown_name")
+            counts[name] += whole("counts", count, label=f"count of {name}")
         return ArrivalCounts(counts, self.pseudo)
 
     def belief(self, name: str) -> Belief:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from lenience.core.belief import Belief
-from lenience.core.errors import TooLargeError, refusal
+from lenience.core.errors import InputError, TooLargeError
 from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import having, listed, mapped, whole
@@ -32,7 +33,33 @@ SECONDS = 10.0  # that one segment may take, by the solver's estimate
 ALL_SECONDS = 60.0  # that all may take, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
 SEGMENTS = "Segments with a Delayed objective, such as history.divide(Delayed(…))"
-NO_TIME = f"the {ALL_SECONDS:g} s allowed for all segments were over"
+
+
+class NotComputed(msgspec.Struct, frozen=True):
+    """Why a limit was not computed.
+
+    Parameters
+    ----------
+    code
+        ``too_large`` if this segment would take too long, ``time_over`` if the time for all segments was over.
+    allowed_seconds
+        The time that is allowed: for this segment, or for all of them.
+    reason
+        The same as a sentence. It is what ``str`` returns.
+    seconds
+        The time that this segment would take, by the solver's estimate. ``None`` if it was not estimated.
+    """
+
+    code: Literal["too_large", "time_over"]
+    allowed_seconds: float
+    reason: str
+    seconds: float | None = None
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+NO_TIME = NotComputed("time_over", ALL_SECONDS, f"The {ALL_SECONDS:g} s allowed for all segments were over")
 
 
 class Exposure(msgspec.Struct, frozen=True):
@@ -51,7 +78,7 @@ class Exposure(msgspec.Struct, frozen=True):
     proved: bool
     worth: float
     policy: ExposurePolicy | None = None
-    not_computed: str | None = None
+    not_computed: NotComputed | None = None
 
     @property
     def room(self) -> int | None:
@@ -109,17 +136,17 @@ def exposure_limits(
     for cell in cells:
         having("segments", cell, "objective", SEGMENTS)
         if not cell.objective.label_delay:
-            raise refusal("segments", cell.objective, SEGMENTS)
+            raise InputError("segments", cell.objective, SEGMENTS)
     out = mapped("pending", pending or {}, "a mapping of segments to numbers pending")
-    counts = {name: whole(f"pending of {name}", count) for name, count in out.items()}
+    counts = {name: whole("pending", count, label=f"pending of {name}") for name, count in out.items()}
     names = {cell.name for cell in cells}
     for name in counts:
         if name not in names:
-            raise refusal("pending", name, f"one of the {len(cells):,} segments")
+            raise InputError("pending", name, f"one of the {len(cells):,} segments")
 
     known = {(cell.own, cell.prior): _without_solving(cell.own, cell.prior) for cell in cells}
     until = time.monotonic() + ALL_SECONDS
-    solved: dict[tuple[Delayed, Belief], ExposurePolicy | str] = {}
+    solved: dict[tuple[Delayed, Belief], ExposurePolicy | NotComputed] = {}
     # Those whose decision hangs on it come first.
     asked = [key for key, sure in known.items() if sure is None or (values and sure != 0)]
     for key in sorted(asked, key=lambda key: (known[key] is not None, key[0].volume)):
@@ -154,18 +181,19 @@ def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
     return worth.upper > 0.0
 
 
-def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | str:
+def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed:
     """The policy as well as the time allows, or why there is none."""
     for tolerance in TOLERANCES:
         try:
             return objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
         except TooLargeError as error:
-            why = str(error).partition(": ask for ")[0]
-    return why
+            reason = NotComputed("too_large", SECONDS, error.sentence, error.seconds)
+    return reason
 
 
-def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePolicy | str | None) -> Exposure:
+def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePolicy | NotComputed | None) -> Exposure:
     policy = solved if isinstance(solved, ExposurePolicy) else None
+    reason = solved if isinstance(solved, NotComputed) else None
     own: Delayed = cell.own
     # To accept everyone, or nobody, is always possible.
     worth = max(0.0, own.volume * (cell.prior.mean - own.cost))
@@ -176,6 +204,6 @@ def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePol
         limit = None if sure == UNLIMITED else sure
         return Exposure(*known, limit, limit is None, True, worth, policy)
     if policy is None:
-        return Exposure(*known, None, False, False, worth, None, str(solved))
+        return Exposure(*known, None, False, False, worth, None, reason)
     limit = policy.limit(cell.prior)
     return Exposure(*known, limit, limit is None, policy.proved(cell.prior), worth, policy)

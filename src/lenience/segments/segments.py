@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.objective import Objective
 from lenience.core.validation import listed, mapped, real
 from lenience.objectives.discounted import Discounted
@@ -54,13 +54,13 @@ class Segment(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise refusal("name", self.name, "a text that is not empty")
+            raise InputError("name", self.name, "a text that is not empty")
         msgspec.structs.force_setattr(self, "share", real(f"share of {self.name}", self.share, above=0, most=1))
         if not isinstance(self.objective, Objective) or not self.objective.divisible:
-            raise refusal("objective", self.objective, "an objective that segments can share, such as Discounted")
+            raise InputError("objective", self.objective, "an objective that segments can share, such as Discounted")
         check_prior(self.prior)
         if not isinstance(self.group, str):
-            raise refusal("group", self.group, "a text")
+            raise InputError("group", self.group, "a text")
 
     @property
     def own(self) -> Any:
@@ -93,17 +93,21 @@ class Segments:
         self.cells: tuple[Segment, ...] = tuple(listed("cells", cells, "a list of Segment"))
         for cell in self.cells:
             if not isinstance(cell, Segment):
-                raise refusal("cells", cell, "a list of Segment")
+                raise InputError("cells", cell, "a list of Segment")
         if not self.cells:
-            raise InputError("segments must be at least one, not none")
+            raise InputError.because("must be at least one, not none", "segments", code="missing")
         self._index = {cell.name: i for i, cell in enumerate(self.cells)}
         if len(self._index) < len(self.cells):
             names = [cell.name for cell in self.cells]
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"the names of segments must differ, and {twice!r} is there twice")
+            raise InputError.because(
+                f"must have different names; {twice!r} is there twice", "segments", value=twice, code="duplicate"
+            )
         total = sum(cell.share for cell in self.cells)
         if total > 1.0 + 1e-9:
-            raise InputError(f"shares must add up to at most 1, not {total!r}")
+            raise InputError.because(
+                f"must add up to at most 1, not {total!r}", "shares", value=total, allowed="at most 1 together"
+            )
 
     @classmethod
     def of(
@@ -121,7 +125,12 @@ class Segments:
         known = mapped("shares", shares, "a mapping of names to shares")
         for name in mapped("groups", groups or {}, "a mapping of segments to groups"):
             if name not in known:
-                raise InputError(f"groups must be of segments that have a share, and {name!r} has none")
+                raise InputError.because(
+                    f"must be of segments that have a share; {name!r} has none",
+                    "groups",
+                    value=name,
+                    code="unknown_name",
+                )
         return cls(
             Segment(
                 name,
@@ -150,7 +159,7 @@ class Segments:
         True
         """
         rates = {
-            name: real(f"arrivals of {name}", rate, above=0)
+            name: real("arrivals", rate, above=0, label=f"arrivals of {name}")
             for name, rate in mapped("arrivals", arrivals, RATES).items()
         }
         total = sum(rates.values())
@@ -196,7 +205,9 @@ class Segments:
 
     def __getitem__(self, name: str) -> Segment:
         if name not in self._index:
-            raise refusal("segment", name, f"one of the {len(self.cells):,} segments, such as {self.cells[0].name!r}")
+            raise InputError(
+                "segment", name, f"one of the {len(self.cells):,} segments, such as {self.cells[0].name!r}"
+            )
         return self.cells[self._index[name]]
 
     def __iter__(self) -> Iterator[Segment]:
@@ -221,6 +232,8 @@ def _own(given: Entry | Mapping[str, Entry], name: str, field: str) -> Entry:
     if not isinstance(given, Mapping):
         return given
     if name not in given:
-        raise InputError(f"{field} must be given for every segment, and {name!r} has none")
+        raise InputError.because(
+            f"must be given for every segment; {name!r} has none", field, value=name, code="missing"
+        )
     entry: Entry = given[name]
     return entry

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief, check_prior
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.objectives.discounted import Discounted
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
@@ -54,7 +54,7 @@ def loss_of_keeping(solved: Discounted, solved_belief: Belief, right: Discounted
     """
     for field, objective in (("solved", solved), ("right", right)):
         if not getattr(objective, "stationary", False):
-            raise refusal(field, objective, "a Discounted objective")
+            raise InputError(field, objective, "a Discounted objective")
     check_prior(solved_belief, "solved_belief")
     check_prior(right_belief, "right_belief")
     keep = losses_of_keeping(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.counter_rng import replication_keys
-from lenience.core.errors import InputError, TooLargeError, refusal
+from lenience.core.errors import InputError, TooLargeError
 from lenience.core.protocols import Accepts, looks_at_pending
 from lenience.core.validation import check_cost, having, listed, real, whole
 from lenience.policies.registry import label_of
@@ -134,24 +134,28 @@ def prepare(
 ) -> PreparedComparison:
     """Check the arguments of :func:`compare_policies` and cut the work into tasks."""
     if isinstance(world, type) or not (hasattr(world, "fixed_rates") and hasattr(world, "open")):
-        raise refusal("world", world, WORLD)
+        raise InputError("world", world, WORLD)
     goal = check_cost(cost)
     length = whole("horizon", horizon, least=1)
     factor = real("discount", discount, least=0, most=1)
     total = whole("replications", replications, least=1)
     chance = whole("seed", seed)
     if not isinstance(optimum, bool):
-        raise refusal("optimum", optimum, "true or false")
+        raise InputError("optimum", optimum, "true or false")
     starts = (check_prior(prior),) if prior is not None else _priors_of(world)
     chosen = _named(policies, world)
     along = optimum and OPTIMUM not in chosen
     if not chosen and not along:
-        raise InputError("policies must be at least one, or optimum true")
+        raise InputError.because("must be at least one, unless optimum is true", "policies", code="missing")
     decisions = total * float(length) * (len(chosen) + along)
     if decisions > MOST_DECISIONS:
         raise TooLargeError(
-            f"{total:,} replications of {length:,} arrivals for {len(chosen) + along} policies are {decisions:.2g} "
-            f"decisions; at most {MOST_DECISIONS:.0e} are allowed"
+            f"Simulating {total:,} replications of {length:,} arrivals for {len(chosen) + along} policies",
+            size=decisions,
+            allowed_size=MOST_DECISIONS,
+            unit="decisions",
+            field=("replications", "horizon"),
+            hint="Use fewer replications or fewer policies.",
         )
     if along:
         beside = references(world, goal, factor, length, starts)
@@ -172,12 +176,12 @@ def prepare(
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[ReplicationBlock]:
     """The blocks of the tasks, in their order."""
     if workers is not None and (not isinstance(workers, int) or workers == 0):
-        raise refusal("workers", workers, "a whole number that is not 0, or nothing")
+        raise InputError("workers", workers, "a whole number that is not 0, or nothing")
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
         if workers not in (None, 1):
-            raise InputError("more than one worker needs joblib: install lenience[simulate]") from error
+            raise InputError.missing_package("several workers", "joblib", "simulate") from error
         yield from map(run_task, tasks)
         return
     # Without a number of workers of our own, whatever joblib.parallel_config says holds.
@@ -246,8 +250,12 @@ def _named(
         for policy in unnamed:
             name = repr(policy) if isinstance(policy, type | Sequence) else label_of(policy)
             if name in given:
-                raise InputError(
-                    f"two policies are called {name!r}: each needs a name of its own (a mapping gives them)"
+                raise InputError.because(
+                    f"must have different names; two are called {name!r}",
+                    "policies",
+                    value=name,
+                    hint="Name them with a mapping.",
+                    code="duplicate",
                 )
             given[name] = policy
     chosen: dict[str, tuple[Accepts, ...]] = {}
@@ -255,14 +263,20 @@ def _named(
         field = f"policies[{name!r}]"
         several = (choice,) if hasattr(choice, "acceptance") else tuple(listed(field, choice, POLICIES))
         if not several:
-            raise refusal(field, choice, POLICIES)
+            raise InputError(field, choice, POLICIES)
         for policy in several:
             having(field, policy, "acceptance", POLICIES)
         chosen[name] = several
     segments = world.open(replication_keys(0, 0, 1), 1).segments
     for name, several in chosen.items():
         if len(several) not in (1, segments):
-            raise InputError(f"{name} must be one policy or one for each of {segments} segments, not {len(several)}")
+            raise InputError.because(
+                f"must be one policy or one for each of {segments} segments, not {len(several)}",
+                f"policies[{name!r}]",
+                label=name,
+                value=len(several),
+                code="length_mismatch",
+            )
     return chosen
 
 

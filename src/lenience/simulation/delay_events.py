@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.compiled import compiled
 from lenience.core.counter_rng import GOLDEN, MASK, bits_of, unit_of
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError, TooLargeError
 from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import real, whole
@@ -91,16 +91,21 @@ def simulate_delays(
     """
     check_prior(prior)
     if not policies:
-        raise refusal("policies", dict(policies), "at least one policy by name")
+        raise InputError("policies", dict(policies), "at least one policy by name")
     count = whole("replications", replications, least=2)
     first_seed = whole("seed", seed)
     age = math.inf if expire_after is None else real("expire_after", expire_after, above=0)
     years = -math.log(REST) / objective.discount_rate
     arrivals = arrivals_that_count(objective)
     if float(arrivals) * count * len(policies) > MOST_EVENTS:
-        raise InputError(
-            f"replications must be a number for which the simulation ends within minutes, not {replications!r}: "
-            f"each of {len(policies)} policies would see {float(arrivals) * count:.1e} arrivals"
+        raise TooLargeError(
+            f"Simulating {replications!r} replications",
+            size=float(arrivals) * count * len(policies),
+            allowed_size=MOST_EVENTS,
+            unit="arrivals",
+            field="replications",
+            value=replications,
+            hint="Use fewer replications or fewer policies.",
         )
     rates = _rates(prior, count, first_seed) if rate is None else np.full(count, real("rate", rate, least=0, most=1))
 

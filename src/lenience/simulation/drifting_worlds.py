@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.counter_rng import uniform
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import listed, real, whole
 from lenience.simulation.stream import Stream, draw
 
@@ -80,9 +80,15 @@ class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="
         rates = tuple(real("rates", rate, least=0, most=1) for rate in listed("rates", self.rates, "a list of rates"))
         at = tuple(whole("at", arrival, least=1) for arrival in listed("at", self.at, "a list of arrivals"))
         if len(rates) != len(at) + 1:
-            raise InputError(f"rates must be one more than the changes: {len(at) + 1}, not {len(rates)}")
+            raise InputError.because(
+                f"must be one more than the changes: {len(at) + 1}, not {len(rates)}",
+                "rates",
+                value=len(rates),
+                allowed=str(len(at) + 1),
+                code="length_mismatch",
+            )
         if any(later <= earlier for earlier, later in pairwise(at)):
-            raise refusal("at", list(at), "arrivals in increasing order")
+            raise InputError("at", list(at), "arrivals in increasing order")
         msgspec.structs.force_setattr(self, "rates", rates)
         msgspec.structs.force_setattr(self, "at", at)
 

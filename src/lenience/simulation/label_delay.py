@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import real
 
 KINDS = ("none", "exponential", "fixed", "lognormal", "never")
@@ -42,7 +42,7 @@ class LabelDelay(msgspec.Struct, frozen=True):
     >>> LabelDelay("fixed", mean=20).lags(np.array([0.5]), np.array([0.5]), horizon=100)
     array([20])
     >>> print(LabelDelay("lognormal", mean=1, sigma=0.5, missing=0.1))
-    lognormal, σ = 0.5, 10 % never
+    lognormal, σ = 0.5, 10% never
     """
 
     kind: str = "none"
@@ -52,14 +52,14 @@ class LabelDelay(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise refusal("kind", self.kind, f"one of {', '.join(KINDS)}")
+            raise InputError.unknown_name("kind", self.kind, KINDS)
         msgspec.structs.force_setattr(self, "mean", real("mean", self.mean, least=0))
         msgspec.structs.force_setattr(self, "sigma", real("sigma", self.sigma, least=0))
         msgspec.structs.force_setattr(self, "missing", real("missing", self.missing, least=0, most=1))
 
     def __str__(self) -> str:
         name = f"{self.kind}, σ = {self.sigma:g}" if self.kind == "lognormal" else self.kind
-        return f"{name}, {100 * self.missing:g} % never" if self.missing else name
+        return f"{name}, {100 * self.missing:g}% never" if self.missing else name
 
     @property
     def prompt(self) -> bool:

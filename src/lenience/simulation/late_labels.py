@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.counter_rng import uniform
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.simulation.drifting_worlds import ChangePoints, RandomWalk, Redrawn
 from lenience.simulation.label_delay import LabelDelay
 from lenience.simulation.stream import Stream
@@ -26,7 +26,7 @@ class LateLabels(msgspec.Struct, frozen=True, tag="late_labels", tag_field="type
 
     def __post_init__(self) -> None:
         if not isinstance(self.delay, LabelDelay):
-            raise refusal("delay", self.delay, "a LabelDelay")
+            raise InputError("delay", self.delay, "a LabelDelay")
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """The other world's stream, with late labels."""

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from lenience.core.errors import InputError, unknown
+from lenience.core.errors import InputError
 from lenience.simulation.drifting_worlds import ChangePoints, RandomWalk, Redrawn
 from lenience.simulation.label_delay import LabelDelay
 from lenience.simulation.late_labels import LateLabels
@@ -49,7 +49,7 @@ def world_named(name: str, **parameters: Any) -> World:
     """
     tag = name.replace("-", "_") if isinstance(name, str) else ""
     if tag != "past_rows" and tag not in WORLDS:
-        raise unknown("world", name, world_names())
+        raise InputError.unknown_name("world", name, world_names())
     given = dict(parameters)
     if "prior" in given:
         given["prior"] = _beliefs("prior", given["prior"])
@@ -82,8 +82,10 @@ def _made(name: str, make: Any, given: Mapping[str, Any]) -> Any:
     known = inspect.signature(make).parameters
     for each in given:
         if each not in known:
-            raise InputError(f"the parameters of {name} must be among {', '.join(known)}, not {each!r}")
+            raise InputError(
+                each, each, f"among {', '.join(known)}", label=f"the parameters of {name}", code="unknown_name"
+            )
     missing = [each for each, about in known.items() if about.default is about.empty and each not in given]
     if missing:
-        raise InputError(f"{name} must be given its {' and '.join(missing)}")
+        raise InputError.because(f"must be given its {' and '.join(missing)}", missing, label=name, code="missing")
     return make(**given)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.counter_rng import replication_keys
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.files.columns import read_columns
 from lenience.files.vocabulary import yes_or_no
 from lenience.simulation.stream import Stream
@@ -34,15 +34,25 @@ class PastRows:
     ) -> None:
         given = np.asarray(outcomes)
         if given.ndim != 1 or given.size == 0 or not np.all((given == 0) | (given == 1)):
-            raise InputError("outcomes must be a column of 0 and 1, with at least one row")
+            raise InputError("outcomes", allowed="a column of 0 and 1, with at least one row")
         self.outcomes: NDArray[np.bool_] = given.astype(bool)
         labels = np.zeros(given.size, dtype=np.int64) if segments is None else np.asarray(segments)
         if labels.shape != given.shape:
-            raise InputError(f"segments must be as many as outcomes: {given.size}, not {labels.size}")
+            raise InputError.because(
+                f"must be as many as outcomes: {given.size}, not {labels.size}",
+                "segments",
+                value=labels.size,
+                code="length_mismatch",
+            )
         self.names, self.segment = np.unique(labels, return_inverse=True)
         self.features = None if features is None else np.asarray(features)
         if self.features is not None and len(self.features) != given.size:
-            raise InputError(f"features must have as many rows as outcomes: {given.size}, not {len(self.features)}")
+            raise InputError.because(
+                f"must have as many rows as outcomes: {given.size}, not {len(self.features)}",
+                "features",
+                value=len(self.features),
+                code="length_mismatch",
+            )
         count = np.bincount(self.segment)
         self.rates: NDArray[np.float64] = np.bincount(self.segment, weights=self.outcomes.astype(np.float64)) / count
 
@@ -52,11 +62,11 @@ class PastRows:
         columns = read_columns(file)
         for column in (outcome, segment):
             if column is not None and column not in columns:
-                raise refusal("column", column, f"one of {', '.join(columns)} of {file}")
+                raise InputError("column", column, f"one of {', '.join(columns)} of {file}")
         found = [yes_or_no(str(value)) for value in columns[outcome]]
         if None in found:
             value = columns[outcome][found.index(None)]
-            raise refusal(outcome, value, "1 or 0 in every row, or a word such as repaid or default")
+            raise InputError(outcome, value, "1 or 0 in every row, or a word such as repaid or default")
         return cls([value is True for value in found], None if segment is None else np.asarray(columns[segment]))
 
     def __len__(self) -> int:
@@ -68,7 +78,7 @@ class PastRows:
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """The rows in an order of its own for each replication."""
         if horizon > len(self):
-            raise InputError(f"horizon must be at most the {len(self)} past rows, not {horizon}")
+            raise InputError("horizon", horizon, f"at most the {len(self)} past rows")
         return _PastStream(keys, self, horizon)
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
@@ -93,7 +103,9 @@ class PastRows:
         ([0, 2], [True, True])
         """
         if self.features is None:
-            raise InputError("features must be given to play the rows to a decision")
+            raise InputError.because(
+                "must be given to replay the rows to a policy that decides by features", "features", code="missing"
+            )
         for row in self.order(replication_keys(seed, 0, 1)[0]):
             accepted = bool(decide(self.features[row]))
             if accepted:

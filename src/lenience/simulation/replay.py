@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import floats, mapped, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import checked_outcomes
@@ -116,9 +116,7 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
         for result in self.policies:
             if result.policy == policy:
                 return result
-        raise InputError(
-            f"policy must be one of {', '.join(result.policy for result in self.policies)}, not {policy!r}"
-        )
+        raise InputError.unknown_name("policy", policy, [result.policy for result in self.policies])
 
     def summary(self) -> list[dict[str, Any]]:
         """One row a policy: its reward and how far it is behind the first policy, with half-widths of 95% intervals
@@ -223,7 +221,7 @@ def replay(
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
     several = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
     if not several:
-        raise InputError("policies must name at least one policy")
+        raise InputError.because("must name at least one policy", "policies", code="missing")
     weights = _weights(objective, count)
     marks = tuple(int(mark) for mark in np.unique(np.rint(np.geomspace(1, count, 60)).astype(np.int64)))
     taken = {name: np.zeros((runs, count), dtype=np.bool_) for name in several}
@@ -267,7 +265,7 @@ def late(objective: ReplayObjective, label_delay: float) -> Delayed:
     0.99
     """
     if not objective.stationary or objective.discount == 0.0:
-        raise refusal("objective", objective, "discounted by a factor above 0 where labels come late")
+        raise InputError("objective", objective, "discounted by a factor above 0 where labels come late")
     return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay)
 
 
@@ -356,12 +354,27 @@ def _checked(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
     rows = np.ascontiguousarray(floats("X", X))
     if rows.ndim != 2 or not rows.size:
-        raise InputError(f"X must be a table of rows by features, not of shape {rows.shape}")
+        raise InputError.because(
+            f"must be a table of rows by features, not of shape {rows.shape}",
+            "X",
+            value=rows.shape,
+            allowed="a table of rows by features",
+        )
     if np.isinf(rows).any():
-        raise InputError(f"X must be finite numbers, or NaN where one is missing, not {rows[np.isinf(rows)][0]:g}")
+        raise InputError.because(
+            f"must be finite numbers, or NaN where one is missing, not {rows[np.isinf(rows)][0]:g}",
+            "X",
+            value=float(rows[np.isinf(rows)][0]),
+            allowed="finite numbers, or NaN where one is missing",
+        )
     names = np.array([] if groups is None else [str(group) for group in groups], dtype=object)
     if groups is not None and len(names) != len(rows):
-        raise InputError(f"groups must name a group for each of the {len(rows)} rows, not {len(names)}")
+        raise InputError.because(
+            f"must name a group for each of the {len(rows)} rows, not {len(names)}",
+            "groups",
+            value=len(names),
+            code="length_mismatch",
+        )
     return rows, checked_outcomes(y, len(rows)), names if len(names) else np.full(len(rows), "", dtype=object)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
 from lenience.core.intervals import wilson_interval
 from lenience.core.validation import real
@@ -125,12 +125,12 @@ class Simulation:
     def values(self, policy: str, metric: str) -> NDArray[np.float64]:
         """One number a replication: any column of :mod:`lenience.simulation.block`, or the regret."""
         if policy not in self.runs:
-            raise refusal("policy", policy, f"one of {', '.join(self.runs)}")
+            raise InputError.unknown_name("policy", policy, self.runs)
         run = self.runs[policy]
         if metric == "regret":
             return run.clairvoyant - run.expected
         if metric not in COLUMNS:
-            raise refusal("metric", metric, f"one of {', '.join(sorted({*COLUMNS, 'regret'}))}")
+            raise InputError.unknown_name("metric", metric, sorted({*COLUMNS, "regret"}))
         found: NDArray[np.float64] = getattr(run, metric)
         return found
 
@@ -151,7 +151,9 @@ class Simulation:
         """What a policy earns less than the optimum, or other reference, that ran along (discounted, by expected
         rewards)."""
         if self.baseline is None:
-            raise InputError("optimum must have run along: compare_policies(…, optimum=True)")
+            raise InputError.because(
+                "must have run along: compare_policies(…, optimum=True)", "optimum", code="missing"
+            )
         return self.compare(self.baseline, policy, "expected", confidence)
 
     def acceptance_over_time(self, policy: str, confidence: float = 0.95) -> list[Estimate]:
@@ -284,7 +286,7 @@ def check_frame_path(path: str | Path) -> Path:
     """The path of a frame, or an error before anything is computed."""
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet"):
-        raise refusal("output", str(path), "a file name ending in .csv or .parquet")
+        raise InputError("output", str(path), "a file name ending in .csv or .parquet")
     if not target.parent.is_dir():
-        raise InputError(f"output must be in a folder that exists, not {str(target.parent)!r}")
+        raise InputError("output", str(target.parent), "in a folder that exists", code="missing_file")
     return target

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.counter_rng import uniform
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import listed, real
 from lenience.simulation.stream import FixedStream, Stream, draw
 
@@ -86,24 +86,41 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
             msgspec.structs.force_setattr(self, "shares", tuple(self.shares.values()))
         shares = [real("shares", share, above=0) for share in listed("shares", self.shares, "a list of shares")]
         if not shares:
-            raise refusal("shares", self.shares, "at least one number above 0")
+            raise InputError("shares", self.shares, "at least one number above 0")
         total = math.fsum(shares)
         if min(shares) < 1 and abs(total - 1) > ROUNDED:
-            raise InputError(f"shares must add up to 1, or be counts, each at least 1, and add up to {total:.6g}")
+            raise InputError.because(
+                f"must add up to 1, or be counts of at least 1; they add up to {total:.6g}", "shares", value=total
+            )
         msgspec.structs.force_setattr(self, "shares", tuple(share / total for share in shares))
         if (self.rates is None) == (self.prior is None):
-            raise InputError("segments must be given either rates or a prior, and not both")
+            raise InputError.because(
+                "must have either rates or a prior, and not both",
+                ("rates", "prior"),
+                label="segments",
+                code="conflicting_fields",
+            )
         if self.rates is not None:
             rates = tuple(
                 real("rates", rate, least=0, most=1) for rate in listed("rates", self.rates, "a list of rates")
             )
             if len(rates) != len(shares):
-                raise InputError(f"rates must be as many as shares: {len(shares)}, not {len(rates)}")
+                raise InputError.because(
+                    f"must be as many as shares: {len(shares)}, not {len(rates)}",
+                    "rates",
+                    value=len(rates),
+                    code="length_mismatch",
+                )
             msgspec.structs.force_setattr(self, "rates", rates)
         elif not isinstance(self.prior, Belief):
             priors = tuple(check_prior(prior) for prior in listed("prior", self.prior, "a Belief, or one a segment"))
             if len(priors) != len(shares):
-                raise InputError(f"prior must be one Belief, or as many as shares: {len(shares)}, not {len(priors)}")
+                raise InputError.because(
+                    f"must be one Belief, or as many as shares: {len(shares)}, not {len(priors)}",
+                    "prior",
+                    value=len(priors),
+                    code="length_mismatch",
+                )
             msgspec.structs.force_setattr(self, "prior", priors)
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
@@ -125,7 +142,7 @@ def _in_order(field: str, given: object, names: Sequence[str]) -> object:
     if not isinstance(given, Mapping):
         return given
     if set(given) != set(names):
-        raise refusal(field, sorted(map(str, given)), f"by the names of the shares: {', '.join(map(str, names))}")
+        raise InputError(field, sorted(map(str, given)), f"by the names of the shares: {', '.join(map(str, names))}")
     return tuple(given[name] for name in names)
 
 

@@ -14,6 +14,7 @@ from lenience.core.protocols import acceptance_at, looks_at_pending
 from lenience.policies.beliefs.forgetting import thresholds
 from lenience.policies.check import PolicyError
 from lenience.policies.registry import POLICIES, label_of, takes
+from rejections import rejected
 
 FLAT = ln.Belief(2, 1)
 JEFFREYS = ln.Belief(1, 0.5)
@@ -139,7 +140,7 @@ def test_a_walk_without_end_needs_the_promises_about_stopping() -> None:
     alone: Any = AcceptanceAlone()
     assert ln.evaluate(alone, ln.Discounted(0.5, 0.9), FLAT).midpoint == pytest.approx(0.0, abs=1e-9)
     assert ln.characteristics(alone, 0.9, ln.FiniteHorizon(0.5, 9), FLAT).stops.upper < 1e-9
-    with pytest.raises(ln.InputError, match="policy must be one with a stop_ceiling and a stop_floor"):
+    with rejected("policy"):
         ln.characteristics(alone, 0.9, ln.Discounted(0.5, 0.9), FLAT)
 
 
@@ -251,15 +252,15 @@ def test_names_and_their_errors() -> None:
     assert explore == ln.policies.ExploreThenExploit(0.8, 3, FLAT)
     horizon = ln.policies.policy_named("finite-horizon", cost=0.8, horizon=50, prior=FLAT)
     assert isinstance(horizon, ln.OptimalPolicy)
-    with pytest.raises(ln.InputError, match=r"policy must be one of always-accept, .*thompson, not 'gredy'"):
+    with rejected("policy", "unknown_name"):
         ln.policies.policy_named("gredy", cost=0.8)
-    with pytest.raises(ln.InputError, match="parameters of greedy must be among cost, not 'costs'"):
+    with rejected("costs", "unknown_name"):
         ln.policies.policy_named("greedy", costs=0.8)
-    with pytest.raises(ln.InputError, match="greedy must be given its cost"):
+    with rejected("cost", "missing"):
         ln.policies.policy_named("greedy")
-    with pytest.raises(ln.InputError, match="cost must be a number strictly between 0 and 1, not 2"):
+    with rejected("cost"):
         ln.policies.policy_named("greedy", cost=2)
-    with pytest.raises(ln.InputError, match="prior must have exactly n and s, not m"):
+    with rejected("prior"):
         ln.policies.policy_named("optimal", cost=0.8, discount=0.9, prior={"m": 2})
     assert all(name in ln.policies.policy_names() for name in ("optimal", "finite-horizon", "gittins"))
     assert takes("thompson", "cost")
@@ -276,15 +277,15 @@ def test_labels_tell_policies_and_worlds_apart() -> None:
 
 
 def test_json_and_its_errors() -> None:
-    with pytest.raises(ln.InputError, match=r"type must be one of bayes_ucb, .*thompson, not 'magic'"):
+    with rejected("type", "unknown_name"):
         ln.policy_from_json('{"type": "magic"}')
-    with pytest.raises(ln.InputError, match="not the JSON of a policy"):
+    with rejected("text", "invalid_file"):
         ln.policy_from_json("{")
-    with pytest.raises(ln.InputError, match="not the JSON of a policy"):
+    with rejected("text", "invalid_file"):
         ln.policy_from_json("[1]")
-    with pytest.raises(ln.InputError, match="greedy"):
+    with rejected("text", "invalid_file"):
         ln.policy_from_json('{"type": "greedy"}')
-    with pytest.raises(ln.InputError, match="cost must be"):
+    with rejected("text", "invalid_file"):
         ln.policy_from_json('{"type": "greedy", "cost": 3}')
 
 

@@ -14,7 +14,6 @@ from sqlalchemy.exc import IntegrityError
 
 from engines import Engine
 from lenience.cli import cli
-from lenience.core.errors import InputError
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.events import PolicyCreated, write
 from lenience.service.domain.problems import Damaged, Unavailable
@@ -22,25 +21,27 @@ from lenience.service.storage import schema
 from lenience.service.storage.address import database_url
 from lenience.service.storage.migrate import newest, revision_of
 from lenience.service.storage.store import Store
+from rejections import rejected
 from serving import Postgres, sqlite_file
 
 
 @pytest.mark.parametrize(
-    ("address", "message"),
+    ("address", "code"),
     [
-        ("mysql://localhost/x", "must be a file's path"),
-        ("nonsense://", "must be a file's path"),
-        ("sqlite://", "in memory would forget"),
-        (":memory:", "in memory would forget"),
-        ("/nowhere/at/all.db", "in a folder that exists"),
-        ("postgresql+asyncpg://localhost/x", r"not postgresql\+asyncpg://"),
-        ("postgresql://localhost/x?colour=red", "an option of database must be one that libpq knows, .*not 'colour'"),
-        ("postgresql://me:pa@secret@localhost/x", r"^(?!.*secret).*in a password, write %40 for @"),
+        ("mysql://localhost/x", "invalid_value"),
+        ("nonsense://", "invalid_value"),
+        ("sqlite://", "invalid_value"),
+        (":memory:", "invalid_value"),
+        ("/nowhere/at/all.db", "missing_file"),
+        ("postgresql+asyncpg://localhost/x", "invalid_value"),
+        ("postgresql://localhost/x?colour=red", "unknown_name"),
+        ("postgresql://me:pa@secret@localhost/x", "invalid_value"),
     ],
 )
-def test_addresses_that_cannot_be_used(address: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_addresses_that_cannot_be_used(address: str, code: str) -> None:
+    with rejected("database", code) as caught:
         database_url(address)
+    assert "secret" not in str(caught.value)
 
 
 def test_passwords_are_not_shown() -> None:
@@ -55,13 +56,11 @@ def test_passwords_are_not_shown() -> None:
 def test_sqlite_has_one_writer(tmp_path: Path) -> None:
     database = sqlite_file(tmp_path)
     first = Store(database, serving=True)
-    with pytest.raises(
-        InputError, match=r"another process \(pid \d+\) is serving .*for several processes use PostgreSQL"
-    ):
+    with rejected("database", "database_in_use"):
         Store(database, serving=True)
     link_to_it = tmp_path / "link.db"
     link_to_it.symlink_to(database)
-    with pytest.raises(InputError, match="another process"):
+    with rejected("database", "database_in_use"):
         Store(str(link_to_it), serving=True)
     assert Path(f"{database}.lock").stat().st_mode & 0o777 == 0o600
     first.close()
@@ -74,7 +73,7 @@ def test_migrations_from_the_first_schema_on(database: str) -> None:
     with store.read() as connection:
         assert revision_of(connection) == "0001"
         assert "decision_pending" not in {index["name"] for index in inspect(connection).get_indexes("decision")}
-    with pytest.raises(InputError, match=r"has schema 0001, and this version of lenience needs"):
+    with rejected("database", "schema_mismatch"):
         store.check_schema()
     body = write(PolicyCreated(at=1, actor="first", name="kept"))
     head = link(genesis(None, None), body)
@@ -141,12 +140,14 @@ def test_a_database_of_others_is_refused(run: Callable[..., tuple[int, str, str]
     store.close()
     for command in (("serve", "--port", "0"), ("keys", "create", "--label", "x", "--role", "read"), ("audit",)):
         code, _, err = run(*command, "--database", database)
-        assert (code, err) == (2, "lenience: this database holds other tables (event): give lenience one of its own\n")
+        assert code == 2
+        assert err.startswith("lenience: this database holds other tables (event)")
+        assert len(err.splitlines()) == 1
 
 
 def test_an_empty_database_is_said_to_be_empty(database: str) -> None:
     store = Store(database)
-    with pytest.raises(InputError, match="is empty, and this version of lenience needs"):
+    with rejected("database", "schema_mismatch"):
         store.check_schema()
     store.close()
 
@@ -316,6 +317,6 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with store.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for use in (store.upgrade, store.check_schema):
-        with pytest.raises(InputError, match="written by a newer one"):
+        with rejected("database", "schema_mismatch"):
             use()
     store.close()

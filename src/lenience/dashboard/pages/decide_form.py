@@ -48,7 +48,7 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
             Decide(make_sender(visitor.actor, None, "", None), name, [decision_request], True)
         )
     except FormError as error:
-        return await again(str(error), error.field)
+        return await again(str(error), error.field or "")
     except BadRequest as error:
         return await again(error.detail, "")
     made = msgspec.json.decode(answer.body)

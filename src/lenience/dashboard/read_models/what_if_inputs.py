@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from lenience.core.belief import Belief
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import count
 from lenience.core.validation import real
 from lenience.objectives.delayed import Delayed
@@ -147,7 +147,7 @@ def read_question(given: Mapping[str, str], start: WhatIfQuestion | None = None)
         try:
             value = float(text)
         except ValueError:
-            raise refusal(
+            raise InputError(
                 slider.name, text, f"a number from {slider.least:g} to {slider.most:g}, both included"
             ) from None
         values[slider.name] = real(slider.name, value, least=slider.least, most=slider.most)

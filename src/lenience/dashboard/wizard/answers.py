@@ -7,8 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec import UNSET
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import Code, InputError
 from lenience.core.validation import real
 from lenience.files.vocabulary import how_to_write
 
@@ -36,11 +37,11 @@ OBJECTIVE = (
 
 
 class FormError(InputError):
-    """An answer that cannot be used: at which step, in which field, and a sentence."""
+    """An answer that cannot be used: at which step, in which field of the form, a sentence and the error's code."""
 
-    def __init__(self, step: str, field: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.step, self.field = step, field
+    def __init__(self, step: str, field: str, sentence: str, code: Code = "invalid_value") -> None:
+        self.step = step
+        self._set(field, UNSET, None, sentence, None, code, "", None)
 
 
 class Answers(msgspec.Struct, frozen=True):
@@ -112,7 +113,7 @@ def read_answers(form: Any) -> Answers:
             continue
         texts = [str(one) for one in form.getall(name, [])]
         if len(texts) > MOST or any(len(text) > LONGEST for text in texts):
-            raise InputError(f"{name} must be at most {MOST} answers of {LONGEST:,} characters")
+            raise InputError(name, allowed=f"at most {MOST} answers of {LONGEST:,} characters", code="too_large")
         # A value's own blanks matter where it is compared with the file's.
         several = name in ("segment", "accepted_means", "outcome_means")
         if several:
@@ -138,11 +139,11 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
     except ValueError:
         value = text
     try:
-        return real(label, value, **bounds)
+        return real(label, value, label=None, **bounds)
     except InputError as error:
-        said = str(error) if text else f"{label} is missing"
-        instead = how_to_write(plain)
-        raise FormError(step, field, f"{said}. {instead}" if instead else said) from None
+        if not text:
+            raise FormError(step, field, f"{label} is missing", "missing") from None
+        raise FormError(step, field, str(error.with_hint(how_to_write(plain) or None))) from None
 
 
 def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:
@@ -173,7 +174,7 @@ def optional(step: str, field: str, label: str, text: str, **bounds: float) -> f
 def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if text not in allowed:
-        raise FormError(step, field, str(refusal(label, text, f"one of {', '.join(allowed)}")))
+        raise FormError(step, field, str(InputError.unknown_name(label, text, allowed)))
     return text
 
 
@@ -188,7 +189,7 @@ def day(step: str, field: str, label: str, text: str) -> str:
     try:
         return dt.date.fromisoformat(text).isoformat()
     except ValueError:
-        raise FormError(step, field, str(refusal(label, text, "a date such as 2024-12-31"))) from None
+        raise FormError(step, field, str(InputError(label, text, "a date such as 2024-12-31"))) from None
 
 
 def sentence(text: str) -> str:

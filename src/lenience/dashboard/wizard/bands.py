@@ -38,7 +38,7 @@ def read_cut(column: str, text: str) -> Cut:
     >>> read_cut("age", "40")
     Traceback (most recent call last):
         ...
-    lenience.core.errors.InputError: 'age' can be cut into 2 to 20 bands, not 40: for one edge at 40 type “40,”
+    lenience.core.errors.InputError: 'age' can be cut into 2 to 20 bands, not 40. For one edge at 40 type “40,”
     """
     parts = [part for part in re.split(r"[,;\s]+", text) if part]
     try:
@@ -47,18 +47,28 @@ def read_cut(column: str, text: str) -> Cut:
         numbers = []
     if not numbers or not all(math.isfinite(number) for number in numbers):
         raise InputError(
-            f"the bands of {column!r} must be how many there are to be, such as 5, or their edges, such as "
-            f"580, 640, not {text!r}"
+            column,
+            text,
+            "a number of bands, such as 5, or their edges, such as 580, 640",
+            label=f"the bands of {column!r}",
         )
     if len(numbers) == 1 and not re.search(r"[,;]", text):
         if numbers[0] not in range(2, MOST_BANDS + 1):
-            raise InputError(
-                f"{column!r} can be cut into 2 to {MOST_BANDS} bands, not {parts[0]}: for one edge at {parts[0]} type "
-                f"“{parts[0]},”"
+            raise InputError.because(
+                f"can be cut into 2 to {MOST_BANDS} bands, not {parts[0]}",
+                column,
+                label=repr(column),
+                value=parts[0],
+                hint=f"For one edge at {parts[0]} type “{parts[0]},”",
             )
         return int(numbers[0])
     if len(numbers) >= MOST_BANDS:
-        raise InputError(f"{column!r} can have at most {MOST_BANDS - 1} edges, not {len(numbers)}")
+        raise InputError.because(
+            f"can have at most {MOST_BANDS - 1} edges, not {len(numbers)}",
+            column,
+            label=repr(column),
+            value=len(numbers),
+        )
     return tuple(numbers)
 
 
@@ -67,20 +77,30 @@ def features_of(path: Path, segments: tuple[str, ...], cuts: tuple[tuple[str, Cu
     """The segment columns as features; none of them where no column is cut."""
     given = dict(cuts)
     if given and len(segments) > MOST_COLUMNS:
-        raise InputError(f"at most {MOST_COLUMNS} columns can divide applicants where one is cut into bands")
+        raise InputError.because(
+            f"At most {MOST_COLUMNS} columns can divide applicants if one of them is cut into bands",
+            "segment",
+            label="",
+            value=len(segments),
+            code="too_large",
+        )
     return tuple(_feature(path, column, given.get(column)) for column in segments) if given else ()
 
 
 def _feature(path: Path, column: str, cut: Cut | None) -> Feature:
     if column not in names(path):
-        raise InputError(f"the file has no column {column!r}")
+        raise InputError.because(
+            f"The file has no column {column!r}", "segment", label="", value=column, code="unknown_name"
+        )
     shape: dict[str, Any] = (
         {"edges": _edges(path, column, cut)} if cut is not None else {"values": _values(path, column)}
     )
     try:
         return msgspec.convert({"name": column, **shape}, Feature)
     except (msgspec.ValidationError, InputError) as error:
-        raise InputError(f"the column {column!r} cannot divide applicants beside bands: {error}") from None
+        raise InputError.because(
+            f"cannot divide applicants beside bands: {error}", column, label=f"the column {column!r}"
+        ) from None
 
 
 def _edges(path: Path, column: str, cut: Cut) -> list[float]:
@@ -88,13 +108,19 @@ def _edges(path: Path, column: str, cut: Cut) -> list[float]:
         number = _number(column)
         there = engine.execute(f"SELECT {number} AS v FROM {table_of(path)} WHERE isfinite(v)").fetchnumpy()["v"]
     if len(there) == 0:
-        raise InputError(f"the column {column!r} holds no numbers that could be cut into bands")
+        raise InputError.because(
+            "holds no numbers that could be cut into bands", column, label=f"the column {column!r}"
+        )
     if isinstance(cut, tuple):
         return list(Binning(tuple(sorted(set(cut)))).edges)
     edges = rounded(bin_by_quantiles(there, cut).edges, there)
     edges = [edge for edge in edges if there.min() < edge <= there.max()]
     if not edges:
-        raise InputError(f"nearly all values of {column!r} are the same, so it cannot be cut into bands of one size")
+        raise InputError.because(
+            "cannot be cut into bands of one size: nearly all of its values are the same",
+            column,
+            label=f"the column {column!r}",
+        )
     return edges
 
 
@@ -118,9 +144,12 @@ def _values(path: Path, column: str) -> list[str]:
         query = f"SELECT DISTINCT {text} AS v FROM {table_of(path)} WHERE {where} ORDER BY v"
         values = [row[0] for row in engine.execute(f"{query} LIMIT {limits.FEATURES + 1}").fetchall()]
     if len(values) > limits.FEATURES:
-        raise InputError(
-            f"the column {column!r} has more than {limits.FEATURES} different values, the most beside a column in "
-            "bands: cut it into bands too, or leave it out"
+        raise InputError.because(
+            f"has more than {limits.FEATURES} different values, the most beside a column in bands",
+            column,
+            label=f"the column {column!r}",
+            hint="Cut it into bands too, or leave it out.",
+            code="too_large",
         )
     return values
 

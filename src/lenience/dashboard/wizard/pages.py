@@ -23,7 +23,7 @@ from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard import past_file, upload_reader, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
-from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, too_large
+from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.domain.answers import VersionAnswer
@@ -65,7 +65,8 @@ async def upload(request: Req) -> Response[bytes]:
         token = await service.ask(partial(_keep, sent))
     except InputError as error:
         name = Path(sent.filename or "").name[:80]
-        return _start(request, FormError("start", "file", f"{name or 'The file'} cannot be used: {error}."))
+        reason = sentence(f"{name or 'The file'} cannot be used: {error}")
+        return _start(request, FormError("start", "file", reason, error.code))
     finally:
         await sent.close()
     return redirect(f"/new/columns?file={token}")
@@ -167,8 +168,8 @@ async def create(request: Req) -> Response[bytes]:
         return await _again(request, answers, error)
     try:
         solved = await service.solve_version(specification)
-    except BadRequest as error:  # it would take too long
-        return await _again(request, answers, too_large(answers, error))
+    except BadRequest as error:
+        return await _again(request, answers, unsolved(error))
     visitor = visitor_of(request)
     assert visitor is not None
     who = make_sender(visitor.actor, None, "", None)

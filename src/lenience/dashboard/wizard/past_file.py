@@ -109,13 +109,18 @@ def count(path: Path) -> int:
 def values(path: Path, column: str) -> list[tuple[str, int]]:
     """The different values of a column with their counts, the most frequent first; missing ones are left out."""
     if column not in names(path):
-        raise InputError(f"the file has no column {column!r}")
+        raise InputError.because(
+            f"The file has no column {column!r}", "column", label="", value=column, code="unknown_name"
+        )
     with connect() as engine:
         query = f"SELECT {identifier(column)} AS v, count(*) AS k FROM {table_of(path)} WHERE v IS NOT NULL GROUP BY v"
         found = engine.execute(f"{query} ORDER BY k DESC, v LIMIT {MOST_VALUES + 1}").fetchall()
     if len(found) > MOST_VALUES:
-        raise InputError(
-            f"the column {column!r} has more than {MOST_VALUES} different values, too many to say what each means"
+        raise InputError.because(
+            f"has more than {MOST_VALUES} different values, too many to say what each means",
+            column,
+            label=f"the column {column!r}",
+            code="too_large",
         )
     return [(str(value), int(count)) for value, count in found]
 
@@ -180,7 +185,7 @@ def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, Past
     columns = answers.columns
     for name in (*columns.segments, columns.outcome, columns.accepted, columns.time, *columns.groups, *columns.scores):
         if name and name not in names(path):
-            raise InputError(f"the file has no column {name!r}")
+            raise InputError.unknown_name("column", name, names(path), "the columns")
     features = features_of(path, columns.segments, answers.cuts)
     backend = ibis.duckdb.connect(threads=1, **LIMITS)
     try:
@@ -195,19 +200,37 @@ def _check(history: History, columns: PastColumns) -> None:
     """Raise InputError if a policy cannot have these segments."""
     by = " and ".join(repr(name) for name in columns.segments)
     if not history.segments:
-        raise InputError(f"no row can be used: {history.describe()}")
+        raise InputError.because(
+            f"No row can be used: {history.describe()}", "file", label="", code="insufficient_data"
+        )
     if len(history.segments) > limits.SEGMENTS:
-        raise InputError(
-            f"the file has {len(history.segments):,} segments by {by}, and a policy may have {limits.SEGMENTS:,}: "
-            f"choose fewer or coarser columns, and cut one of numbers ({_widest(history, columns)!r} has the most "
-            "values) into bands: type 5 beside it"
+        raise InputError.because(
+            f"has {len(history.segments):,} segments by {by}; a policy may have {limits.SEGMENTS:,}",
+            "segment",
+            label="the file",
+            value=len(history.segments),
+            hint=(
+                "Choose fewer or coarser columns, and cut a column of numbers into bands by typing 5 beside it "
+                f"({_widest(history, columns)!r} has the most values)."
+            ),
+            code="too_large",
         )
     for row in history.segments:
         if len(row.segment) > 200 or not re.match(limits.PLAIN, row.segment):
-            raise InputError(f"the name of a segment may have 200 characters without line breaks, not {row.segment!r}")
+            raise InputError.because(
+                f"must have a name of at most 200 characters without line breaks, not {row.segment!r}",
+                "segment",
+                label="a segment",
+                value=row.segment,
+            )
     if not any(row.labels for row in history.segments):
         old = f" and is {columns.maturity:g} days old" if columns.maturity else ""
-        raise InputError(f"no outcome is known: no accepted row has a value of {columns.outcome!r} with a meaning{old}")
+        raise InputError.because(
+            f"No outcome is known: no accepted row has a value of {columns.outcome!r} with a meaning{old}",
+            "outcome",
+            label="",
+            code="insufficient_data",
+        )
 
 
 def _widest(history: History, columns: PastColumns) -> str:

@@ -175,7 +175,7 @@ def _cut(column: str, text: str) -> Cut:
     try:
         return read_cut(column, text)
     except InputError as error:
-        raise FormError("columns", BANDS + column, sentence(str(error))) from None
+        raise FormError("columns", BANDS + column, sentence(str(error)), error.code) from None
 
 
 def read_segments(path: Path, answers: Answers) -> SegmentPlan:
@@ -190,7 +190,7 @@ def read_segments(path: Path, answers: Answers) -> SegmentPlan:
     except FormError:
         raise
     except InputError as error:
-        raise FormError("columns", "", sentence(str(error))) from None
+        raise FormError("columns", "", sentence(str(error)), error.code) from None
     fitted = believe_as_answered(answers, past)
     before = fitted.beliefs_before
     return SegmentPlan(fitted.shrinkage, past.shares, past.groups, [before[name] for name in past.names], past)
@@ -258,16 +258,17 @@ def read_objective(answers: Answers) -> Objective:
     return Delayed(*rates, told["label_delay"]) if "label_delay" in told else Discounted.from_rates(*rates)
 
 
-def too_large(answers: Answers, error: Exception) -> FormError:
-    """That a policy could not be solved, with what to change in this form; what the solver would have is not in it."""
-    found = str(error).partition(": ask for ")[0]
-    if answers.future == "discount":
-        field, change = "discount", "a discount further from 1"
-    else:
-        late = ", fewer days until outcomes are known" if answers.delay else ""
-        field, change = "arrivals", f"fewer applicants a year{late} or a higher discount rate"
-    said = f"The policy cannot be solved: {found}. Type {change} here, or divide the applicants into more segments"
-    return FormError("objective", field, said)
+def unsolved(error: BadRequest) -> FormError:
+    """Return the error for a policy that could not be solved.
+
+    The hint is about segments: what the solver itself could be asked for is not in this form, and the rest are facts.
+    """
+    return FormError(
+        "objective",
+        "",
+        f"The policy cannot be solved: {error.detail}",
+        "too_large" if error.code == "too_large" else "invalid_value",
+    )
 
 
 def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecification:

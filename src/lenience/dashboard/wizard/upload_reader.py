@@ -36,9 +36,13 @@ def save_upload(source: Path, target: Path) -> None:
                 engine.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
             rows = engine.execute(f"SELECT count(*) FROM {table_of(target)}").fetchone()[0]
         except duckdb.Error as error:
-            raise InputError(describe_engine_error(error, parquet)) from None
+            raise InputError.because(
+                describe_engine_error(error, parquet), "file", label="", code="invalid_file"
+            ) from None
     if rows == 0:
-        raise InputError("the file has a heading and no rows below it")
+        raise InputError.because(
+            "the file has a heading and no rows below it", "file", label="", code="insufficient_data"
+        )
     _check_size(rows, len(names(target)))
 
 
@@ -59,20 +63,32 @@ def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, l
         return
     with csv_query(engine, [source]) as query:
         if len(query.heading) < 2:
-            raise InputError(
+            raise InputError.because(
                 "the file has only one column: a CSV has a heading and at least a column for the segment and one for "
-                "the outcome, separated by commas, semicolons or tabs"
+                "the outcome, separated by commas, semicolons or tabs",
+                "file",
+                label="",
+                code="invalid_file",
             )
         if "" in query.heading:
             nameless = 1 + query.heading.index("")
-            raise InputError(f"every column must have a name in the first line, and column {nameless} has none")
+            raise InputError.because(
+                f"every column must have a name in the first line; column {nameless} has none",
+                "file",
+                label="",
+                code="invalid_file",
+            )
         yield f"({query.sql})", query.notes
 
 
 def _check_size(rows: int, columns: int) -> None:
     if rows > MOST_ROWS or columns > MOST_COLUMNS:
-        raise InputError(
-            f"the file has {rows:,} rows and {columns:,} columns, and {MOST_ROWS:,} and {MOST_COLUMNS} are the most"
+        raise InputError.because(
+            f"the file has {rows:,} rows and {columns:,} columns; "
+            f"at most {MOST_ROWS:,} rows and {MOST_COLUMNS} columns are allowed",
+            "file",
+            label="",
+            code="too_large",
         )
 
 

@@ -31,7 +31,13 @@ def folder() -> Path:
     found = place.lstat()
     mine = owner is None or (found.st_uid == owner and stat.S_IMODE(found.st_mode) == 0o700)
     if not stat.S_ISDIR(found.st_mode) or not mine:
-        raise InputError(f"the folder for uploads must be this user's alone, and {str(place)!r} is not")
+        raise InputError.because(
+            f"must belong to this user alone; {str(place)!r} does not",
+            "uploads",
+            label="the folder for uploads",
+            value=str(place),
+            code="unreadable_file",
+        )
     return place
 
 

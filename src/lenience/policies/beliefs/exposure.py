@@ -199,7 +199,9 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
                 fields["expire_after"] = fields.pop("write_off_after")
             return msgspec.convert(fields, type=cls, dec_hook=decode_array)
         except msgspec.MsgspecError as error:
-            raise InputError(f"this is not the JSON of an exposure policy: {error}") from error
+            raise InputError.because(
+                f"is not the JSON of an exposure policy: {error}", "text", code="invalid_file"
+            ) from error
 
     def __repr__(self) -> str:
         return f"ExposurePolicy({self.objective!r}, prior={self.prior!r}, rows={self.rows})"

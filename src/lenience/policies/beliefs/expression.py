@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, unknown
+from lenience.core.errors import InputError
 from lenience.core.lattice import LATTICE, ROUNDINGS, size_distance, success_distance
 from lenience.files.source import without_engine_warnings
 
@@ -44,7 +44,7 @@ def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s:
 
     for name in (n, s):
         if name not in table.columns:
-            raise unknown("column", name, table.columns, "the columns")
+            raise InputError.unknown_name("column", name, table.columns, "the columns")
     size, good = table[n].cast("float64"), table[s].cast("float64")
     row, new = (size - policy.prior.n).round(), (good - policy.prior.s).round()
     on_row = (size - policy.prior.n - row).abs() <= _distance(size, size_distance(policy.prior))
@@ -53,7 +53,12 @@ def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s:
     last, odd = _beyond(table, size, good, row, inside)
     rows = max(last + 1, 1)
     if rows > MOST_ROWS:
-        raise InputError(f"beliefs must have fewer than {MOST_ROWS:,} observations beyond the prior's, not {rows:,}")
+        raise InputError.because(
+            f"must have fewer than {MOST_ROWS:,} observations beyond the prior's, not {rows:,}",
+            "beliefs",
+            value=rows,
+            allowed=f"fewer than {MOST_ROWS:,} observations beyond the prior's",
+        )
     least = policy._table(rows)[:rows]
     array = ibis.literal([int(value) for value in least], type="array<int32>")
     decided = new >= array[ibis.ifelse(inside, row, 0.0).cast("int32")]
@@ -79,8 +84,9 @@ def _beyond(table: Any, size: Any, good: Any, row: Any, inside: Any) -> tuple[in
     odd = [(float(one["size"]), float(one["good"])) for one in others.to_pylist()]
     if len(odd) > MOST_OWN:
         raise InputError(
-            f"beliefs must lie on the policy's lattice, or be at most {MOST_OWN:,} different ones off it: solve with "
-            "the prior that the table's counts were added to"
+            "beliefs",
+            allowed=f"on the policy's lattice, with at most {MOST_OWN:,} different ones off it",
+            hint="Solve with the prior that the table's counts were added to.",
         )
     return int(last or 0), odd
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.formatting import describe_stopping
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, near, size_distance, success_distance
@@ -68,7 +68,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         """
         k = self._row(n)
         if not 0 <= k < self.rows:
-            raise InputError(f"n must be prior.n + a whole number from 0 to {self.rows - 1}, not {n!r}")
+            raise InputError("n", n, f"prior.n + a whole number from 0 to {self.rows - 1}")
         least = int(self.accept_from[k])
         return None if least > k else self.prior.s + least
 
@@ -96,7 +96,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """The probability of acceptance (0 or 1) at many beliefs at once."""
         if not (np.all(np.isfinite(n)) and np.all(np.isfinite(s))):
-            raise InputError("n and s must be finite numbers")
+            raise InputError(("n", "s"), allowed="finite numbers")
         if np.ndim(n) == 0:
             row = self._row(float(n))  # type: ignore[arg-type]
             if 0 <= row < self._last_row():
@@ -129,9 +129,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         check_prior(belief, "belief")
         left = self._left(belief.n)
         if left is None:
-            raise InputError(
-                f"n must be below {self.prior.n + self._horizon():g}, where the horizon ends, not {belief.n!r}"
-            )
+            raise InputError("n", belief.n, f"below {self.prior.n + self._horizon():g}, where the horizon ends")
         return _enclose(left, belief, self.certificate.tolerance)[1]
 
     def threshold(self, n: float, tolerance: float | None = None) -> Bounds:
@@ -141,7 +139,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         size = real("n", n, above=0)
         left = self._left(size)
         if left is None:
-            raise InputError(f"n must be below {self.prior.n + self._horizon():g}, where the horizon ends, not {n!r}")
+            raise InputError("n", n, f"below {self.prior.n + self._horizon():g}, where the horizon ends")
         fine = self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
         k = self._row(size)
         if not 0 <= k < self.rows or not 0 < self.accept_from[k] <= k:
@@ -210,9 +208,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         try:
             policy = msgspec.json.decode(text, type=cls, dec_hook=decode_array)
         except (msgspec.MsgspecError, ValueError) as error:
-            raise InputError(f"this is not the JSON of an optimal policy: {error}") from error
+            raise InputError.because(
+                f"is not the JSON of an optimal policy: {error}", "text", code="invalid_file"
+            ) from error
         if policy.accept_from.shape != (policy.rows,):
-            raise InputError(f"accept_from must have one entry for each of the {policy.rows} rows")
+            raise InputError.because(
+                f"must have one entry for each of the {policy.rows} rows", "accept_from", code="length_mismatch"
+            )
         return policy
 
     def __repr__(self) -> str:
@@ -251,7 +253,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
             return self.objective
         k = self._row(n)
         if k < 0:
-            raise refusal("n", n, "the prior's n plus a whole number of acceptances")
+            raise InputError("n", n, "the prior's n plus a whole number of acceptances")
         return self.objective.remaining(k)
 
     def _decide(self, belief: Belief) -> bool:

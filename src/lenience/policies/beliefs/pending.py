@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNKNOWN, UNLIMITED, Policy
 from lenience.core.validation import having, real, whole
@@ -84,7 +84,7 @@ class Capped(Around, frozen=True, tag="capped", tag_field="type"):
         super().__post_init__()
         msgspec.structs.force_setattr(self, "cap", whole("cap", self.cap, least=1))
         if not isinstance(self.everywhere, bool):
-            raise refusal("everywhere", self.everywhere, "True or False")
+            raise InputError("everywhere", self.everywhere, "True or False")
 
     @property
     def steady_limit(self) -> int | None:

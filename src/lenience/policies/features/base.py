@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
 from lenience.core.objective import Objective
 from lenience.core.validation import real
@@ -69,7 +69,7 @@ class SelectivePolicy(BaseEstimator):
         from sklearn.utils import check_random_state
 
         if not isinstance(self.objective, Objective) or math.isinf(self.objective.volume):
-            raise refusal("objective", self.objective, "a Discounted, a FiniteHorizon or a Delayed objective")
+            raise InputError("objective", self.objective, "a Discounted, a FiniteHorizon or a Delayed objective")
         self.log_: list[Decision] = []
         self.arrivals_ = 0
         self.accepted_ = 0
@@ -299,10 +299,10 @@ def _parts(model: Any) -> tuple[Any, Any]:
     else:
         final, transformer = model, None
     if not isinstance(final, FeatureModel):
-        refused = refusal("model", final, "a model of lenience.models, or a Pipeline that ends in one")
+        refused = InputError("model", final, "a model of lenience.models, or a Pipeline that ends in one")
         if isinstance(final, type) or not (hasattr(final, "fit") and hasattr(final, "predict_proba")):
             raise refused
-        raise InputError(f"{refused}; wrap it: lenience.models.Bootstrap({type(final).__name__}())")
+        raise refused.with_hint(f"Wrap it: lenience.models.Bootstrap({type(final).__name__}())")
     return transformer, clone(final)
 
 
@@ -314,7 +314,7 @@ def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
         or len(found) != rows
         or not all(not lost(flag) and flag in (0, 1) for flag in found)
     ):
-        raise InputError(f"accepted must be true or false for each of the {rows} rows, not {accepted!r}")
+        raise InputError("accepted", accepted, f"true or false for each of the {rows} rows")
     return found
 
 
@@ -322,13 +322,18 @@ def _known(y: ArrayLike, rows: int, accepted: list[Any] | None = None) -> tuple[
     """The accepted rows whose outcome is known, and these outcomes; what is given for the others is not looked at."""
     given: Any = y if isinstance(y, list) else np.asarray(y).tolist()
     if not isinstance(given, list) or len(given) != rows:
-        raise InputError(f"outcomes must be one for each of the {rows} rows, not of shape {np.shape(y)}")
+        raise InputError.because(
+            f"must be one for each of the {rows} rows, not of shape {np.shape(y)}",
+            "outcomes",
+            value=np.shape(y),
+            code="length_mismatch",
+        )
     which, seen = [], []
     for i, value in enumerate(given):
         if lost(value) or (accepted is not None and not accepted[i]):
             continue
         if isinstance(value, list) or value not in (0, 1):
-            raise InputError(f"outcomes must be 0 or 1 (false or true), not {value!r}")
+            raise InputError("outcomes", value, "0 or 1 (false or true)")
         which.append(i)
         seen.append(float(value))
     return which, seen

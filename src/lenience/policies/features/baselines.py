@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError
 from lenience.core.validation import real
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.gaussian import sigmoid
@@ -208,7 +208,7 @@ class ConsequentialRule(SelectivePolicy):
 def _design(model: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """The features as a linear learner sees them, scales and intercept included."""
     if not isinstance(model, BayesianLogistic):
-        raise refusal(
+        raise InputError(
             "model", model, "a BayesianLogistic, which says how features are scaled, or a Pipeline that ends in one"
         )
     return model.design(rows)

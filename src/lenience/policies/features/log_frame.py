@@ -19,14 +19,22 @@ def log_rows(log: Sequence[Any], outcomes: Mapping[int, float], X: Any = None) -
         return rows
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2 or len(cells) != len(rows):
-        raise InputError(
-            f"X must have the features of all {len(rows):,} decisions, in the order they came, not the shape "
-            f"{cells.shape}"
+        raise InputError.because(
+            f"must have the features of all {len(rows):,} decisions, in their order, not the shape {cells.shape}",
+            "X",
+            value=cells.shape,
+            code="length_mismatch",
         )
     given = getattr(X, "columns", None)
     names = [f"x{i}" for i in range(cells.shape[1])] if given is None else [str(name) for name in given]
     taken = sorted(set(names) & set(rows[0])) if rows else []
     if taken:
-        raise InputError(f"X must have no column named as one of the log: rename {', '.join(taken)}")
+        raise InputError.because(
+            f"must have no column with the name of a column of the log: {', '.join(taken)}",
+            "X",
+            value=taken,
+            hint="Rename it.",
+            code="duplicate",
+        )
     features = [[None if lost(cell) else cell for cell in own] for own in cells.tolist()]
     return [{**dict(zip(names, own, strict=True)), **row} for own, row in zip(features, rows, strict=True)]

@@ -91,13 +91,19 @@ class Awaited:
             before = self.outcomes.get(arrival, new.get(arrival, (i, None))[1])
             if before is not None:
                 if before != outcome:
-                    raise InputError(f"outcomes must not change: arrival {arrival} had {before:g}, not {outcome:g}")
+                    raise InputError.because(
+                        f"must not change; arrival {arrival} had {before:g}, not {outcome:g}", "outcomes", value=outcome
+                    )
                 continue
             row = self.pending[arrival][1] if arrival in self.pending else self._expired.get(arrival)
             if row is None:
-                raise InputError(f"arrivals must be of accepted decisions: {arrival} was rejected")
+                raise InputError.because(
+                    f"must be of accepted decisions; {arrival} was rejected", "arrivals", value=arrival
+                )
             if not np.allclose(row, rows[i], rtol=1e-6, atol=1e-9, equal_nan=True):
-                raise InputError(f"X must hold the features that arrival {arrival} was decided by, not others")
+                raise InputError.because(
+                    f"must hold the features that arrival {arrival} was decided by", "X", value=arrival
+                )
             new[arrival] = i, outcome
         for arrival, (_, outcome) in new.items():
             row = self.pending[arrival][1] if arrival in self.pending else self._expired[arrival]
@@ -118,11 +124,16 @@ def checked_arrivals(arrivals: ArrayLike, rows: int, decided: int) -> list[int]:
     """One arrival for each row, of those that were decided."""
     given = arrivals if isinstance(arrivals, list) else np.asarray(arrivals).tolist()
     if not isinstance(given, list) or len(given) != rows:
-        raise InputError(f"arrivals must be one for each of the {rows} rows, not of shape {np.shape(arrivals)}")
+        raise InputError.because(
+            f"must be one for each of the {rows} rows, not of shape {np.shape(arrivals)}",
+            "arrivals",
+            value=np.shape(arrivals),
+            code="length_mismatch",
+        )
     found = [whole("arrivals", arrival) for arrival in given]
     for arrival in found:
         if arrival >= decided:
-            raise InputError(f"arrivals must be of the {decided:,} decided so far, from 0 on: {arrival} was not")
+            raise InputError("arrivals", arrival, f"one of the {decided:,} decided so far, counted from 0")
     return found
 
 

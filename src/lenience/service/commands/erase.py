@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from lenience.core.errors import InputError
 from lenience.service.commands.outcomes import carry_out
 from lenience.service.commands.transitions import plan_nothing
 from lenience.service.domain import limits
@@ -30,7 +31,8 @@ class ErasureRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.reference is None and self.older_than_days is None:
-            raise ValueError("reference or older_than_days must be given")
+            fields = ("reference", "older_than_days")
+            raise InputError.because("must be given", fields, label="reference or older_than_days", code="missing")
 
 
 @dataclass(frozen=True, slots=True)

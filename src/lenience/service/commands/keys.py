@@ -16,7 +16,7 @@ from hashlib import sha256
 import msgspec
 from sqlalchemy import select, update
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import KeyCreated, KeyRevoked
 from lenience.service.domain.problems import Forbidden, Unauthenticated
@@ -78,11 +78,13 @@ def revoke_key(store: Store, identity: str, actor: str) -> None:
         ledger = Ledger(store, connection, PolicyCache())
         ledger.lock([schema.SYSTEM_CHAIN])
         table = schema.api_key
-        row = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
-        if row is None:
-            raise InputError(f"there is no key {identity!r}")
-        if row.revoked_at is not None:
-            raise InputError(f"the key {identity!r} is revoked already")
+        found = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
+        if found is None:
+            raise InputError.because(
+                f"There is no key {identity!r}", "key", label="", value=identity, code="unknown_name"
+            )
+        if found.revoked_at is not None:
+            raise InputError.because("is already revoked", "key", label=f"the key {identity!r}", value=identity)
         ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
         connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
         ledger.flush()
@@ -98,10 +100,10 @@ def key_id(given: str) -> str:
         ...
     lenience.core.errors.InputError: the id of a key must be the 12 digits that lenience keys list shows
     """
-    match = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
-    if match is None:
-        raise InputError("the id of a key must be the 12 digits that lenience keys list shows")
-    return match[1]
+    found = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
+    if found is None:
+        raise InputError("key", allowed="the 12 digits that lenience keys list shows", label="the id of a key")
+    return found[1]
 
 
 def list_keys(store: Store) -> list[ApiKey]:
@@ -125,16 +127,18 @@ def list_keys(store: Store) -> list[ApiKey]:
 def check_label(label: str) -> None:
     """Refuse what cannot be said of a key."""
     if not 1 <= len(label) <= 100 or any(ord(letter) < 32 for letter in label):
-        raise refusal("label", label, "a text of 1 to 100 letters")
+        raise InputError("label", label, "a text of 1 to 100 letters")
 
 
 def check_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
     """Roles, sorted, or an error."""
     for role in roles:
         if role not in ROLES:
-            raise refusal("role", role, f"one of {', '.join(ROLES)}")
+            raise InputError.unknown_name("role", role, ROLES)
     if not roles:
-        raise InputError(f"a key must have at least one role of {', '.join(ROLES)}")
+        raise InputError.because(
+            f"must have at least one role of {', '.join(ROLES)}", "role", label="a key", code="missing"
+        )
     return tuple(sorted(set(roles)))
 
 
@@ -176,7 +180,7 @@ class Keyring:
             return LOCAL
         key = self.find(authorization)
         if role not in key.roles and "admin" not in key.roles:
-            raise Forbidden(f"the key {key.id} does not have the role {role!r}")
+            raise Forbidden(f"the key {key.id} does not have the role {role!r}", code="missing_role", allowed=role)
         return key.id
 
     def find(self, authorization: str | None) -> ApiKey:

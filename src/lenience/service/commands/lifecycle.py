@@ -28,7 +28,8 @@ from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
 
-ADVICE = "a lower discount (fewer arrivals, a higher discount rate), a shorter horizon or fewer segments would fit"
+FEWER = "Use fewer segments."
+SMALLER = "Divide the largest segment into smaller ones."
 NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
     "shadow": ("draft", "retired"),
     "active": ("draft", "shadow", "retired"),
@@ -72,8 +73,12 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             if key not in texts:
                 if time.monotonic() > until:
                     raise TooLargeError(
-                        f"after {limits.VERSION_SECONDS:,.0f} s, which is as long as is allowed, {len(stored):,} of "
-                        f"{len(problems):,} segments were solved: {ADVICE}"
+                        f"Solving {len(problems):,} segments",
+                        seconds=limits.VERSION_SECONDS * len(problems) / max(len(stored), 1),
+                        allowed_seconds=limits.VERSION_SECONDS,
+                        detail=f"{len(stored):,} were solved in time",
+                        field="segments",
+                        hint=FEWER,
                     )
                 texts[key] = solve(segment)
             text = texts[key]
@@ -83,7 +88,7 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
                 StoredSegment(segment.name, segment.share, digest, segment.exposure_cap, segment.exploration_floor)
             )
     except InputError as error:
-        raise BadRequest(str(error)) from None
+        raise BadRequest.of(error) from None
     loaded = {digest: load(text) for digest, text in tables.items()}
     tables_by_segment = {segment.name: loaded[segment.solved] for segment in stored}
     return SolvedVersion(specification, stored, tables, version_warnings(specification, tables_by_segment))
@@ -95,8 +100,13 @@ def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
     longest, total = max(each.values()), math.fsum(each.values())
     if longest > limits.SOLVE_SECONDS or total > limits.VERSION_SECONDS:
         raise TooLargeError(
-            f"this policy would take about {total:,.0f} s to solve ({longest:,.0f} s for one segment), and at most "
-            f"{limits.VERSION_SECONDS:,.0f} s ({limits.SOLVE_SECONDS:,.0f} s for one) are allowed: {ADVICE}"
+            "Solving this policy",
+            seconds=total,
+            allowed_seconds=limits.VERSION_SECONDS,
+            detail=f"{longest:,.0f} s for one segment",
+            allowed=f"{limits.VERSION_SECONDS:,.0f} s ({limits.SOLVE_SECONDS:,.0f} s for one segment)",
+            field="segments",
+            hint=SMALLER if longest > limits.SOLVE_SECONDS else FEWER,
         )
 
 
@@ -221,17 +231,20 @@ class ChangeState:
         if number is None:
             number = active if self.state == "retired" else max(record.states)
         if number is None:
-            raise Conflict(f"the policy {self.policy!r} has no active version to retire")
+            raise Conflict(f"the policy {self.policy!r} has no active version to retire", code="no_active_version")
         if number not in record.states:
-            raise NotFound(f"the policy {self.policy!r} has no version {number}")
+            detail = f"the policy {self.policy!r} has no version {number}"
+            raise NotFound(detail, code="unknown_version", field="version", value=number)
         now = record.states[number]
         if now == self.state:
             return self._repeated(ledger, record, number)
         if self.replaces not in (None, active):
             rules = "none" if active is None else f"version {active}"
-            raise Conflict(f"of the policy {self.policy!r} {rules} is active, not version {self.replaces}")
+            detail = f"of the policy {self.policy!r} {rules} is active, not version {self.replaces}"
+            raise Conflict(detail, code="version_replaced", field="replaces", value=self.replaces)
         if now not in NEXT[self.state]:
-            raise Conflict(f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}")
+            detail = f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}"
+            raise Conflict(detail, code="version_state", field="state", value=self.state)
         changes: list[tuple[int, State]] = [(number, self.state)]
         replaced = active if self.state == "active" else None
         if replaced is not None:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import select
 
+from lenience.core.errors import InputError
 from lenience.service.commands.transitions import OverrideRequest as OverrideRequest
 from lenience.service.commands.transitions import (
     Transition,
@@ -22,7 +23,7 @@ from lenience.service.commands.transitions import (
 from lenience.service.domain import limits
 from lenience.service.domain.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
 from lenience.service.domain.events import Outcome, Repeated
-from lenience.service.domain.problems import NONE_OF_THESE, NotFound, Problem, not_one, unknown_decision
+from lenience.service.domain.problems import UNKNOWN_DECISIONS, NotFound, Problem, not_one, unknown_decision
 from lenience.service.domain.receipts import NO_RECEIPT, CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule
 from lenience.service.domain.state import ChainState, DecisionState
@@ -46,7 +47,8 @@ class OutcomeItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         if (self.id is None) == (self.reference is None):
-            raise ValueError("either id or reference must be given")
+            fields = ("id", "reference")
+            raise InputError.because("must be given", fields, label="either id or reference", code="missing")
 
 
 class OutcomesRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,7 +150,7 @@ class RecordOutcomes:
         """Find those given by reference, and refuse if there is none of the decisions."""
         ledger.find_references(item.reference for item in self.items if item.reference is not None)
         if not self._known(ledger):
-            raise NotFound(NONE_OF_THESE)
+            raise NotFound("none of these decisions exists", code=UNKNOWN_DECISIONS)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """The chains of all segments concerned."""
@@ -167,7 +169,7 @@ class RecordOutcomes:
                 state = self._decision(ledger, item)
                 plan = plan_outcome(state, item.outcome, ahead.get(state.id, state.status))
             except Problem as problem:
-                problems.append(OutcomeProblem(position, item.id, problem.status, problem.detail))
+                problems.append(OutcomeProblem(position, item.id, problem.status, problem.detail, problem.code))
                 continue
             if plan.recorded:
                 ahead[state.id] = plan.status

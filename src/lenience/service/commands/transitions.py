@@ -111,12 +111,16 @@ def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = No
     """The outcome of an acceptance; one that expired may still come."""
     now = state.status if status is None else status
     if now == schema.REJECTED:
-        raise Conflict(f"the decision {state.id} is to reject, so it has no outcome: override it to accept first")
+        raise Conflict(
+            f"the decision {state.id} is to reject, so it has no outcome: override it to accept first",
+            code="decision_rejected",
+        )
     if now == outcome:
         return Transition(state, outcome, "accept", "outcome", recorded=False)
     if now in (schema.SUCCESS, schema.FAILURE):
         raise Conflict(
-            f"the decision {state.id} has the outcome {now} already: if that was wrong, POST its /correction"
+            f"the decision {state.id} has the outcome {now} already: if that was wrong, POST its /correction",
+            code="outcome_recorded",
         )
     good = outcome == "success"
     waited = -1 if now == schema.PENDING else 0
@@ -128,14 +132,14 @@ def plan_expiry(state: DecisionState) -> Transition:
     if state.status == schema.EXPIRED:
         return Transition(state, "expired", "accept", "expiry", recorded=False)
     if state.status != schema.PENDING:
-        raise Conflict(f"the decision {state.id} is not pending but {state.status}")
+        raise Conflict(f"the decision {state.id} is not pending but {state.status}", code="decision_not_pending")
     return Transition(state, "expired", "accept", "expiry", True, pending=-1)
 
 
 def plan_correction(state: DecisionState, outcome: Outcome) -> Transition:
     """A later truth: one more success and one failure less, or the other way round."""
     if state.status not in (schema.SUCCESS, schema.FAILURE):
-        raise Conflict(f"the decision {state.id} has no outcome to correct: it is {state.status}")
+        raise Conflict(f"the decision {state.id} has no outcome to correct: it is {state.status}", code="no_outcome")
     if state.status == outcome:
         return Transition(state, outcome, "accept", "correction", recorded=False)
     step = 1 if outcome == "success" else -1
@@ -147,14 +151,17 @@ def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
     """Decided otherwise by a person: an acceptance is awaited, a rejection is awaited no more."""
     choice = request.decision
     if choice == choice_of(state):
-        raise Conflict(f"the decision {state.id} is to {choice} already")
+        raise Conflict(f"the decision {state.id} is to {choice} already", code="already_decided")
     personal = Personal.of(None, request.reason)
     if choice == "accept":
         return Transition(
             state, "pending", choice, "override", True, pending=1, accepted=1, override=request, personal=personal
         )
     if state.status not in (schema.PENDING, schema.EXPIRED):
-        raise Conflict(f"the decision {state.id} has an outcome ({state.status}), so it cannot be overridden any more")
+        raise Conflict(
+            f"the decision {state.id} has an outcome ({state.status}), so it cannot be overridden any more",
+            code="outcome_recorded",
+        )
     waited = -1 if state.status == schema.PENDING else 0
     return Transition(
         state, "rejected", choice, "override", True, pending=waited, accepted=-1, override=request, personal=personal

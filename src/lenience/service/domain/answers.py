@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, Meta
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
@@ -64,6 +65,7 @@ class OutcomeProblem(msgspec.Struct, frozen=True):
     id: str | None  # not if it was given by reference
     status: int
     detail: str
+    code: str
 
 
 class OutcomesAnswer(msgspec.Struct, frozen=True):
@@ -226,13 +228,17 @@ class Health(msgspec.Struct, frozen=True):
     version: str
 
 
-class ProblemAnswer(msgspec.Struct, frozen=True):
+class ProblemAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """What went wrong (RFC 9457)."""
 
     type: str
     title: str
     status: int
     detail: str
+    code: Annotated[str, Meta(description="What kind of problem it is; it does not change between versions")]
+    field: Annotated[str, Meta(description="The field at fault, where there is one")] | None = None
+    value: Annotated[Any, Meta(description="What was given in the field, where it can be repeated")] = UNSET
+    allowed: Annotated[str, Meta(description="What is allowed in the field")] | None = None
 
 
 def decision_answer(

@@ -41,11 +41,23 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if bool(self.edges) == bool(self.values):
-            raise InputError(f"the feature {self.name!r} must have either edges or values")
+            raise InputError.because(
+                "must have either edges or values",
+                "features",
+                label=f"the feature {self.name!r}",
+                code="conflicting_fields",
+            )
         if any(low >= high for low, high in pairwise(self.edges)):
-            raise InputError(f"the edges of {self.name!r} must rise")
+            raise InputError.because(
+                "must rise", "features", label=f"the edges of {self.name!r}", value=list(self.edges)
+            )
         if len(set(self.values)) < len(self.values) or OTHER in self.values:
-            raise InputError(f"the values of {self.name!r} must differ, and none may be 'other'")
+            raise InputError.because(
+                "must differ, and none may be 'other'",
+                "features",
+                label=f"the values of {self.name!r}",
+                code="duplicate",
+            )
 
     @property
     def labels(self) -> list[str]:
@@ -60,22 +72,22 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The part a value lies in."""
         if self.values:
             if not isinstance(value, str):
-                raise InputError(f"the feature {self.name!r} must be a text, not {value!r}")
+                raise InputError(f"features.{self.name}", value, "a text", label=f"the feature {self.name!r}")
             return f"{self.name}={value if value in self.values else OTHER}"
         if not isinstance(value, int | float) or value != value:
-            raise InputError(f"the feature {self.name!r} must be a number, not {value!r}")
+            raise InputError(f"features.{self.name}", value, "a number", label=f"the feature {self.name!r}")
         return self.labels[bisect_right(self.edges, value)]
 
 
 def names_of(features: list[Feature]) -> list[str]:
     """The names of all segments that features make."""
     if len({feature.name for feature in features}) < len(features):
-        raise InputError("the names of features must differ")
+        raise InputError.because("must have different names", "features", code="duplicate")
     total = 1
     for feature in features:
         total *= len(feature.labels)
         if total > limits.SEGMENTS:
-            raise InputError(f"features must make at most {limits.SEGMENTS:,} segments")
+            raise InputError.because(f"must make at most {limits.SEGMENTS:,} segments", "features", code="too_large")
     return [_joined(labels) for labels in product(*(feature.labels for feature in features))]
 
 
@@ -84,10 +96,19 @@ def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]
     names = [feature.name for feature in features]
     for name in given:
         if name not in names:
-            raise InputError(f"features must be {' and '.join(names)}, without {name!r}: the policy does not use it")
+            raise InputError.because(
+                f"must be {' and '.join(names)}, without {name!r}: the policy does not use it",
+                f"features.{name}",
+                label="features",
+                value=name,
+                allowed=" and ".join(names),
+                code="unknown_name",
+            )
     missing = [feature.name for feature in features if feature.name not in given]
     if missing:
-        raise InputError(f"features must have {missing[0]!r}")
+        raise InputError.because(
+            f"must have {missing[0]!r}", f"features.{missing[0]}", label="features", code="missing"
+        )
     return _joined(tuple(feature.label(given[feature.name]) for feature in features))
 
 
@@ -141,5 +162,9 @@ def _nearest(value: str, values: tuple[str, ...]) -> str | None:
 def _joined(labels: tuple[str, ...]) -> str:
     name = ", ".join(labels)
     if len(name) > 200:
-        raise InputError("features must have names and values so short that a segment's name has at most 200 letters")
+        raise InputError.because(
+            "must have names and values so short that a segment's name has at most 200 letters",
+            "features",
+            code="too_large",
+        )
     return name

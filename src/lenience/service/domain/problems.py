@@ -5,19 +5,52 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
+from lenience.core.errors import InputError
+
 log = logging.getLogger("lenience.service")
 
 
 class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
-    """A request that is not carried out."""
+    """A request that is not carried out.
+
+    Parameters
+    ----------
+    detail
+        What is wrong, as a sentence.
+    code
+        What kind of problem it is; the code of its class if none is given. Codes are listed in docs/service.md and do
+        not change between versions.
+    field
+        The field at fault, as the request names it.
+    value
+        What was given. Leave it out where it may be personal data or a secret.
+    allowed
+        What is allowed, as a phrase.
+    """
 
     status = 500
     title = "Internal error"
+    code = "internal_error"
     logged = False
 
-    def __init__(self, detail: str) -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        field: str | None = None,
+        value: object = UNSET,
+        allowed: str | None = None,
+    ) -> None:
         super().__init__(detail)
         self.detail = detail
+        if code is not None:
+            self.code = code
+        self.field = field
+        self.value = value
+        self.allowed = allowed
 
     @property
     def told(self) -> str:
@@ -31,6 +64,12 @@ class BadRequest(Problem):
 
     status = 400
     title = "Bad request"
+    code = "invalid_request"
+
+    @classmethod
+    def of(cls, error: InputError) -> BadRequest:
+        """Return the problem for an error of the library."""
+        return cls(str(error), code=error.code, field=error.field, value=error.value, allowed=error.allowed)
 
 
 class Unauthenticated(Problem):
@@ -38,6 +77,7 @@ class Unauthenticated(Problem):
 
     status = 401
     title = "Key needed"
+    code = "unauthenticated"
 
 
 class Forbidden(Problem):
@@ -45,6 +85,7 @@ class Forbidden(Problem):
 
     status = 403
     title = "Not allowed"
+    code = "forbidden"
 
 
 class NotFound(Problem):
@@ -52,6 +93,7 @@ class NotFound(Problem):
 
     status = 404
     title = "Not found"
+    code = "not_found"
 
 
 class Conflict(Problem):
@@ -59,6 +101,7 @@ class Conflict(Problem):
 
     status = 409
     title = "Conflict"
+    code = "conflict"
 
 
 class Unsupported(Problem):
@@ -66,6 +109,7 @@ class Unsupported(Problem):
 
     status = 415
     title = "Unsupported media type"
+    code = "unsupported_media_type"
 
 
 class Damaged(Problem):
@@ -73,6 +117,7 @@ class Damaged(Problem):
 
     status = 503
     title = "Unavailable"
+    code = "database_damaged"
 
 
 class Unavailable(Problem):
@@ -83,9 +128,10 @@ class Unavailable(Problem):
 
     status = 503
     title = "Unavailable"
+    code = "unavailable"
 
-    def __init__(self, detail: str, *, lost: bool = False, cause: str | None = None) -> None:
-        super().__init__(detail)
+    def __init__(self, detail: str, *, code: str | None = None, lost: bool = False, cause: str | None = None) -> None:
+        super().__init__(detail, code=code)
         self.lost = lost
         self.cause = cause
 
@@ -105,8 +151,10 @@ def log_unforeseen(error: Exception, **fields: object) -> None:
         log.error("unforeseen error", exc_info=error, extra={"fields": fields})
 
 
-NONE_OF_THESE = "there is none of these decisions"
-THIS_REFERENCE = "this reference"  # not the reference itself: answers are kept, and personal data is not
+UNKNOWN_DECISION = "unknown_decision"
+UNKNOWN_DECISIONS = "unknown_decisions"
+UNKNOWN_REFERENCE = "unknown_reference"
+AMBIGUOUS_REFERENCE = "ambiguous_reference"
 
 
 def unknown_decision(identity: str) -> NotFound:
@@ -116,7 +164,8 @@ def unknown_decision(identity: str) -> NotFound:
     "there is no decision '17'"
     """
     shown = repr(identity)
-    return NotFound(f"there is no decision {shown if len(shown) <= 80 else shown[:77] + '...'}")
+    detail = f"there is no decision {shown if len(shown) <= 80 else shown[:77] + '...'}"
+    return NotFound(detail, code=UNKNOWN_DECISION, field="id")
 
 
 def not_one(accepted: Sequence[str]) -> NotFound | Conflict:
@@ -126,6 +175,8 @@ def not_one(accepted: Sequence[str]) -> NotFound | Conflict:
     ('no accepted decision has this reference', '2 accepted decisions have this reference: give their ids (a, b)')
     """
     if not accepted:
-        return NotFound(f"no accepted decision has {THIS_REFERENCE}")
+        # Not the reference itself: answers are stored, and personal data must not be.
+        return NotFound("no accepted decision has this reference", code=UNKNOWN_REFERENCE, field="reference")
     some = ", ".join(accepted[:3]) + (", …" if len(accepted) > 3 else "")
-    return Conflict(f"{len(accepted)} accepted decisions have {THIS_REFERENCE}: give their ids ({some})")
+    detail = f"{len(accepted)} accepted decisions have this reference: give their ids ({some})"
+    return Conflict(detail, code=AMBIGUOUS_REFERENCE, field="reference")

@@ -102,9 +102,17 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         _check_limits(self.objective)
         if self.history_model != "own" and not self.history:
-            raise InputError(f"history_model {self.history_model!r} must have a history to fit it to")
+            raise InputError.because(
+                "must have a history to fit it to",
+                "history_model",
+                label=f"history_model {self.history_model!r}",
+                value=self.history_model,
+                code="missing",
+            )
         if (self.history_model == "curve") != bool(self.scores):
-            raise InputError("scores must be given with history_model 'curve', and only then")
+            raise InputError.because(
+                "must be given with history_model 'curve', and only then", "scores", code="conflicting_fields"
+            )
 
     @property
     def expiry_days(self) -> float | None:
@@ -124,7 +132,12 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         names = [spec.name for spec in specs]
         unknown = [name for name in self.history if name not in names]
         if unknown:
-            raise InputError(f"history must be of segments of the policy, and {unknown[0]!r} is none of them")
+            raise InputError.because(
+                f"must be of segments of the policy; {unknown[0]!r} is not one of them",
+                "history",
+                value=unknown[0],
+                code="unknown_name",
+            )
         priors = self._priors(specs)
         return [self._problem(*one) for one in zip(specs, _shares(specs), priors, strict=True)]
 
@@ -136,12 +149,24 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         for names in ([spec.name for spec in given], cells):
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
-                raise InputError(f"the names of segments must differ, and {twice!r} is there twice")
+                raise InputError.because(
+                    f"must differ; {twice!r} is there twice",
+                    "segments",
+                    label="the names of segments",
+                    value=twice,
+                    code="duplicate",
+                )
         if not cells:
             return given or [SegmentSpec(ONLY_SEGMENT)]
         odd = next((name for name in own if name not in cells), None)
         if odd is not None:
-            raise InputError(f"segments beside features must be cells of these, such as {cells[0]!r}, not {odd!r}")
+            raise InputError(
+                "segments",
+                odd,
+                f"cells of the features, such as {cells[0]!r}",
+                label="segments beside features",
+                code="unknown_name",
+            )
         return [own.get(name, SegmentSpec(name)) for name in cells]
 
     def _priors(self, specs: list[SegmentSpec]) -> list[Belief]:
@@ -150,7 +175,13 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
             return [spec.prior or self.prior for spec in specs]
         own = next((spec.name for spec in specs if spec.prior is not None), None)
         if own is not None:
-            raise InputError(f"the segment {own!r} must have no prior of its own with a history_model that fits one")
+            raise InputError.because(
+                "must have no prior of its own with a history_model that fits one",
+                "segments",
+                label=f"the segment {own!r}",
+                value=own,
+                code="conflicting_fields",
+            )
         return fitted_priors([spec.name for spec in specs], self.history, self.scores)
 
     def _problem(self, spec: SegmentSpec, share: float, prior: Belief) -> SegmentProblem:
@@ -198,7 +229,12 @@ def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str
     if scores:
         if set(scores) != set(names):
             odd = sorted(set(scores) ^ set(names))[0]
-            raise InputError(f"scores must be of all segments of the policy and of no others, which fails for {odd!r}")
+            raise InputError.because(
+                f"must be of all segments of the policy and of no others; {odd!r} is not in both",
+                "scores",
+                value=odd,
+                code="unknown_name",
+            )
         model: Model = Curve([scores[name] for name in names])
     else:
         model = Shared(len(names))
@@ -219,8 +255,12 @@ def _shares(specs: list[SegmentSpec]) -> list[float]:
     taken = sum(spec.share for spec in specs if spec.share is not None)
     rest = sum(spec.share is None for spec in specs)
     if taken > 1 + 1e-9:
-        raise InputError(f"the shares of segments must add up to at most 1, not {taken:g}")
+        raise InputError.because(
+            f"must add up to at most 1, not {taken:g}", "segments", label="the shares of segments", value=taken
+        )
     if rest and taken >= 1:
-        raise InputError("the shares of segments must leave something for those without a share")
+        raise InputError.because(
+            "must leave something for those without a share", "segments", label="the shares of segments", value=taken
+        )
     each = (1 - taken) / rest if rest else 0.0
     return [real("share", each if spec.share is None else spec.share, above=0, most=1) for spec in specs]

@@ -19,9 +19,11 @@ from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
+from msgspec import UNSET
 
+from lenience.core.errors import InputError
 from lenience.service.domain.problems import BadRequest, Unsupported
-from lenience.service.http.validation_text import ABSENT, in_words
+from lenience.service.http.validation_text import explained
 
 PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # of what is wrong, in a validator's message
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -49,10 +51,12 @@ async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], han
     given = headers.get("content-type", "")
     if given.split(";")[0].strip().lower() != wanted:
         reason = f"not {given[:80]!r}" if given else "and it is not given"
-        raise Unsupported(f"the Content-Type of the body must be {wanted}, {reason}")
+        detail = f"the Content-Type of the body must be {wanted}, {reason}"
+        raise Unsupported(detail, field="Content-Type", value=given[:80], allowed=wanted)
     packed = headers.get("content-encoding", "identity")
     if packed.strip().lower() != "identity":
-        raise Unsupported(f"the body must not be packed, and its Content-Encoding is {packed[:80]!r}")
+        detail = f"the body must not be packed, and its Content-Encoding is {packed[:80]!r}"
+        raise Unsupported(detail, field="Content-Encoding", value=packed[:80], allowed="identity")
 
 
 class EmptyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,11 +82,12 @@ def decoded(body: bytes, kind: Any) -> Any:
     try:
         value = _decoder(kind).decode(body)
     except msgspec.ValidationError as error:
-        raise BadRequest(_describe_error(_plain(body), kind, error)) from None
+        raise _problem(_plain(body), kind, error) from None
     except msgspec.DecodeError as error:
-        raise BadRequest(_no_json(body, error)) from None
+        raise BadRequest(_no_json(body, error), code="invalid_json", field="body") from None
     except UnicodeDecodeError as error:
-        raise BadRequest(f"body must be in UTF-8 ({error.reason} at byte {error.start:,})") from None
+        detail = f"body must be in UTF-8 ({error.reason} at byte {error.start:,})"
+        raise BadRequest(detail, code="invalid_json", field="body") from None
     _plain(body)
     return value
 
@@ -111,7 +116,8 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(fields)
     if len(unique) < len(fields):
         names = [name for name, _ in fields]
-        raise BadRequest(f"{next(name for name in names if names.count(name) > 1)[:80]} is there twice")
+        twice = next(name for name in names if names.count(name) > 1)[:80]
+        raise BadRequest(f"{twice} is there twice", code="duplicate", field=twice)
     return unique
 
 
@@ -122,45 +128,49 @@ def _whole(digits: str) -> int | float:
 _reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, strict=False)
 
 
-def join_sentences(sentences: Sequence[str]) -> str:
+def join_sentences(wrong: Sequence[object]) -> str:
     """All that is wrong, up to a number of sentences, and how many more there are.
 
     >>> join_sentences([f"line {i} is bad" for i in range(2, 24)]).endswith("; line 21 is bad; and 2 more like these")
     True
     """
-    more = len(sentences) - MOST_TOLD
-    return "; ".join(sentences[:MOST_TOLD]) + (f"; and {more:,} more like these" if more > 0 else "")
+    more = len(wrong) - MOST_TOLD
+    return "; ".join(map(str, wrong[:MOST_TOLD])) + (f"; and {more:,} more like these" if more > 0 else "")
 
 
-def sentence(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) -> str:
-    """What is wrong inside a value, with the place, the value there and what is allowed."""
+def explain(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) -> InputError:
+    """Return what is wrong inside a value, with the place, the value there and what is allowed."""
     message, of_key, path = PLACE.fullmatch(str(error)).groups(default="")  # type: ignore[union-attr]
-    field = (prefix + path).removeprefix(".") or "body"
+    place = (prefix + path).removeprefix(".")
+    if isinstance(error.__cause__, InputError):  # raised by a check of our own, at this place
+        own = error.__cause__
+        inside = {field: f"{place}.{field}" if place else field for field in own.fields}
+        return own.with_fields(inside)
+    field = place or "body"
     if of_key:
-        return in_words(f"a name in {field}", message)
-    text = in_words(field, message, _at(value, path))
-    if "unknown field" in message and not path and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        text += f": there are {', '.join(kind.__struct_fields__)}"
-    return text
+        return explained(f"a name in {field}", message)
+    wrong = explained(field, message, _at(value, path))
+    if wrong.code == "unknown_field" and not path and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return wrong.with_hint(f"There are {', '.join(kind.__struct_fields__)}.")
+    return wrong
 
 
-def _describe_error(value: Any, kind: Any, error: msgspec.ValidationError) -> str:
+def _problem(value: Any, kind: Any, error: msgspec.ValidationError) -> BadRequest:
     container = re.search(r" - at `\$\.(\w+)\[[^`]*`$", str(error))
     if container is None or not isinstance(kind, type):
-        return sentence("", value, kind, error)
+        return BadRequest.of(explain("", value, kind, error))
     name = container[1]
     entry = _entry(next(field.type for field in msgspec.structs.fields(kind) if field.name == name))
-    sentences = []
+    wrong: list[InputError] = []
     for key, one in _entries(value[name]):
         try:
             msgspec.convert(one, entry)
-        except msgspec.ValidationError as wrong:
-            sentences.append(sentence(f"{name}[{key!r}]", one, entry, wrong))
-    return (
-        f"{len(sentences):,} entries of {name} cannot be read: {join_sentences(sentences)}"
-        if len(sentences) > 1
-        else sentences[0]
-    )
+        except msgspec.ValidationError as error_inside:
+            wrong.append(explain(f"{name}[{key!r}]", one, entry, error_inside))
+    if len(wrong) == 1:
+        return BadRequest.of(wrong[0])
+    detail = f"{len(wrong):,} entries of {name} cannot be read: {join_sentences(wrong)}"
+    return BadRequest(detail, code=wrong[0].code, field=wrong[0].field, allowed=wrong[0].allowed)
 
 
 def _entry(kind: Any) -> Any:
@@ -181,7 +191,7 @@ def _at(value: Any, path: str) -> Any:
         try:
             value = value[name] if name else value[int(index)]
         except (KeyError, IndexError, TypeError, ValueError):
-            return ABSENT
+            return UNSET
     return value
 
 

@@ -14,6 +14,7 @@ from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
+from lenience.core.errors import InputError
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
 from lenience.service.commands.outcomes import (
     Change,
@@ -35,7 +36,7 @@ from lenience.service.domain.answers import (
 )
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
-from lenience.service.http.bodies import join_sentences, require_empty_body, sentence
+from lenience.service.http.bodies import explain, join_sentences, require_empty_body
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.queries import export
@@ -247,32 +248,35 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     >>> read_csv(b"id,outcome\\na,success\\n\\nb,good\\nc\\n")
     Traceback (most recent call last):
         ...
-    lenience.service.domain.problems.BadRequest: nothing was recorded, for of 3 rows 2 cannot be read: line ...
+    lenience.service.domain.problems.BadRequest: nothing was recorded: 2 of 3 rows cannot be read: line ...
     """
     try:
         reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)
         # By line, not by row: fields may go over several, and some lines are empty.
         rows = [(reader.line_num, row) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise BadRequest(f"the body must be CSV in UTF-8 ({error})") from None
+        raise BadRequest(f"the body must be CSV in UTF-8 ({error})", code="invalid_csv", field="body") from None
     named = set(reader.fieldnames or ())
     which = "id" if "id" in named else "reference"
     if not rows or not {which, "outcome"} <= named:
         allowed = "the columns id (or reference) and outcome, and at least one row"
-        raise BadRequest(f"the CSV must have a heading with {allowed}")
+        detail = f"the CSV must have a heading with {allowed}"
+        raise BadRequest(detail, code="invalid_csv", field="body", allowed=allowed)
     if len(rows) > limits.BATCH:
-        raise BadRequest(f"the CSV must have at most {limits.BATCH:,} rows, not {len(rows):,}")
+        detail = f"the CSV must have at most {limits.BATCH:,} rows, not {len(rows):,}"
+        raise BadRequest(
+            detail, code="too_large", field="body", value=len(rows), allowed=f"at most {limits.BATCH:,} rows"
+        )
     items, wrong = [], []
     for line, row in rows:
         cells = {which: row[which] or "", "outcome": row["outcome"] or ""}
         try:
             items.append(msgspec.convert(cells, OutcomeItem))
         except msgspec.ValidationError as error:
-            wrong.append(f"line {line}: {sentence('', cells, OutcomeItem, error)}")
+            wrong.append(explain("", cells, OutcomeItem, error).at(f"line {line}"))
     if wrong:
-        raise BadRequest(
-            f"nothing was recorded, for of {len(rows):,} rows {len(wrong):,} cannot be read: {join_sentences(wrong)}"
-        )
+        detail = f"nothing was recorded: {len(wrong):,} of {len(rows):,} rows cannot be read: {join_sentences(wrong)}"
+        raise BadRequest(detail, code=wrong[0].code, field=wrong[0].field, allowed=wrong[0].allowed)
     return items
 
 
@@ -288,11 +292,12 @@ def _micro(field: str, text: str | None) -> int | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         allowed = "a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z"
-        raise BadRequest(f"{field} must be {allowed}, not {text[:80]!r}") from None
+        raise BadRequest.of(InputError(field, text, allowed)) from None
     try:
         return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)
     except (OverflowError, ValueError):
-        raise BadRequest("a time must lie between the years 1 and 9999") from None
+        allowed = "a time between the years 1 and 9999"
+        raise BadRequest.of(InputError(field, text, allowed)) from None
 
 
 HANDLERS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +10,13 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
+from msgspec import UNSET
 
-from lenience.core.errors import InputError
+from lenience.core.errors import LONGEST, InputError
 from lenience.service.domain import limits
 from lenience.service.domain.answers import ProblemAnswer
 from lenience.service.domain.problems import BadRequest, Problem, log_cause, log_unforeseen, unknown_decision
-from lenience.service.http.validation_text import ABSENT, in_words
+from lenience.service.http.validation_text import explained
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -29,6 +31,17 @@ TITLES = {
     500: "Internal error",
     503: "Unavailable",
 }
+CODES = {  # of what the framework refuses
+    400: "invalid_request",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported_media_type",
+    503: "unavailable",
+}
 DECISION = "identity"  # the part of an address that names a decision
 
 
@@ -40,9 +53,19 @@ def documented(*statuses: int) -> dict[int, ResponseSpec]:
     }
 
 
-def problem_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response[bytes]:
-    """A problem as a response."""
-    answer = ProblemAnswer("about:blank", TITLES.get(status, "Error"), status, detail)
+def problem_response(
+    status: int,
+    detail: str,
+    code: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    field: str | None = None,
+    value: object = UNSET,
+    allowed: str | None = None,
+) -> Response[bytes]:
+    """Return a problem as a response. A value is repeated if it is a short piece of JSON."""
+    title = TITLES.get(status, "Error")
+    answer = ProblemAnswer("about:blank", title, status, detail, code, field, _repeated(value), allowed)
     more = dict(headers or {})
     if status == 401:
         more["WWW-Authenticate"] = "Bearer"
@@ -56,13 +79,14 @@ def on_problem(request: Request[Any, Any, Any], error: Problem) -> Response[byte
     log_cause(error)
     handler = request.scope.get("route_handler")
     if error.status == 503 and handler is not None and handler.opt.get("open"):
-        return problem_response(503, "the database cannot be used now")
-    return problem_response(error.status, error.detail)
+        return problem_response(503, "the database cannot be used now", error.code)
+    about = {"field": error.field, "value": error.value, "allowed": error.allowed}
+    return problem_response(error.status, error.detail, error.code, **about)  # type: ignore[arg-type]
 
 
 def on_input_error(request: Request[Any, Any, Any], error: InputError) -> Response[bytes]:
     """A value the library refuses."""
-    return problem_response(400, str(error))
+    return on_problem(request, BadRequest.of(error))
 
 
 def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
@@ -78,18 +102,18 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
         405: f"this address does not take {request.method}, but {_allowed(headers)}",
         413: f"the request is larger than the {limits.BODY >> 20} MiB that are allowed",
     }
-    return problem_response(status, details.get(status, error.detail or TITLES[status]), headers)
+    return problem_response(status, details.get(status, error.detail or TITLES[status]), CODES[status], headers)
 
 
 def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
     """A body nested deeper than can be read."""
-    return problem_response(400, "the body is nested too deeply")
+    return problem_response(400, "the body is nested too deeply", "invalid_json", field="body")
 
 
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Something nobody foresaw: logged in full, told in a word."""
     log_unforeseen(error, route=request.scope.get("path_template"))
-    return problem_response(500, "an error that was not foreseen; it has been logged")
+    return problem_response(500, "an error that was not foreseen; it has been logged", Problem.code)
 
 
 def refused_by_validation(request: Request[Any, Any, Any], error: ValidationException) -> Problem:
@@ -100,9 +124,16 @@ def refused_by_validation(request: Request[Any, Any, Any], error: ValidationExce
     field = str(extra[0].get("key") or "body")
     if field == DECISION:  # what is no identifier names no decision
         return unknown_decision(str(request.path_params.get(DECISION)))
-    return BadRequest(
-        in_words(field, str(extra[0].get("message", "not valid")), request.query_params.get(field, ABSENT))
-    )
+    message, value = str(extra[0].get("message", "not valid")), request.query_params.get(field, UNSET)
+    return BadRequest.of(explained(field, message, value))
+
+
+def _repeated(value: object) -> object:
+    """Return a value that the caller gave if it is short and JSON has it, and nothing otherwise."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return UNSET
+    short = isinstance(value, str) and len(value) <= LONGEST
+    return value if value is None or short or isinstance(value, bool | int | float) else UNSET
 
 
 def _allowed(headers: Mapping[str, str]) -> str:

@@ -20,9 +20,10 @@ async def reject_unknown_parameters(connection: ASGIConnection[Any, Any, Any, An
     for name in connection.query_params:
         if name not in allowed:
             known = f"it has {', '.join(allowed)}" if allowed else "it has none"
-            raise BadRequest(f"{name[:80]!r} is no query parameter of this address: {known}")
+            detail = f"{name[:80]!r} is no query parameter of this address: {known}"
+            raise BadRequest(detail, code="unknown_field", field=name[:80], allowed=", ".join(allowed) or None)
         if len(connection.query_params.getall(name)) > 1:
-            raise BadRequest(f"the query parameter {name!r} must be given once")
+            raise BadRequest(f"the query parameter {name!r} must be given once", code="duplicate", field=name)
 
 
 def _of(handler: BaseRouteHandler, in_path: set[str]) -> list[str]:

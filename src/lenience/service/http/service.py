@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import msgspec
 from sqlalchemy import delete
 
 from lenience.service.commands.keys import Keyring
 from lenience.service.commands.lifecycle import SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
+from lenience.service.domain.answers import ExpiryAnswer
 from lenience.service.domain.clock import now
 from lenience.service.domain.problems import Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
@@ -112,8 +114,10 @@ class Service:
             if days is None:
                 continue
             before = now() - int(days * 86_400 * 1_000_000)
-            while b'"more":true' in self.writer.call(Expire(Sender(EXPIRY_ACTOR), entry.name, before)).body:
-                pass
+            more = True
+            while more:
+                answer = self.writer.call(Expire(Sender(EXPIRY_ACTOR), entry.name, before))
+                more = msgspec.json.decode(answer.body, type=ExpiryAnswer).more
         with self.store.write() as connection:
             table = schema.idempotency
             connection.execute(delete(table).where(table.c.created_at < now() - KEEP_ANSWERS))

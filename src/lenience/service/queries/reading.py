@@ -86,7 +86,8 @@ class Queries:
             record = self.registry.load(connection, name)
             shown = number or (record.active.number if record.active else max(record.states))
             if shown not in record.states:
-                raise NotFound(f"the policy {name!r} has no version {shown}")
+                detail = f"the policy {name!r} has no version {shown}"
+                raise NotFound(detail, code="unknown_version", field="version")
             version = self.registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
         counts = {row.segment: Counts(*row[6:11]) for row in chains}

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from lenience.core.errors import InputError, refusal
+from lenience.core.errors import InputError
 
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
 
@@ -20,7 +20,7 @@ def database_url(database: str) -> URL:
     >>> database_url("postgresql://me:p@ss@localhost/lenience")
     Traceback (most recent call last):
         ...
-    lenience.core.errors.InputError: database must have no @ but the one before the host: in a password, write %40 for @
+    lenience.core.errors.InputError: database must have no @ but the one before the host. In a password, write %40 ...
     """
     try:
         url = make_url(database) if "://" in database else URL.create("sqlite", database=database)
@@ -31,9 +31,13 @@ def database_url(database: str) -> URL:
     except (ArgumentError, NoSuchModuleError, ValueError):
         url = None
     if url is None or url.get_backend_name() not in ("sqlite", "postgresql"):
-        raise InputError("database must be a file's path, sqlite:///path or postgresql://user@host/name")
+        raise InputError("database", allowed="a file's path, sqlite:///path or postgresql://user@host/name")
     if url.drivername not in DRIVERS:
-        raise InputError(f"database must be without a driver, as postgresql://user@host/name, not {url.drivername}://")
+        raise InputError.because(
+            f"must be without a driver, as postgresql://user@host/name, not {url.drivername}://",
+            "database",
+            value=url.drivername,
+        )
     if url.get_backend_name() == "sqlite":
         _check_file(url)
     else:
@@ -43,12 +47,14 @@ def database_url(database: str) -> URL:
 
 def _check_file(url: URL) -> None:
     if url.database in (None, "", ":memory:"):
-        raise InputError("database must be a file, for one in memory would forget what it decided")
+        raise InputError("database", allowed="a file: a database in memory would forget what it decided")
     if Path(str(url.database)).is_dir():
-        raise InputError(f"database must be a file, and {str(url.database)!r} is a folder")
+        raise InputError.because(
+            f"must be a file; {str(url.database)!r} is a folder", "database", value=str(url.database), allowed="a file"
+        )
     folder = Path(str(url.database)).absolute().parent
     if not folder.is_dir():
-        raise InputError(f"database must be in a folder that exists, and {str(folder)!r} does not")
+        raise InputError("database", str(folder), "in a folder that exists", code="missing_file")
 
 
 def _check_server(database: str, url: URL) -> None:
@@ -57,8 +63,16 @@ def _check_server(database: str, url: URL) -> None:
     if database.count("@") > (
         (url.username, url.password) != (None, None)
     ):  # the rest of the password would be taken for the host
-        raise InputError("database must have no @ but the one before the host: in a password, write %40 for @")
+        raise InputError.because(
+            "must have no @ but the one before the host", "database", hint="In a password, write %40 for @."
+        )
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     for name in url.query:
         if name not in known:
-            raise refusal("an option of database", name, "one that libpq knows, such as sslmode")
+            raise InputError(
+                "database",
+                name,
+                "one that libpq knows, such as sslmode",
+                label="an option of database",
+                code="unknown_name",
+            )

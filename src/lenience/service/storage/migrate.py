@@ -37,19 +37,29 @@ def revision_of(connection: Connection) -> str | None:
 def refuse_others(connection: Connection, revision: str | None) -> None:
     """Refuse a database that has no schema of ours, and is not empty."""
     if revision is None:
-        tables = sorted(inspect(connection).get_table_names())
-        if tables:
-            shown = ", ".join(tables[:3]) + (", …" if len(tables) > 3 else "")
-            raise InputError(f"this database holds other tables ({shown}): give lenience one of its own")
+        found = sorted(inspect(connection).get_table_names())
+        if found:
+            shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+            raise InputError.because(
+                f"holds other tables ({shown})",
+                "database",
+                label="this database",
+                hint="Give lenience a database of its own.",
+                code="schema_mismatch",
+            )
 
 
 def refuse_newer(revision: str | None, name: str) -> None:
     """Refuse a database that a newer version of the software has written."""
     known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
     if revision is not None and revision not in known:
-        raise InputError(
-            f"the database {name} has schema {revision}, which this version of lenience does not know: it was written "
-            "by a newer one, which must be installed to use it"
+        raise InputError.because(
+            f"has schema {revision}, which this version of lenience does not know",
+            "database",
+            label=f"the database {name}",
+            value=revision,
+            hint="A newer version wrote it: install that version.",
+            code="schema_mismatch",
         )
 
 

@@ -67,7 +67,9 @@ class PolicyRecord:
     def ruling(self) -> Version:
         """The active version."""
         if self.active is None:
-            raise Conflict(f"the policy {self.name!r} has no active version: activate one first")
+            raise Conflict(
+                f"the policy {self.name!r} has no active version: activate one first", code="no_active_version"
+            )
         return self.active
 
     def segment(self, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
@@ -76,19 +78,23 @@ class PolicyRecord:
         spec = version.specification
         if spec.features:
             if features is None or segment is not None:
-                raise BadRequest(f"the policy {self.name!r} takes features instead of a segment")
+                detail = f"the policy {self.name!r} takes features instead of a segment"
+                raise BadRequest(detail, code="missing", field="features")
             try:
                 return segment_of(spec.features, features)
             except InputError as error:
-                raise BadRequest(str(error)) from None
+                raise BadRequest.of(error) from None
         if features is not None:
-            raise BadRequest(f"the policy {self.name!r} takes a segment, not features")
+            detail = f"the policy {self.name!r} takes a segment, not features"
+            raise BadRequest(detail, code="unknown_field", field="features")
         if segment is None:
             if not spec.segments:
                 return ONLY_SEGMENT
-            raise BadRequest(f"segment must be given: one of {_some(version.rules)}")
+            allowed = f"one of {_some(version.rules)}"
+            raise BadRequest(f"segment must be given: {allowed}", code="missing", field="segment", allowed=allowed)
         if segment not in version.rules:
-            raise BadRequest(f"segment must be one of {_some(version.rules)}, not {segment!r}")
+            unknown = InputError("segment", segment, f"one of {_some(version.rules)}", code="unknown_name")
+            raise BadRequest.of(unknown)
         return segment
 
 
@@ -118,7 +124,7 @@ class PolicyCache:
         """A policy as it is now."""
         policy_row = connection.execute(select(schema.policy).where(schema.policy.c.name == name)).one_or_none()
         if policy_row is None:
-            raise NotFound(f"there is no policy {name!r}")
+            raise NotFound(f"there is no policy {name!r}", code="unknown_policy", field="policy", value=name)
         columns = (schema.chain.c.id, schema.chain.c.segment, schema.chain.c.revision)
         chains = connection.execute(select(*columns).where(schema.chain.c.policy_id == policy_row.id)).all()
         own = next(row for row in chains if row.segment is None)
@@ -154,7 +160,7 @@ class PolicyCache:
         where = (schema.version.c.policy_id == policy_id) & (schema.version.c.number == number)
         row = connection.execute(select(schema.version).where(where)).one_or_none()
         if row is None:
-            raise NotFound(f"there is no version {number}")
+            raise NotFound(f"there is no version {number}", code="unknown_version", field="version", value=number)
         stored = msgspec.json.decode(row.segments, type=list[StoredSegment])
         self._read_tables(connection, [segment.solved for segment in stored])
         version = Version(

@@ -25,7 +25,9 @@ class ReadOnlyFile:
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise InputError(f"there is no database {str(path)!r}")
+            raise InputError.because(
+                f"There is no database {str(path)!r}", "database", label="", value=str(path), code="missing_file"
+            )
         self._path = path
         self._before = self._state()
         self._immutable = not (_holds_any(Path(f"{path}-wal")) or Path(f"{path}-shm").exists())

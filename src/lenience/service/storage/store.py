@@ -85,14 +85,18 @@ class Store:
     def check_schema(self) -> None:
         """Refuse a database whose schema is not the one this software works with."""
         with self.read() as connection:
-            revision = revision_of(connection)
-            refuse_others(connection, revision)
-        refuse_newer(revision, self.name)
-        if revision != newest():
-            at = "is empty" if revision is None else f"has schema {revision}"
-            raise InputError(
-                f"the database {self.name} {at}, and this version of lenience needs {newest()}: "
-                "lenience serve brings it there"
+            found = revision_of(connection)
+            refuse_others(connection, found)
+        refuse_newer(found, self.name)
+        if found != newest():
+            at = "is empty" if found is None else f"has schema {found}"
+            raise InputError.because(
+                f"{at}; this version of lenience needs {newest()}",
+                "database",
+                label=f"the database {self.name}",
+                value=found,
+                hint="Start lenience serve once: it upgrades the database.",
+                code="schema_mismatch",
             )
 
     def check_writable(self) -> None:
@@ -289,9 +293,13 @@ def _only_writer(path: Path) -> IO[str]:
         lock.seek(0)
         owner = lock.read().strip()
         lock.close()
-        raise InputError(
-            f"another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}: SQLite has one writer; "
-            "for several processes use PostgreSQL"
+        raise InputError.because(
+            f"Another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}: SQLite has one writer",
+            "database",
+            label="",
+            value=str(path),
+            hint="For several processes use PostgreSQL.",
+            code="database_in_use",
         ) from None
     lock.truncate(0)
     lock.write(str(os.getpid()))

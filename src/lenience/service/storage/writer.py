@@ -83,9 +83,9 @@ class Writer:
     def submit(self, command: Command, done: Callable[[Result], None]) -> None:
         """Put a command into the queue."""
         if self._closed:
-            done(Unavailable("the service is stopping"))
+            done(Unavailable("the service is stopping", code="stopping"))
         elif self._queue.qsize() > MOST_WAITING:
-            done(Unavailable("too many requests are waiting"))
+            done(Unavailable("too many requests are waiting", code="overloaded"))
         else:
             self._queue.put(QueuedCommand(command, done))
 
@@ -254,4 +254,5 @@ def _stored_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tu
 
 
 def _other_body() -> Conflict:
-    return Conflict("this Idempotency-Key was used before with another request")
+    detail = "this Idempotency-Key was used before with another request"
+    return Conflict(detail, code="idempotency_key_reused", field="Idempotency-Key")

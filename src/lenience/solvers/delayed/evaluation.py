@@ -141,8 +141,15 @@ def _refuse_absurd(rows: int, width: int, cap: int, most: float) -> None:
     updates = rows * (float(width) * (cap + 1) + ROW)
     if updates > most:
         raise TooLargeError(
-            f"evaluating this policy would take {rows:,} rows of {width:,} states or more with up to {cap:,} pending, "
-            f"about {updates * 5e-9 / 60:,.2g} minutes; at most {most / 1e9:g} billion states are allowed"
+            "Evaluating this policy",
+            seconds=updates * 5e-9,
+            allowed_seconds=most * 5e-9,
+            size=updates,
+            allowed_size=most,
+            unit="states",
+            detail=f"{rows:,} rows of at least {width:,} states with up to {cap:,} pending",
+            field="policy",
+            hint="Simulate it instead.",
         )
 
 

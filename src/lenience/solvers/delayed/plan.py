@@ -145,9 +145,14 @@ def solve_problem(
             look_ahead or max(rows_for(problem, shorter), plan.look_ahead + plan.look_ahead // 5),
             pending_cap or higher,
         )
-    raise InputError(
-        f"tolerance must be a number that double precision can prove here, not {tolerance!r}: "
-        f"the relative gap reached is {solution.relative_gap:.1e}"
+    raise InputError.because(
+        f"of {tolerance!r} cannot be proved in double precision here; the relative gap reached is "
+        f"{solution.relative_gap:.1e}",
+        "tolerance",
+        label="a tolerance",
+        value=tolerance,
+        hint=f"Use a tolerance of at least {solution.relative_gap:.1e}.",
+        code="tolerance_not_reached",
     )
 
 
@@ -222,10 +227,16 @@ def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, second
     if plan.memory <= MEMORY_LIMIT and plan.seconds <= seconds:
         return
     raise TooLargeError(
-        f"{problem.arrivals:,.10g} arrivals a year to a tolerance of {tolerance:g} would take about "
-        f"{_told(plan.seconds)} s and {_told(plan.memory / 2**20)} MB ({_told(plan.look_ahead)} rows, up to "
-        f"{_told(plan.pending_cap)} pending), more than the {max(seconds, 0.0):,.0f} s or "
-        f"{MEMORY_LIMIT / 2**20:,.0f} MB allowed: ask for a larger tolerance or more seconds"
+        f"Solving {problem.arrivals:,.10g} arrivals a year to a tolerance of {tolerance:g}",
+        seconds=plan.seconds,
+        allowed_seconds=max(seconds, 0.0),
+        detail=(
+            f"{_told(plan.memory / 2**20)} MB; {_told(plan.look_ahead)} rows, up to {_told(plan.pending_cap)} pending"
+        ),
+        allowed=f"{max(seconds, 0.0):,.0f} s or {MEMORY_LIMIT / 2**20:,.0f} MB",
+        field=("tolerance", "seconds"),
+        value=tolerance,
+        hint="Use a larger tolerance or more seconds.",
     )
 
 

@@ -120,6 +120,12 @@ def _evaluate_pyramid(
 def _refuse_absurd(states: float, what: str) -> None:
     if states > MOST_STATES:
         raise TooLargeError(
-            f"evaluating {what} would visit {states / 1e9:,.3g} billion states, about {states * 5e-9:,.0f} seconds; "
-            f"at most {MOST_STATES / 1e9:g} billion are allowed"
+            f"Evaluating {what}",
+            seconds=states * 5e-9,
+            allowed_seconds=MOST_STATES * 5e-9,
+            size=states,
+            allowed_size=MOST_STATES,
+            unit="states",
+            field="policy",
+            hint="Simulate it instead.",
         )

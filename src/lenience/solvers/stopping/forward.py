@@ -74,9 +74,10 @@ def _walk_any(
         good = s + (first + np.arange(mass.size, dtype=np.float64))
         probability = acceptance_of(policy, n + k, good)
         if certain and np.any((probability > 0.0) & (probability < 1.0)):
-            raise InputError(
-                "policy must accept with probability 0 or 1 for characteristics over a finite horizon; use a "
-                "Discounted objective, or simulate"
+            raise InputError.because(
+                "must accept with probability 0 or 1 for characteristics over a finite horizon",
+                "policy",
+                hint="Use a Discounted objective, or simulate.",
             )
         stops = probability <= 0.0
         if stops.any():

@@ -48,7 +48,7 @@ def gittins_table(
     """
     a, b = np.broadcast_arrays(floats("alpha", alpha), floats("beta", beta))
     if not (np.all(np.isfinite(a) & np.isfinite(b)) and np.all((a >= 0) & (b >= 0) & (a + b > 0))):
-        raise InputError("alpha and beta must be finite numbers of at least 0 that are not both 0")
+        raise InputError(("alpha", "beta"), allowed="finite numbers of at least 0 that are not both 0")
     check_work(a.size, check_discount(discount))
     pairs = [(float(x + y), float(x)) for x, y in zip(a.flat, b.flat, strict=True)]
     indices = enclose_indices(pairs, check_discount(discount), check_tolerance(tolerance))
@@ -61,7 +61,13 @@ def check_work(count: int, discount: float) -> None:
     """Refuse more indices than can be computed in reasonable time."""
     if count * (1.0 - discount) ** -1.5 > MOST_WORK:
         raise TooLargeError(
-            f"{count:,} indices at discount {discount!r} would take hours; {MOST_WORK:.0e} (1 − γ)^1.5 are allowed"
+            f"This request at discount {discount!r}",
+            size=count,
+            allowed_size=math.floor(MOST_WORK * (1.0 - discount) ** 1.5),
+            unit="indices",
+            field=("alpha", "beta"),
+            value=count,
+            hint="Compute them in several calls.",
         )
 
 

@@ -37,7 +37,12 @@ def leniency_rate(cost: float, discount: float) -> float:
     terms = math.ceil((30 - math.log1p(-gamma)) / -math.log(gamma))
     if terms > MOST_TERMS:
         raise TooLargeError(
-            f"discount {discount!r} is so near 1 that {terms:.2g} terms count; at most {MOST_TERMS:.0e} are allowed"
+            f"The sum at discount {discount!r}",
+            size=terms,
+            allowed_size=MOST_TERMS,
+            unit="terms",
+            field="discount",
+            value=discount,
         )
     total = 0.0
     for start in range(1, terms + 1, CHUNK):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
-from lenience.core.errors import TooLargeError, refusal
+from lenience.core.errors import InputError, TooLargeError
 from lenience.core.validation import check_cost, check_discount, listed, whole
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
@@ -52,13 +52,18 @@ def paper_values(cost: float, discount: float, rows: Iterable[int], N: int = 100
     last = whole("N", N, least=1)
     if last > MOST_ROWS:
         raise TooLargeError(
-            f"N = {last:,} means {last**2 / 2:.2g} states in full rows; at most {MOST_ROWS:,} rows are allowed "
-            "(Discounted.solve computes only the band that matters and goes much further)"
+            f"A table with N = {last:,}",
+            size=last,
+            allowed_size=MOST_ROWS,
+            unit="full rows",
+            field="N",
+            value=last,
+            hint="Use Discounted.solve, which computes only the band that matters.",
         )
     wanted = sorted(set(listed("rows", rows, "a list of whole numbers")))
     for n in wanted:
         if n != whole("rows", n, least=1) or n > last + 1:
-            raise refusal("rows", n, f"whole numbers from 1 to N + 1 = {last + 1}")
+            raise InputError("rows", n, f"whole numbers from 1 to N + 1 = {last + 1}")
     good = np.arange(last + 2, dtype=np.float64)
     lower = np.maximum(good / (last + 1) - c, 0.0) / (1.0 - gamma)
     upper = gain_of_knowing(float(last + 1), good, c) / (1.0 - gamma)

@@ -189,8 +189,12 @@ def _refuse_absurd(rows: int, last: int, band_width: float) -> None:
     states = last * band_width
     if rows > MOST_ROWS or states > MOST_STATES:
         raise TooLargeError(
-            f"this problem would take about {states * SECONDS_A_STATE / 60:,.1f} minutes and {rows * 16 / 1e9:,.2f} GB "
-            f"({last:,} rows of about {band_width:,.0f} states), and at most {MOST_STATES * SECONDS_A_STATE / 60:,.0f} "
-            f"minutes and {MOST_ROWS:,} rows that are kept are allowed: a smaller horizon or number of rows, a lower "
-            "discount or a larger tolerance would fit"
+            "Solving this problem",
+            seconds=states * SECONDS_A_STATE,
+            allowed_seconds=MOST_STATES * SECONDS_A_STATE,
+            detail=f"{rows * 16 / 1e9:,.2f} GB; {last:,} rows of about {band_width:,.0f} states",
+            allowed=f"{MOST_STATES * SECONDS_A_STATE / 60:,.0f} minutes or {MOST_ROWS:,} stored rows",
+            field=("rows", "tolerance"),
+            value=rows,
+            hint="Use a larger tolerance or fewer rows.",
         )

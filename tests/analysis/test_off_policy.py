@@ -79,9 +79,7 @@ def test_no_overlap_is_refused() -> None:
     e = np.where(x < -1, 0.0, e)
     a = np.where(x < -1, 0.0, a)
     y = np.where(x < -1, np.nan, y)
-    with pytest.raises(
-        InputError, match=r"no overlap with the proposal: of those whom it would accept, [\d.]+ % had a"
-    ):
+    with pytest.raises(InputError, match=r"no overlap with the proposal: of those whom it would accept, [\d.]+% had a"):
         off_policy(np.ones(500), a, e, y, 0.6)
     # A proposal that stays within what was possible is answered.
     assert off_policy((x > -1).astype(float), a, e, y, 0.6).effective > 100

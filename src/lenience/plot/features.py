@@ -20,30 +20,30 @@ DASHES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def replay_figure(found: ReplayResult, title: str) -> Figure:
+def replay_figure(result: ReplayResult, title: str) -> Figure:
     """Total reward against arrivals, and the discounted reward of each policy with its 95 % interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
-    _along(left, found)
-    _beside(right, found)
+    _along(left, result)
+    _beside(right, result)
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def replay_panels(found: ReplayResult) -> list[Figure]:
+def replay_panels(result: ReplayResult) -> list[Figure]:
     """The same as two figures, small enough to be read one below the other on a telephone."""
     figures = []
     for draw in (_along, _beside):
         figure, (axes,) = canvas(1, 4.4, 4.4)
-        draw(axes, found, small=8.5)
+        draw(axes, result, small=8.5)
         figures.append(figure)
     return figures
 
 
-def _along(left: Axes, found: ReplayResult, small: float = 7) -> None:
-    for i, outcome in enumerate(found.policies):
-        first = outcome is found.policies[0]
+def _along(left: Axes, result: ReplayResult, small: float = 7) -> None:
+    for i, outcome in enumerate(result.policies):
+        first = outcome is result.policies[0]
         left.plot(
-            found.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
+            result.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
             linewidth=2.4 if first else 1.5, label=outcome.policy, zorder=3 if first else 2,
         )  # fmt: skip
     left.set_xscale("log")
@@ -53,16 +53,16 @@ def _along(left: Axes, found: ReplayResult, small: float = 7) -> None:
     left.legend(frameon=False, fontsize=small, loc="best", handlelength=4)
 
 
-def _beside(right: Axes, found: ReplayResult, small: float = 7) -> None:
-    places = np.arange(len(found.policies))[::-1]
-    for place, outcome, colour in zip(places, found.policies, COLOURS * len(found.policies), strict=False):
+def _beside(right: Axes, result: ReplayResult, small: float = 7) -> None:
+    places = np.arange(len(result.policies))[::-1]
+    for place, outcome, colour in zip(places, result.policies, COLOURS * len(result.policies), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
         right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
-    right.axvline(found.known, color=INK, linestyle="--", linewidth=1)
+    right.axvline(result.known, color=INK, linestyle="--", linewidth=1)
     right.annotate(
-        "all outcomes known", (found.known, -0.6), (-5, 0), textcoords="offset points", fontsize=small, ha="right",
+        "all outcomes known", (result.known, -0.6), (-5, 0), textcoords="offset points", fontsize=small, ha="right",
         va="center", color=INK,
     )  # fmt: skip
-    right.set_yticks(places, [outcome.policy for outcome in found.policies])
-    right.set_ylim(-0.9, len(found.policies) - 0.4)
+    right.set_yticks(places, [outcome.policy for outcome in result.policies])
+    right.set_ylim(-0.9, len(result.policies) - 0.4)
     right.set_xlabel("discounted reward, 95 % interval")

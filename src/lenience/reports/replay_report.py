@@ -48,14 +48,14 @@ CAPTION = (
 )
 
 
-def rows_of(found: ReplayResult) -> tuple[list[str], list[list[str]]]:
+def rows_of(result: ReplayResult) -> tuple[list[str], list[list[str]]]:
     """The headings and the rows of the table; the first policy is the one the others are compared with."""
-    groups = list(found.policies[0].by_group)
+    groups = list(result.policies[0].by_group)
     headings = ["policy", "reward", "± 95 %", "lead", "± 95 %", "total", "regret", "accepted", *groups]
     rows = []
-    for outcome in found.policies:
-        first = outcome is found.policies[0]
-        difference, half = outcome.behind(found.policies[0])
+    for outcome in result.policies:
+        first = outcome is result.policies[0]
+        difference, half = outcome.behind(result.policies[0])
         rows.append(
             [
                 outcome.policy,
@@ -72,64 +72,64 @@ def rows_of(found: ReplayResult) -> tuple[list[str], list[list[str]]]:
     return headings, rows
 
 
-def tables_of(found: ReplayResult) -> list[tuple[list[str], list[list[str]]]]:
+def tables_of(result: ReplayResult) -> list[tuple[list[str], list[list[str]]]]:
     """The table as one, or where groups are many as two: what the policies earned, and whom they accepted."""
-    headings, rows = rows_of(found)
-    groups = list(found.policies[0].by_group)
+    headings, rows = rows_of(result)
+    groups = list(result.policies[0].by_group)
     if len(groups) <= BESIDE:
         return [(headings, rows)]
     own = len(headings) - len(groups)
-    accepted = [[group, *(_accepted(outcome, group) for outcome in found.policies)] for group in groups]
+    accepted = [[group, *(_accepted(outcome, group) for outcome in result.policies)] for group in groups]
     return [
         (headings[:own], [row[:own] for row in rows]),
-        (["accepted of", *(outcome.policy for outcome in found.policies)], accepted),
+        (["accepted of", *(outcome.policy for outcome in result.policies)], accepted),
     ]
 
 
-def verdict(found: ReplayResult) -> str:
+def verdict(result: ReplayResult) -> str:
     """Who did best, in words."""
-    first = found.policies[0]
+    first = result.policies[0]
     better = []
-    for outcome in found.policies[1:]:
+    for outcome in result.policies[1:]:
         difference, half = outcome.behind(first)
         if difference < -half:
             better.append(f"{outcome.policy} ({-difference:.2f} ± {half:.2f} ahead)")
     if better:
         return f"{first.policy} is behind {', '.join(better)}, beyond the interval; it is behind no other."
-    if found.seeds < FEW:
-        runs = f"{counted(found.seeds, 'run')} {plural(found.seeds, 'is', 'are')}"
+    if result.seeds < FEW:
+        runs = f"{counted(result.seeds, 'run')} {plural(result.seeds, 'is', 'are')}"
         return f"{runs} too few to tell whether another policy is ahead of {first.policy}: at least {FEW} are needed."
     return f"{first.policy} is behind no other policy beyond the interval."
 
 
-def price(found: ReplayResult) -> str:
+def price(result: ReplayResult) -> str:
     """What it cost not to see the outcomes of the rejected, in words."""
-    first = found.policies[0]
-    difference, half = first.behind(found.full_information)
+    first = result.policies[0]
+    difference, half = first.behind(result.full_information)
     within = f" ± {half:.2f}" if math.isfinite(half) else ""
     return (
         f"If the default model saw the outcome of everyone at once, the rejected included, it would earn "
-        f"{found.full_information.mean:.2f}: {first.policy} earned {abs(difference):.2f}{within} "
+        f"{result.full_information.mean:.2f}: {first.policy} earned {abs(difference):.2f}{within} "
         f"{'less' if difference >= 0 else 'more'}."
     )
 
 
-def write_report(found: ReplayResult, path: str | Path, title: str, about: str = "") -> Path:
+def write_report(result: ReplayResult, path: str | Path, title: str, about: str = "") -> Path:
     """Write the report, with what is to be said ``about`` the data; returns its path."""
     from lenience.plot.features import replay_panels
 
     target = Path(path)
     if not target.parent.is_dir():
         raise InputError(f"report must be in a folder that exists, not {str(target.parent)!r}")
-    pictures = "".join(_svg(panel) for panel in replay_panels(found))
-    tables = "".join(_table(*each) for each in tables_of(found))
+    pictures = "".join(_svg(panel) for panel in replay_panels(result))
+    tables = "".join(_table(*each) for each in tables_of(result))
     target.write_text(
         f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title><style>{STYLE}</style></head><body><main>
 <h1>{html.escape(title)}</h1>
-<p>{html.escape(describe(found))} {html.escape(about)}</p><p><b>{html.escape(verdict(found))}</b>
-{html.escape(price(found))}</p>
+<p>{html.escape(describe(result))} {html.escape(about)}</p><p><b>{html.escape(verdict(result))}</b>
+{html.escape(price(result))}</p>
 <figure>{pictures}</figure>
 {tables}
 <p class="soft">{html.escape(CAPTION)} Written by lenience {__version__}.</p>
@@ -153,12 +153,12 @@ def _table(headings: list[str], rows: list[list[str]]) -> str:
     return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def describe(found: ReplayResult) -> str:
+def describe(result: ReplayResult) -> str:
     """Describe the runs of a replay."""
-    known = f"{counted(found.warm, 'label')} known at the start" if found.warm else "no label known at the start"
+    known = f"{counted(result.warm, 'label')} known at the start" if result.warm else "no label known at the start"
     return (
-        f"{counted(found.seeds, 'run')} of {counted(found.arrivals, 'arrival')} drawn from the data (success rate "
-        f"{even_percent(found.success_rate)}), {known}, {_aim(found.objective)}. An outcome is seen only if its "
+        f"{counted(result.seeds, 'run')} of {counted(result.arrivals, 'arrival')} drawn from the data (success rate "
+        f"{even_percent(result.success_rate)}), {known}, {_aim(result.objective)}. An outcome is seen only if its "
         "individual is accepted."
     )
 

@@ -53,11 +53,11 @@ class PastRows:
         for column in (outcome, segment):
             if column is not None and column not in columns:
                 raise refusal("column", column, f"one of {', '.join(columns)} of {file}")
-        found = [yes_or_no(str(value)) for value in columns[outcome]]
-        if None in found:
-            value = columns[outcome][found.index(None)]
+        result = [yes_or_no(str(value)) for value in columns[outcome]]
+        if None in result:
+            value = columns[outcome][result.index(None)]
             raise refusal(outcome, value, "1 or 0 in every row, or a word such as repaid or default")
-        return cls([value is True for value in found], None if segment is None else np.asarray(columns[segment]))
+        return cls([value is True for value in result], None if segment is None else np.asarray(columns[segment]))
 
     def __len__(self) -> int:
         return self.outcomes.size
@@ -106,10 +106,10 @@ def _parquet(file: str) -> dict[str, list[Any]]:
     import pyarrow.parquet
 
     try:
-        found: dict[str, list[Any]] = pyarrow.parquet.read_table(file).to_pydict()
+        result: dict[str, list[Any]] = pyarrow.parquet.read_table(file).to_pydict()
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"file {file!r} cannot be read: {in_words(error)}") from error
-    return found
+    return result
 
 
 class _PastStream(Stream):

@@ -80,12 +80,12 @@ def simulate_cells(
     nodes, weights = quadrature()
     steps = math.ceil(TAIL / -math.log(discount))
     half = math.log(2.0) / -math.log(discount)
-    found = _simulate(
+    result = _simulate(
         truths, np.cumsum(shares), shares, cost, discount, steps, int(half),
         np.broadcast_to(rule.thresholds, (cells, GRID.size)).copy(), rule.explore, rule.thompson,
         kind, first[0], first[1], design, mean, precision, cap, nodes, weights, seed,
     )  # fmt: skip
-    return CellRuns(*found)
+    return CellRuns(*result)
 
 
 @compiled
@@ -102,8 +102,8 @@ def _threshold(row: NDArray[np.float64], n: float) -> float:
     step = (13.815510557964274 + 2.995732273553991) / 599.0
     at = min(max((math.log(n) - start) / step, 0.0), row.size - 1.000001)
     i = int(at)
-    found: float = row[i] + (at - i) * (row[i + 1] - row[i])
-    return found
+    result: float = row[i] + (at - i) * (row[i + 1] - row[i])
+    return result
 
 
 @compiled

@@ -69,10 +69,10 @@ def _german() -> Table:
 def _bundled(name: str, success: Callable[[Any], Any]) -> Table:
     from sklearn import datasets
 
-    found = getattr(datasets, f"load_{name}")()
-    names = tuple(str(feature) for feature in found.feature_names)
-    y = np.asarray(success(found.target), dtype=np.float64)
-    return Table(name.replace("_", " "), np.ascontiguousarray(found.data, dtype=np.float64), y, names)
+    result = getattr(datasets, f"load_{name}")()
+    names = tuple(str(feature) for feature in result.feature_names)
+    y = np.asarray(success(result.target), dtype=np.float64)
+    return Table(name.replace("_", " "), np.ascontiguousarray(result.data, dtype=np.float64), y, names)
 
 
 def _frame(package: str, item: str) -> Any:

@@ -75,10 +75,10 @@ def run_cell(
     for family, settings in several.items():
         policies |= {f"{family} {setting}": policy for setting, policy in settings.items()}
     policies |= {f"{name}{SAME}": policy for name, policy in with_our_model(objective).items()}
-    found = replay(table.X, table.y, objective, policies, seeds, arrivals, warm)
-    ours = found[OURS]
+    result = replay(table.X, table.y, objective, policies, seeds, arrivals, warm)
+    ours = result[OURS]
     baselines = {}
-    for outcome in found.policies[1:]:
+    for outcome in result.policies[1:]:
         ahead = ours.discounted - outcome.discounted
         baselines[outcome.policy] = {
             "mean": outcome.mean, "ahead": float(ahead.mean()), "half": half_width(ahead), "accepted": outcome.accepted,
@@ -86,7 +86,7 @@ def run_cell(
     everyone = [OURS, *defaults()]
     unbeaten = [
         name for name in everyone
-        if not any(_ahead(found[other].discounted - found[name].discounted) for other in everyone)
+        if not any(_ahead(result[other].discounted - result[name].discounted) for other in everyone)
     ]  # fmt: skip
     best = {}
     for family, settings in several.items():
@@ -94,10 +94,10 @@ def run_cell(
         best[family] = max(names, key=lambda policy: float(baselines[policy]["mean"]))
     return {
         "data": name, "cost": cost, "warm": warm, "discount": discount, "arrivals": arrivals, "seeds": seeds,
-        "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": found.known,
-        "baselines": baselines, "best": best, "unbeaten": unbeaten, "full information": found.full_information.mean,
+        "ours": ours.mean, "half": ours.half_width, "accepted": ours.accepted, "known": result.known,
+        "baselines": baselines, "best": best, "unbeaten": unbeaten, "full information": result.full_information.mean,
         "ahead of full information": [
-            name for name in defaults() if _ahead(found[name].discounted - found.full_information.discounted)
+            name for name in defaults() if _ahead(result[name].discounted - result.full_information.discounted)
         ],
     }  # fmt: skip
 

@@ -191,8 +191,8 @@ def study(
     """Every model × every rule in every setting; with ``drawn_from_prior`` each run has its own truths, from Beta(1,
     1).
 
-    >>> found = study(fico_world(2), [0.8], [0.99], ["independent"], ["optimal", "always"], runs=50)
-    >>> [row.rule for row in sorted(found, key=lambda row: -row.share)]
+    >>> result = study(fico_world(2), [0.8], [0.99], ["independent"], ["optimal", "always"], runs=50)
+    >>> [row.rule for row in sorted(result, key=lambda row: -row.share)]
     ['optimal', 'always']
     """
     runs = whole("runs", runs, least=2)

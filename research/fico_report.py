@@ -83,14 +83,14 @@ def tables(results: list[RuleResult]) -> list[str]:
     parts = ["### Every model × every rule × every setting"]
     for cost in COSTS:
         for discount in DISCOUNTS:
-            found = {model: of(results, "FICO", cost, discount, model) for model in MODELS}
+            result = {model: of(results, "FICO", cost, discount, model) for model in MODELS}
             lines = [f"c = {cost:g}, γ = {discount:g}, {RUNS[discount]} runs:", ""]
             lines += ["| rule | " + " | ".join(MODELS) + " |", "|---|" + "---:|" * len(MODELS)]
-            first = {model: max(rows.values(), key=lambda row: row.share).rule for model, rows in found.items()}
+            first = {model: max(rows.values(), key=lambda row: row.share).rule for model, rows in result.items()}
             for rule in RULES:
                 cells = []
                 for model in MODELS:
-                    row = found[model][rule]
+                    row = result[model][rule]
                     text = f"{row.share:.3f} ± {row.half_width:.3f}"
                     text = f"**{text}**" if first[model] == rule else text
                     cells.append(text if row.exact is None else f"{text} [{row.exact:.3f}]")

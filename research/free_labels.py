@@ -40,7 +40,7 @@ def gain(cost: float, discount: float, share: float, free: float, n: float, s: f
     values = np.empty(depth + 1)
     for j in range(depth + 1):
         values[j] = share * max((s + j) / (n + depth) - cost, 0.0) / (1.0 - discount)
-    found = 0.0
+    result = 0.0
     for row in range(depth - 1, -1, -1):
         for j in range(row + 1):
             p = (s + j) / (n + row)
@@ -48,8 +48,8 @@ def gain(cost: float, discount: float, share: float, free: float, n: float, s: f
             accept = (share * (p - cost) + (share + free) * discount * after) / (1.0 - discount * (1.0 - share - free))
             reject = free * discount * after / (1.0 - discount * (1.0 - free))
             values[j] = max(accept, reject)
-            found = p - cost + discount * (after - values[j])
-    return found
+            result = p - cost + discount * (after - values[j])
+    return result
 
 
 def free_label_threshold(
@@ -106,8 +106,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     print(f"{len(errors)} problems: the leniency by the formula over the exact one")
     for name, values in (("φ/q", FREE), ("n", SIZES)):
         for value in values:
-            found = {setting: setting[3] / setting[2] if name == "φ/q" else setting[4] for setting in errors}
-            some = np.array([errors[setting] for setting, its in found.items() if math.isclose(its, value)])
+            result = {setting: setting[3] / setting[2] if name == "φ/q" else setting[4] for setting in errors}
+            some = np.array([errors[setting] for setting, its in result.items() if math.isclose(its, value)])
             least, mean, most = (math.exp(x) for x in (some.min(), some.mean(), some.max()))
             print(f"  {name} = {value:<5g} mean {mean:.2f}, from {least:.2f} to {most:.2f}")
     print(f"  root mean square of the logarithm: {math.sqrt(np.mean(np.square(list(errors.values())))):.3f}")

@@ -26,10 +26,10 @@ LAWS = (
 )
 
 
-def show(title: str, found: LawValues) -> None:
+def show(title: str, result: LawValues) -> None:
     """Print what each policy earned, and by how much it differs from the exposure limit."""
-    print(f"\n{title}: {found.law}" + ("" if found.rate is None else f", p = {found.rate:g}"))
-    for one in found.values:
+    print(f"\n{title}: {result.law}" + ("" if result.rate is None else f", p = {result.rate:g}"))
+    for one in result.values:
         print(
             f"  {one.policy:22} {one.mean:9.3f} ± {one.error:.3f}   difference {one.difference:8.3f} ± "
             f"{one.difference_error:.3f}   accepted {one.accepted:7.1f}",
@@ -48,15 +48,15 @@ def laws() -> None:
     for cost, replications in ((0.8, 10_000), (0.5, 4_000)):
         problem = Delayed(cost, arrivals=50, discount_rate=0.1, label_delay=1)
         for law in LAWS:
-            for found in values_by_law(problem, PRIOR, [law], replications=replications):
-                show(f"c = {cost:g}, {replications:,} replications", found)
+            for result in values_by_law(problem, PRIOR, [law], replications=replications):
+                show(f"c = {cost:g}, {replications:,} replications", result)
 
 
 def rates() -> None:
     """Fixed success probabilities, by simulation."""
     problem = Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1)
-    for found in values_by_law(problem, PRIOR, [LAWS[0]], rates=(0.3, 0.6, 0.75, 0.85, 0.95), replications=2_000):
-        show("c = 0.8, 2,000 replications", found)
+    for result in values_by_law(problem, PRIOR, [LAWS[0]], rates=(0.3, 0.6, 0.75, 0.85, 0.95), replications=2_000):
+        show("c = 0.8, 2,000 replications", result)
 
 
 def figures() -> None:

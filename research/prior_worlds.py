@@ -78,10 +78,10 @@ def prior_worlds(
 ) -> dict[str, NDArray[np.float64]]:
     """What each policy earns in each world.
 
-    >>> found = prior_worlds(Discounted(0.8, 0.9), features=2, arrivals=60, worlds=20)
-    >>> float(found["greedy"].max())  # nobody is believed above 0.8 before the first label
+    >>> result = prior_worlds(Discounted(0.8, 0.9), features=2, arrivals=60, worlds=20)
+    >>> float(result["greedy"].max())  # nobody is believed above 0.8 before the first label
     0.0
-    >>> bool(found["lenience"].mean() < found["full information"].mean() < found["knows p"].mean())
+    >>> bool(result["lenience"].mean() < result["full information"].mean() < result["knows p"].mean())
     True
     """
     from lenience.simulation.replay_engine import run_online
@@ -116,11 +116,11 @@ def report(features: Sequence[int] = FEATURES, most_worlds: int | None = None) -
     for discount, arrivals, worlds in SETTINGS:
         for cost in COSTS:
             for size in features:
-                found = prior_worlds(
+                result = prior_worlds(
                     Discounted(cost, discount), size, arrivals, worlds if most_worlds is None else most_worlds
                 )
-                ours = found[OURS]
-                more = [f"{(found[n] - ours).mean():+.2f} ± {half_width(found[n] - ours):.2f}" for n in names[1:]]
+                ours = result[OURS]
+                more = [f"{(result[n] - ours).mean():+.2f} ± {half_width(result[n] - ours):.2f}" for n in names[1:]]
                 lines.append(f"| {discount:g} | {cost:g} | {size} | {ours.mean():.2f} | " + " | ".join(more) + " |")
                 print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)

@@ -79,15 +79,15 @@ def characteristics(
         having("policy", policy, "stop_ceiling", "one with a stop_ceiling and a stop_floor(n)")
     if goal.horizon is not None:
         rows = whole("horizon", goal.horizon, least=1, most=MOST_ROWS)
-    found = walk(policy, start.n, start.s, cost, discount, rows, truth, certain=goal.horizon is not None)
+    result = walk(policy, start.n, start.s, cost, discount, rows, truth, certain=goal.horizon is not None)
 
-    stopped, deserving = float(found.stopped.sum()), float(found.stopped_deserving.sum())
-    accepted, earned = float(found.moving.sum()), float(found.earned.sum())
+    stopped, deserving = float(result.stopped.sum()), float(result.stopped_deserving.sum())
+    accepted, earned = float(result.moving.sum()), float(result.earned.sum())
     more, tail, later = 0.0, 0.0, Later(0.0, 0.0, 0.0)
     if goal.horizon is None:
-        later = later_stops(policy, found, start.n, start.s, cost, rows, truth)
-        more = later_acceptances(policy, found, start.n, start.s, rows, truth)
-        tail = (float(found.left_weight.sum()) + found.aside) / (1.0 - discount)
+        later = later_stops(policy, result, start.n, start.s, cost, rows, truth)
+        more = later_acceptances(policy, result, start.n, start.s, rows, truth)
+        tail = (float(result.left_weight.sum()) + result.aside) / (1.0 - discount)
     rounding = ROUNDING * (rows + 1)
     slack = rounding * (1.0 + accepted)
     stops = _probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding)
@@ -97,7 +97,7 @@ def characteristics(
         p=truth,
         cost=cost,
         stops=stops,
-        stops_at=found.stopped,
+        stops_at=result.stopped,
         accepted=Bounds(math.inf, math.inf) if endless else Bounds(accepted - slack, accepted + more + slack),
         reward=Bounds(earned - tail - slack, earned + tail + slack),
         shut_out=None

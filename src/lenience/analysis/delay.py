@@ -86,10 +86,10 @@ def baselines(objective: Delayed, prior: Belief, caps: Iterable[int] = (1, 3, 10
     check_prior(prior)
     cost = objective.cost
     paper = Discounted.from_rates(cost, objective.arrivals, objective.discount_rate).solve(prior)
-    found: dict[str, Blind | Capped] = {BLIND: Blind(paper, cost), "greedy": Blind(Greedy(cost), cost)}
-    found |= {f"cap {cap}": Capped(paper, cost, cap) for cap in caps}
-    found["wait for every label"] = Capped(paper, cost, 1, everywhere=True)
-    return found
+    result: dict[str, Blind | Capped] = {BLIND: Blind(paper, cost), "greedy": Blind(Greedy(cost), cost)}
+    result |= {f"cap {cap}": Capped(paper, cost, cap) for cap in caps}
+    result["wait for every label"] = Capped(paper, cost, 1, everywhere=True)
+    return result
 
 
 def value_by_delay(
@@ -138,14 +138,14 @@ def values_by_law(
     check_prior(prior)
     best = objective.solve(prior)
     policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **baselines(objective, prior, caps)}
-    found = []
+    result = []
     for law in listed("laws", laws, "a list of delay laws"):
         age = None if law.all_come else best.expire_after
         for rate in listed("rates", rates, "a list of success rates"):
             at = None if rate is None else real("rates", rate, least=0, most=1)
             values = simulate_delays(policies, objective, prior, law, replications, seed, at, age)
-            found.append(LawValues(str(law), at, age, values))
-    return found
+            result.append(LawValues(str(law), at, age, values))
+    return result
 
 
 def limit_cost(objective: Delayed, prior: Belief, tolerance: float = 1e-8) -> Bounds:

@@ -38,7 +38,7 @@ def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
     new: 0.622 with limits, 0.422 blind to what is pending
     """
     until = time.monotonic() + ALL_SECONDS
-    found = []
+    result = []
     for row in sorted(rows, key=lambda row: row.objective.volume):
         if row.policy is None or row.unlimited:
             continue
@@ -49,5 +49,5 @@ def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
                 blind = evaluate_pending(baseline, row.objective, row.belief, TOLERANCE, MOST_UPDATES).midpoint
             except TooLargeError:
                 blind = None
-        found.append(Ignored(row.name, limited, blind))
-    return found
+        result.append(Ignored(row.name, limited, blind))
+    return result

@@ -40,7 +40,7 @@ from lenience.core.formatting import percent, plural
 from lenience.core.validation import check_cost, floats, real, whole
 
 FEWEST = 30.0  # effective acceptances below which an interval means nothing
-FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were found too narrow
+FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were result too narrow
 HEAVY = 0.25  # of all weight on the five heaviest acceptances: a rule of thumb
 BY_CHANCE = 1e-6  # a proposal that agrees with the log less likely than this has seen it
 
@@ -121,8 +121,8 @@ def off_policy(
     >>> y = rng.random(4000) < 1 / (1 + np.exp(-x))
     >>> e = np.where(x > 0, 0.9, 0.2)
     >>> a = rng.random(4000) < e
-    >>> found = off_policy((x > 0.4).astype(float), a, e, np.where(a, y, np.nan), cost=0.6, X=x[:, None])
-    >>> print(found.statement)
+    >>> result = off_policy((x > 0.4).astype(float), a, e, np.where(a, y, np.nan), cost=0.6, X=x[:, None])
+    >>> print(result.statement)
     The proposal would have earned more: +0.04... an arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
     worth 1,215 acceptances.
     """
@@ -252,14 +252,14 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
             "X", X.shape, f"a table with a row for each of the {len(a)} logged individuals", code="length_mismatch"
         )
     fold = np.arange(len(a)) % folds
-    found = np.empty(len(a))
+    result = np.empty(len(a))
     for k in range(min(folds, len(a))):  # with more folds than rows each row is one
         model = BayesianLogistic().prepare(X)
         train = a & (fold != k)
         if train.any():
             model.learn(X[train], y[train])
-        found[fold == k] = model.beliefs(X[fold == k])[1]
-    return found
+        result[fold == k] = model.beliefs(X[fold == k])[1]
+    return result
 
 
 def _checked(

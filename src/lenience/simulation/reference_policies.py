@@ -41,8 +41,8 @@ def references(world: World, cost: float, discount: float, horizon: int, priors:
     >>> from lenience.simulation.label_delay import LabelDelay
     >>> from lenience.simulation.worlds import FromPrior
     >>> late = LateLabels(FromPrior(Belief(2, 1)), LabelDelay("exponential", mean=5))
-    >>> found = references(late, 0.5, 0.9, 100, (Belief(2, 1),))
-    >>> list(found.policies), found.baseline
+    >>> result = references(late, 0.5, 0.9, 100, (Belief(2, 1),))
+    >>> list(result.policies), result.baseline
     (['optimum for prompt labels', 'exposure limits'], 'exposure limits')
     """
     late, drifts = is_late(world), bool(getattr(_inner(world), "drifts", False))

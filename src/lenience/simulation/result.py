@@ -170,12 +170,12 @@ class Simulation:
         """One row a policy and metric: policy, metric, mean, lower, upper."""
         rows: list[dict[str, Any]] = []
         for name in self.runs:
-            found = {metric: self.estimate(name, metric, confidence) for metric in METRICS}
+            result = {metric: self.estimate(name, metric, confidence) for metric in METRICS}
             if self.baseline is not None:
-                found["behind"] = self.behind(name, confidence)
+                result["behind"] = self.behind(name, confidence)
             rows += [
                 {"policy": name, "metric": metric, "mean": each.mean, "lower": each.lower, "upper": each.upper}
-                for metric, each in found.items()
+                for metric, each in result.items()
             ]
         return rows
 
@@ -223,11 +223,11 @@ class Simulation:
         titles = {"behind": f"behind {self.baseline}"}
         lines = [["policy", *(titles.get(metric, metric.replace("_", " ")) for metric in shown)]]
         for name in self.runs:
-            found = [
+            result = [
                 self.behind(name, confidence) if metric == "behind" else self.estimate(name, metric, confidence)
                 for metric in shown
             ]
-            lines.append([name, *(str(each) for each in found)])
+            lines.append([name, *(str(each) for each in result)])
         return lines
 
     def __str__(self) -> str:

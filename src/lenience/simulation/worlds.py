@@ -156,8 +156,8 @@ class _Mixed(Stream):
         return self._table[self._at, self.segment(arrival)]
 
     def segment(self, arrival: int) -> NDArray[np.int64]:
-        found = np.searchsorted(self._cumulated, uniform(self.keys, arrival, "segment"), side="right")
-        return np.minimum(found, self.segments - 1).astype(np.int64)
+        result = np.searchsorted(self._cumulated, uniform(self.keys, arrival, "segment"), side="right")
+        return np.minimum(result, self.segments - 1).astype(np.int64)
 
     def by_segment(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return self._table, np.diff(self._cumulated, prepend=0.0)

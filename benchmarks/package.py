@@ -34,19 +34,6 @@ USES: dict[str, list[list[str]]] = {
     "plot": [["lenience", "plot", "thresholds", "--output", "thresholds.svg"]],
     "history": [FIT],
     "postgres": [FIT, python("import ibis, psycopg; ibis.postgres")],
-    "fairness": [
-        python(
-            "import lenience as ln; from lenience.analysis.fairness import disparity; "
-            "cells = ln.Segments.of({'a': .5, 'b': .5}, ln.Discounted(.8, .9), ln.Belief(6, 5), {'a': 'A', 'b': 'B'}); "
-            "print(disparity(ln.segment_fates(cells.solve(), {'a': .9, 'b': .7})).by_group)"
-        )
-    ],
-    "binning": [
-        python(
-            "import numpy as np; from lenience.models.binning import bin_optimally; "
-            "x = np.arange(400.); print(bin_optimally(x, x > 150))"
-        )
-    ],
     "simulate": [["lenience", "simulate", "--cost", "0.8", "--discount", "0.9", "--horizon", "50"]],
     "serve": [["lenience", "keys", "create", "--label", "x", "--role", "read"], ["lenience", "audit"]],
     "client": [python("import lenience as ln; print(ln.Client('http://127.0.0.1:9', retries=0).ready())")],

@@ -18,7 +18,7 @@ def main() -> None:
     for belief, pending in ((PRIOR, 0), (ln.Belief(10, 7), 5), (ln.Belief(10, 9), 20)):
         print(policy.explain(belief, pending=pending))
     print("Of this month's 12 applicants accept", policy.accept_now(ln.Belief(10, 7), pending=3, applicants=12))
-    print(f"Give an outcome up after {policy.write_off_after:g} years.")
+    print(f"Give an outcome up after {policy.expire_after:g} years.")
 
     print("\nWhat policies are worth when labels come after a year, known to within a few thousandths:")
     for row in ln.analysis.value_by_delay(0.8, 50, 0.1, PRIOR, delays=[1.0], caps=[3], tolerance=1e-3):

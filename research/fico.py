@@ -32,7 +32,7 @@ from lenience.models.own_counts import JEFFREYS, UNIFORM, Independent
 from lenience.models.protocol import Model
 from lenience.models.shared import Shared
 from lenience.objectives.discounted import Discounted
-from lenience.segments.thresholds import Thresholds
+from lenience.solvers.stopping.threshold_table import threshold_table
 from research.cells import GRID, Outcome, Rule, exact_value, simulate_cells
 
 COSTS = (0.7, 0.8, 0.9)
@@ -106,8 +106,8 @@ def make_rule(name: str, cost: float, discount: float, shares: NDArray[np.float6
     sizes = np.exp(GRID)
     if name == "optimal":
         own = discount * shares / (1.0 - discount + discount * shares)
-        table = _thresholds(cost)
-        return Rule(name, np.stack([table.at(sizes, gamma) for gamma in own]))
+        table = threshold_table(cost, float(own.max()))
+        return Rule(name, np.stack([table.threshold(sizes, gamma) for gamma in own]))
     flat = np.full((shares.size, sizes.size), cost)
     if name == "greedy":
         return Rule(name, flat)
@@ -275,8 +275,3 @@ def exact_thresholds(rule: str, own: Discounted, prior: Belief) -> tuple[NDArray
         return (prior.s + accept_from - 0.5) / sizes, 0.0
     made = make_rule(rule, own.cost, own.discount, np.ones(1))
     return np.interp(np.log(sizes), GRID, made.thresholds[0]), made.explore
-
-
-@lru_cache(maxsize=16)
-def _thresholds(cost: float) -> Thresholds:
-    return Thresholds(cost)

@@ -101,8 +101,13 @@ def _with_members(path: str, target: Any) -> Iterator[tuple[str, Any]]:
     yield path, target
     if not inspect.isclass(target):
         return
+    own: set[str] = set()
     for base in target.__mro__:
-        for name, value in vars(base).items() if base.__module__.startswith("lenience.") else ():
+        members = vars(base) if base.__module__.startswith("lenience.") else {}
+        for name, value in members.items():
+            if name in own:  # overridden
+                continue
+            own.add(name)
             member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
             if isinstance(member, functools.cached_property):
                 member = property(member.func)

@@ -6,4 +6,10 @@ the package loads no heavy library, because each name is imported when it is fir
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__ and name != "__version__":
+        import lenience.objectives  # noqa: F401  (policies read from JSON must know every objective)
+    return _load(name)

@@ -20,10 +20,11 @@ from lenience.analysis.delay import (
     value_by_delay,
     values_by_law,
 )
+from lenience.core.protocols import UNKNOWN
 from lenience.objectives.delayed import Delayed
 from lenience.plot import limit_map, value_against_delay
 from lenience.policies import Constant, Greedy
-from lenience.policies.beliefs.pending import UNKNOWN, Blind, Capped
+from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import DelayLaw
 from lenience.solvers.delayed.evaluation import steady_count
 
@@ -138,7 +139,7 @@ def test_values_by_law() -> None:
         ("exponential, 10 % never", None),
         ("exponential, 10 % never", 0.9),
     ]
-    assert [one.write_off_after for one in found] == [None, None, 1.5, 1.5]
+    assert [one.expire_after for one in found] == [None, None, 1.5, 1.5]
     assert all(one.values[0].policy == OPTIMAL for one in found)
     with pytest.raises(InputError, match="rates"):
         values_by_law(problem, Belief(3, 2), laws, rates=[3.0], replications=10)

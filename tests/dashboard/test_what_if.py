@@ -20,7 +20,7 @@ from lenience.dashboard.read_models.outlook import PATIENT, QUICK, answer, fores
 from lenience.dashboard.rendering import signed
 from lenience.segments.starting import starting_volume
 from lenience.service.domain.solved_tables import load, solve
-from lenience.service.domain.specification import DelayedSpec, PolicySpecification, Record, SegmentSpec
+from lenience.service.domain.specification import PolicySpecification, Record, SegmentSpec
 from lenience.solvers.stopping.boundary_walk import fate
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 from lenience.solvers.stopping.threshold import enclose_threshold
@@ -169,14 +169,14 @@ def test_sliders_hold_what_may_be_typed() -> None:
 
 def test_a_draft_of_nothing() -> None:
     made = draft(Asked(break_even=70, applicants=40, rate=5, weeks=26, success=60, seen=5), "new")
-    assert made.objective == DelayedSpec(0.7, 40, 0.05, 0.5)
+    assert made.objective == Delayed(0.7, 40, 0.05, 0.5)
     assert (made.name, made.prior, made.segments) == ("new", Belief(5, 3), [])
 
 
 def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
     base = PolicySpecification(
         "cards",
-        DelayedSpec(0.7, 1 / 3, 0.1, 0.5),
+        Delayed(0.7, 1 / 3, 0.1, 0.5),
         segments=["a", SegmentSpec("b", share=0.25, cost=0.6)],
         history={"a": Record(5, 5), "b": Record(1, 2)},
     )
@@ -189,19 +189,19 @@ def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
     assert made.problems()[0] == a
     assert made.problems()[1].prior == other.prior
     wider = draft(read_asked({"applicants": "10"}, start), "cards", base, "b")
-    assert isinstance(wider.objective, DelayedSpec)
+    assert isinstance(wider.objective, Delayed)
     assert wider.objective.arrivals == pytest.approx(40)
     assert wider.problems()[1].prior == b.prior
 
 
 def test_what_was_not_moved_is_not_rounded() -> None:
-    base = PolicySpecification("cards", DelayedSpec(0.7, 1000 / 3, 0.1, 1 / 7), Belief(67, 54))
+    base = PolicySpecification("cards", Delayed(0.7, 1000 / 3, 0.1, 1 / 7), Belief(67, 54))
     start = preset(base.problems()[0].problem, Belief(67, 54)).asked
     assert start.success == 80.6
     surer = draft(read_asked({"seen": "134"}, start), "cards", base, "all").problems()[0].prior
     assert surer.s == pytest.approx(108, abs=1e-9)
     dearer = draft(read_asked({"break_even": "75"}, start), "cards", base, "all").objective
-    assert isinstance(dearer, DelayedSpec)
+    assert isinstance(dearer, Delayed)
     assert (dearer.cost, dearer.arrivals) == (0.75, 1000 / 3)
     assert dearer.label_delay == pytest.approx(1 / 7, abs=1e-12)
 

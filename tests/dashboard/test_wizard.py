@@ -205,9 +205,9 @@ def test_half_of_the_days_until_an_outcome_is_certain_is_taken_for_their_mean(
     late = {**answers, **OBJECTIVE, "future": "yearly", "arrivals": "90", "rate": "0.5", "delay": "20", "name": "late"}
     panel = " ".join(clerk.http.get("/new/starting", params=late).text.split())
     assert "each segment (3 in all) takes up to about 60 seconds to solve" in panel
-    assert "given up after 60 days" in panel
+    assert "expire after 60 days" in panel
     check = " ".join(clerk.http.get("/new/check", params=late).text.split())
-    assert "<dt>Outcomes given up after</dt><dd>60 days" in check
+    assert "<dt>Outcomes expire after</dt><dd>60 days" in check
     assert "starts from all of the history" in check
     assert "60 seconds for each segment, of which there are 3" in check
     # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.

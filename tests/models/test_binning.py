@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lenience import Belief, Discounted, InputError
-from lenience.models.binning import Binning, advise_bands, bin_by_quantiles, bin_optimally, monotone
+from lenience.models.binning import Binning, bin_by_quantiles, monotone
+from lenience.segments.band_advice import advise_bands
 
 
 def drawn(
@@ -47,27 +48,6 @@ def test_monotone_pools_violators() -> None:
     assert np.all(np.diff(s / n) >= 0)
     falling = monotone(fine, *fine.counts(score, good), rising=False)
     assert falling.bands == 1
-
-
-def test_optimal_binning() -> None:
-    pytest.importorskip("optbinning")
-    score, good = drawn()
-    bands = bin_optimally(score, good, bands=6, trend="rising")
-    n, s = bands.counts(score, good)
-    assert 3 <= bands.bands <= 6
-    assert np.all(np.diff(s / n) > 0)
-
-    # It tells successes from failures better than as many quantiles do.
-    def information(binning: Binning) -> float:
-        n, s = binning.counts(score, good)
-        a, b = np.maximum(s, 0.5) / s.sum(), np.maximum(n - s, 0.5) / (n - s).sum()
-        return float(((a - b) * np.log(a / b)).sum())
-
-    assert information(bands) >= information(bin_by_quantiles(score, bands.bands)) - 1e-9
-    with pytest.raises(InputError, match="rising, falling"):
-        bin_optimally(score, good, trend="up")
-    with pytest.raises(InputError, match="some of each"):
-        bin_optimally(score, np.ones_like(good))
 
 
 def test_coarse_wins_without_pooling() -> None:

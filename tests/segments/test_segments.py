@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lenience import Belief, Bounds, Delayed, Discounted, InputError, Segment, Segments, starts
+from lenience.core.objective import Objective
 from lenience.segments import ArrivalCounts
 
 
@@ -56,11 +57,12 @@ def test_tables_shared_within_an_allowed_loss() -> None:
     assert all(0.0 <= losses[name] <= 0.01 * clairvoyant[name] * (1 + 1e-9) for name in shares)
 
 
-class Patient:
+class Patient(Objective):
     """Another objective by duck typing, as a delayed one will be."""
 
     cost = 0.5
     volume = 10.0
+    divisible = True
 
     def __init__(self, share: float = 1.0) -> None:
         self.share = share

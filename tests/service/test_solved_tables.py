@@ -26,15 +26,14 @@ from lenience.service.domain.solved_tables import (
     steady,
 )
 from lenience.service.domain.specification import (
-    DelayedSpec,
+    Objective,
     PolicySpecification,
-    Problem,
     SegmentProblem,
     SegmentSpec,
 )
 
 
-def table_of(problem: Problem, prior: Belief) -> StoppingTable | ExposureTable:
+def table_of(problem: Objective, prior: Belief) -> StoppingTable | ExposureTable:
     return load(solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0)))
 
 
@@ -50,7 +49,7 @@ def policy_of_stopping() -> OptimalPolicy:
 
 @cache
 def late() -> StoppingTable | ExposureTable:
-    return table_of(DelayedSpec(0.8, 50, 0.1, 1), Belief(2, 1))
+    return table_of(Delayed(0.8, 50, 0.1, 1), Belief(2, 1))
 
 
 @cache
@@ -95,7 +94,7 @@ def test_thresholds_of_larger_volumes_and_surer_priors_are_those_of_the_solver(v
 
 
 def test_the_threshold_of_late_labels_does_not_follow_the_belief_down() -> None:
-    sure = table_of(DelayedSpec(0.8, 50, 0.1, 1), Belief(67, 54))
+    sure = table_of(Delayed(0.8, 50, 0.1, 1), Belief(67, 54))
     shown = [sure.threshold(0, failures) for failures in range(8)]
     assert shown == sorted(shown)
     reached = [54 / (67 + failures) for failures in range(8)]
@@ -161,7 +160,7 @@ def test_segments_have_the_problem_of_their_share() -> None:
     slow = problems(
         {"type": "delayed", "cost": 0.8, "arrivals": 50, "discount_rate": 0.1, "label_delay": 1}, ["a", "b"]
     )
-    assert slow[0].problem == DelayedSpec(0.8, 25, 0.1, 1)
+    assert slow[0].problem == Delayed(0.8, 25, 0.1, 1)
     ends = problems({"type": "horizon", "cost": 0.8, "horizon": 10}, [{"name": "a", "share": 0.01}, "b"])
     assert [one.problem for one in ends] == [FiniteHorizon(0.8, 1), FiniteHorizon(0.8, 10)]
     with pytest.raises(InputError, match="leave something"):
@@ -218,7 +217,7 @@ def test_late_labels_are_solved_as_well_as_time_allows() -> None:
 
 
 def _late_segment(arrivals: float) -> SegmentProblem:
-    return SegmentProblem("late", 1.0, DelayedSpec(0.8, arrivals, 0.1, 1.0), Belief(2, 1), None, 0.0)
+    return SegmentProblem("late", 1.0, Delayed(0.8, arrivals, 0.1, 1.0), Belief(2, 1), None, 0.0)
 
 
 def test_a_value_that_would_take_long_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

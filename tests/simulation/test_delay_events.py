@@ -59,7 +59,7 @@ def test_labels_that_never_come_block_until_written_off() -> None:
     waiting = {"wait": Capped(Greedy(0.5), 0.5, 1, everywhere=True)}
     law = DelayLaw("fixed", 0.5, never=0.5)
     blocked = simulate_delays(waiting, PROBLEM, Belief(4, 3), law, 500, rate=1.0)[0]
-    freed = simulate_delays(waiting, PROBLEM, Belief(4, 3), law, 500, rate=1.0, write_off_after=1.5)[0]
+    freed = simulate_delays(waiting, PROBLEM, Belief(4, 3), law, 500, rate=1.0, expire_after=1.5)[0]
     assert blocked.accepted == pytest.approx(2, abs=0.25)  # a geometric number, mean 2
     # One acceptance a cycle: the mean wait for an arrival and for the label or the write-off.
     assert freed.accepted == pytest.approx(math.log(1e4) / 0.5 / (1 / 20 + 1.0), rel=0.05)
@@ -74,7 +74,7 @@ def test_a_label_written_off_is_still_learnt_from() -> None:
         DelayLaw("fixed", 2),
         200,
         rate=0.0,
-        write_off_after=1.0,
+        expire_after=1.0,
     )[0]
     assert 2 <= run.accepted <= 4
 
@@ -116,5 +116,5 @@ def test_bad_input() -> None:
         simulate_delays(policy, PROBLEM, PRIOR, DelayLaw("fixed", 1), 10**9)
     with pytest.raises(InputError, match="rate"):
         simulate_delays(policy, PROBLEM, PRIOR, DelayLaw("fixed", 1), 10, rate=2)
-    with pytest.raises(InputError, match="write_off_after"):
-        simulate_delays(policy, PROBLEM, PRIOR, DelayLaw("fixed", 1), 10, write_off_after=0)
+    with pytest.raises(InputError, match="expire_after"):
+        simulate_delays(policy, PROBLEM, PRIOR, DelayLaw("fixed", 1), 10, expire_after=0)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import lenience as ln
-from lenience.simulation.result import METRICS, save_frame, to_frame
+from lenience.core.frames import to_frame
+from lenience.simulation.result import METRICS, save_frame
 
 FLAT = ln.Belief(2, 1)
 

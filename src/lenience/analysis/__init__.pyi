@@ -15,7 +15,6 @@ from .fairness import WithExposureCap as WithExposureCap
 from .fairness import WithFloor as WithFloor
 from .fairness import cost_of_exposure_cap as cost_of_exposure_cap
 from .fairness import cost_of_floor as cost_of_floor
-from .fairness import disparity as disparity
 from .off_policy import OffPolicy as OffPolicy
 from .regret import Regret as Regret
 from .regret import regret_table as regret_table

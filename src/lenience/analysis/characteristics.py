@@ -11,10 +11,9 @@ import numpy as np
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError, refusal
+from lenience.core.objective import StoppingObjective
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
-from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 
 # A row: 1 − p, two products and the sum, of the mass and of what is added up from it; and that a row's states are added
 # up one after the other, of which there are no more than rows.
@@ -46,7 +45,7 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
 def characteristics(
     policy: Policy,
     p: float | None = None,
-    objective: Discounted | FiniteHorizon | None = None,
+    objective: StoppingObjective | None = None,
     belief: Belief | None = None,
     rows: int = 10_000,
 ) -> Characteristics:
@@ -55,6 +54,7 @@ def characteristics(
     The objective and the starting belief are the policy's own where it has them. With an infinite horizon the walk is
     followed over ``rows`` acceptances and what may happen afterwards is in the bounds.
 
+    >>> from lenience import Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
     >>> good = characteristics(policy, p=0.9)
     >>> print(good.shut_out)
@@ -70,21 +70,21 @@ def characteristics(
     having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     goal = _own(policy, "objective", objective)
     start = check_prior(_own(policy, "prior", belief), "belief")
-    if not isinstance(goal, Discounted | FiniteHorizon):
+    if not isinstance(goal, StoppingObjective):
         raise refusal("objective", goal, "a Discounted or a FiniteHorizon objective")
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
     cost, discount = goal.cost, goal.discount
-    if isinstance(goal, Discounted):  # what comes after the rows is bounded by what the policy promises
+    if goal.horizon is None:  # what comes after the rows is bounded by what the policy promises
         having("policy", policy, "stop_ceiling", "one with a stop_ceiling and a stop_floor(n)")
-    if isinstance(goal, FiniteHorizon):
+    if goal.horizon is not None:
         rows = whole("horizon", goal.horizon, least=1, most=MOST_ROWS)
-    found = walk(policy, start.n, start.s, cost, discount, rows, truth, certain=isinstance(goal, FiniteHorizon))
+    found = walk(policy, start.n, start.s, cost, discount, rows, truth, certain=goal.horizon is not None)
 
     stopped, deserving = float(found.stopped.sum()), float(found.stopped_deserving.sum())
     accepted, earned = float(found.moving.sum()), float(found.earned.sum())
     more, tail, later = 0.0, 0.0, Later(0.0, 0.0, 0.0)
-    if isinstance(goal, Discounted):
+    if goal.horizon is None:
         later = later_stops(policy, found, start.n, start.s, cost, rows, truth)
         more = later_acceptances(policy, found, start.n, start.s, rows, truth)
         tail = (float(found.left_weight.sum()) + found.aside) / (1.0 - discount)
@@ -92,7 +92,7 @@ def characteristics(
     slack = rounding * (1.0 + accepted)
     stops = _probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding)
     # Who may never stop accepts without end: one such way in a million makes the expected number infinite.
-    endless = isinstance(goal, Discounted) and stops.upper < 1.0
+    endless = goal.horizon is None and stops.upper < 1.0
     return Characteristics(
         p=truth,
         cost=cost,

@@ -16,12 +16,13 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
+from lenience.core.protocols import PendingPolicy
 from lenience.core.validation import check_tolerance, having, listed, real
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.greedy import Greedy
-from lenience.policies.beliefs.pending import Blind, Capped, PendingPolicy
+from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import DelayLaw, LimitPolicy, SimulatedValue, simulate_delays
 
 OPTIMAL = "exposure limit"
@@ -41,7 +42,7 @@ class LawValues(msgspec.Struct, frozen=True):
 
     law: str
     rate: float | None
-    write_off_after: float | None
+    expire_after: float | None
     values: list[SimulatedValue]
 
 
@@ -129,7 +130,7 @@ def values_by_law(
 ) -> list[LawValues]:
     """What the exposure limit and its rivals earn by simulation when delays are not exponential.
 
-    All policies meet the same individuals. Where some labels never come they are written off at the age that the
+    All policies meet the same individuals. Where some labels never come they expire at the age that the
     exposure policy states. ``rates`` are success probabilities to hold fixed; None draws them from the prior.
     """
     having("objective", objective, "problem", "a Delayed objective")
@@ -138,7 +139,7 @@ def values_by_law(
     policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **rivals(objective, prior, caps)}
     found = []
     for law in listed("laws", laws, "a list of delay laws"):
-        age = best.write_off_after if law.never else None
+        age = best.expire_after if law.never else None
         for rate in listed("rates", rates, "a list of success rates"):
             at = None if rate is None else real("rates", rate, least=0, most=1)
             values = simulate_delays(policies, objective, prior, law, replications, seed, at, age)

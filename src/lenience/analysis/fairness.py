@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,7 +31,6 @@ from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError, refusal
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, listed, mapped, real, whole
-from lenience.objectives.discounted import Discounted
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segment
 
@@ -101,6 +99,7 @@ def segment_fates(
     """The fate of every segment at its true success probability, or (without truths) averaged over what is believed of
     it, exactly (up to ``rows`` acceptances).
 
+    >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"many": 0.9, "few": 0.1}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for fate in segment_fates(cells.solve(), {"many": 0.9, "few": 0.9}):
@@ -124,7 +123,7 @@ def segment_fates(
 
 def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentFate:
     own = cell.own
-    if not isinstance(own, Discounted):
+    if not own.stationary:
         raise refusal("objective", own, "a Discounted objective")
     found = characteristics(policy, p=p, objective=own, belief=cell.prior, rows=rows)
     going = 1.0 - np.cumsum(found.stops_at)  # the i-th member is accepted if no stop came before it
@@ -157,6 +156,7 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
 def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     """By group: acceptance, early and late, errors against the truth, who is shut out.
 
+    >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"a": 0.9, "b": 0.1}, Discounted(0.8, 0.99), Belief(2, 1), {"a": "A", "b": "B"})
     >>> [(row.group, round(row.shut_out, 3)) for row in group_fates(segment_fates(cells.solve(), {"a": 0.9, "b": 0.9}))]
@@ -197,44 +197,10 @@ def _mean(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
     return float(values @ weight) / total if total else 0.0
 
 
-def disparity(fates: list[SegmentFate]) -> Any:
-    """fairlearn's MetricFrame of the exact decisions: selection rate, true and false positive rates by group.
-
-    Every segment enters as four weighted individuals (who would succeed or fail, accepted or not), so the rates are
-    exact and all of fairlearn's comparisons, ``difference()``, ``ratio()``, apply to them.
-    """
-    try:
-        from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
-    except ImportError as error:
-        raise InputError("disparity must have fairlearn: pip install 'lenience[fairness]'") from error
-    truth, decided, group, weight = [], [], [], []
-    for fate in fates:
-        if fate.p is None:
-            raise InputError(f"fates must be at known truths, and that of {fate.name!r} is averaged over a belief")
-        accepted = fate.accepted
-        for success, chance in ((1, fate.p), (0, 1.0 - fate.p)):
-            for taken, probability in ((1, accepted), (0, 1.0 - accepted)):
-                truth.append(success)
-                decided.append(taken)
-                group.append(fate.group)
-                weight.append(fate.share * chance * probability)
-    metrics = {
-        "acceptance": selection_rate,
-        "acceptance of those who would succeed": true_positive_rate,
-        "acceptance of those who would fail": false_positive_rate,
-    }
-    return MetricFrame(
-        metrics=metrics,
-        y_true=truth,
-        y_pred=decided,
-        sensitive_features=group,
-        sample_params={name: {"sample_weight": weight} for name in metrics},
-    )
-
-
 class WithFloor:
     """A policy that never stops for good: where it would reject, it accepts with probability ``floor``.
 
+    >>> from lenience import Discounted
     >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
     >>> WithFloor(policy, 0.05).acceptance([10, 10], [6, 7])
     array([0.05, 1.  ])
@@ -265,6 +231,7 @@ class WithFloor:
 class WithExposureCap:
     """A policy whose exploration ends after ``cap`` acceptances: from then on only p̂ > c is accepted.
 
+    >>> from lenience import Discounted
     >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
     >>> WithExposureCap(policy, Belief(2, 1), cost=0.8, cap=5).acceptance([6, 7], [4, 5])
     array([1., 0.])
@@ -321,6 +288,7 @@ def cost_of_floor(
 ) -> list[ConstraintCost]:
     """The exact cost of a floor on exploration for each segment of the groups named.
 
+    >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.98), Belief(2, 1), {"a": "A", "b": "B"})
     >>> for row in cost_of_floor(cells.solve(), {"B": 0.05}):

@@ -30,11 +30,11 @@ from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, in_words, refusal
+from lenience.core.frames import to_frame
 from lenience.policies.beliefs.constant import Constant
 from lenience.policies.registry import label_of, named_belief, policy_named, takes
 from lenience.simulation.compare import plan, run_tasks
 from lenience.simulation.named_worlds import world_named
-from lenience.simulation.result import to_frame
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")

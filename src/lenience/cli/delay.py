@@ -128,7 +128,7 @@ def delay(
                 "accept_now": accept_now,
                 "explanation": policy.explain(prior, pending),
                 "value": as_dict(policy.value(prior, pending)),
-                "write_off_after": policy.write_off_after,
+                "expire_after": policy.expire_after,
                 "certificate": {**msgspec.to_builtins(policy.certificate), "statement": policy.certificate.statement},
                 "values": [
                     {"policy": row.policy, "label_delay": row.label_delay, "value": as_dict(row.value)}
@@ -212,7 +212,7 @@ def _print(
     if accept_now is not None:
         out.print(f"Of {applicants:,} applicants now, accept ", bold(f"{accept_now:,}"), ".", sep="")
     out.print("Value before the next arrival: ", bold(policy.value(prior, pending)), sep="")
-    out.print(f"Write a label off that has not come after {duration(policy.write_off_after)}.\n")
+    out.print(f"A label that has not come expires after {duration(policy.expire_after)}.\n")
 
     grid = table("Value before the first arrival, by mean delay")
     grid.add_column("policy")

@@ -16,7 +16,7 @@ from lenience.core.errors import InputError, in_words, refusal, unknown
 from lenience.core.formatting import plural
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS, beliefs_of_history
-from lenience.objectives.delayed import GIVEN_UP, Delayed
+from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
     from lenience.history.beliefs import Fitted
@@ -176,7 +176,7 @@ def read_past(
             as_of=as_of,
             maturity=maturity,
             half_life=half_life,
-            give_up_after=None if late is None or time_column is None else GIVEN_UP * late.label_delay * DAYS,
+            give_up_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
             success=success,
             failure=failure,
             pending=pending,

@@ -25,8 +25,8 @@ from lenience.cli.progress import each, solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal
 from lenience.core.formatting import count, counted, describe_rule, describe_unit
+from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.optimal import OptimalPolicy
@@ -180,7 +180,7 @@ def answer(policy: OptimalPolicy) -> dict[str, object]:
 
 def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
     """How many are still to come, each at its discount, and how many would make a start worthwhile."""
-    if isinstance(policy.objective, FiniteHorizon):
+    if policy.objective.horizon is not None:
         return {}
     from lenience.segments.starting import starting_volume
 
@@ -239,21 +239,16 @@ def print_policy(policy: OptimalPolicy) -> None:
     out.print(policy.certificate.statement)
 
 
-def _foretold(problem: Discounted | FiniteHorizon, seconds: float) -> str:
+def _foretold(problem: StoppingObjective, seconds: float) -> str:
     return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > TOLD else ""
 
 
 def _earnings(policy: OptimalPolicy) -> str:
     """What the policy earns and what learning costs it, in words."""
-    from lenience.simulation.block import geometric_sum
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
     prior, objective = policy.prior, policy.objective
-    if isinstance(objective, FiniteHorizon):
-        weight = geometric_sum(objective.discount, objective.horizon)
-    else:
-        weight = 1.0 / (1.0 - objective.discount)
-    best = gain_of_knowing(prior.n, prior.s, objective.cost) * weight
+    best = gain_of_knowing(prior.n, prior.s, objective.cost) * objective.discounted_count
     value = policy.value(prior).midpoint
     earned = f"This is expected to earn {count(value)} in all" if value else "This earns nothing, and loses nothing"
     so = f"so learning costs {count(max(best - value, 0.0))}" if value else "which finding it out would eat up"

@@ -1,10 +1,12 @@
-"""Arrays of whole numbers in JSON: how the tables of solved policies are written and read."""
+"""Arrays of whole numbers and objectives in JSON: how solved policies are written and read."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from lenience.core.objective import Objective
 
 
 def encode_array(value: object) -> object:
@@ -15,5 +17,7 @@ def encode_array(value: object) -> object:
 
 
 def decode_array(kind: type, value: Any) -> object:
-    """The array of a list that msgspec has read."""
+    """The array of a list that msgspec has read, or the objective of an object that has its tag."""
+    if isinstance(kind, type) and issubclass(kind, Objective):
+        return kind.from_builtins(value)
     return np.asarray(value, dtype=np.int64)

@@ -39,6 +39,25 @@ class Accepts(Protocol):
         """
 
 
+UNKNOWN = -1  # a ``steady_limit`` that is not promised
+UNLIMITED = np.iinfo(np.int64).max  # an exposure limit where there is none
+
+
+@runtime_checkable
+class PendingPolicy(Protocol):
+    """A policy that looks at the belief and at the number pending."""
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        """The probability of accepting the next individual, for arrays that broadcast."""
+
+    @property
+    def steady_limit(self) -> int | None:
+        """What happens wherever p̂ ≥ c: accept while fewer than this many are pending (None: always; −1: unknown)."""
+
+    def stop_floor(self, n: float) -> float:
+        """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
+
+
 @runtime_checkable
 class Policy(Protocol):
     """A policy that looks at the belief alone."""
@@ -198,11 +217,11 @@ def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLik
     return policy.acceptance(n, s)
 
 
-class StoppingObjective(Protocol):
-    """An objective whose optimum is to accept until, at some belief, one stops for good."""
+class StoppingProblem(Protocol):
+    """What a solver must know of a problem whose optimum is to accept until, at some belief, one stops for good."""
 
     def __hash__(self) -> int:
-        """Objectives are values: answers about them are kept for the next time they are asked."""
+        """Problems are values: answers about them are kept for the next time they are asked."""
 
     @property
     def cost(self) -> float:
@@ -211,5 +230,9 @@ class StoppingObjective(Protocol):
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
         """The value at a belief, and the value of accepting there and being optimal afterwards."""
 
-    def after(self, acceptances: int) -> StoppingObjective | None:
-        """The objective that is left after so many acceptances; nothing where the horizon is over."""
+    @property
+    def discount(self) -> float:
+        """The discount factor from one individual to the next."""
+
+    def remaining(self, acceptances: int) -> StoppingProblem | None:
+        """What is left after so many acceptances; nothing where the horizon is over."""

@@ -37,7 +37,8 @@ from lenience.history.statuses import Words, check_words, strange_values
 from lenience.segments.similar_names import AlikeSegmentsWarning, told_alike
 
 if TYPE_CHECKING:
-    from lenience.segments.segments import DividedObjective, Segments
+    from lenience.core.objective import Objective
+    from lenience.segments.segments import Segments
 
 SEPARATOR = " / "  # between the values of several segment columns
 
@@ -123,9 +124,7 @@ class History(msgspec.Struct, frozen=True):
         total = sum(row.arrivals for row in self.segments)
         return {row.segment: row.arrivals / total for row in self.segments if row.arrivals}
 
-    def divide(
-        self, objective: DividedObjective, prior: Belief | None = None, group: str | Sequence[str] = ()
-    ) -> Segments:
+    def divide(self, objective: Objective, prior: Belief | None = None, group: str | Sequence[str] = ()) -> Segments:
         """The segments of the history, with their shares and beliefs, ready to be solved.
 
         ``group`` names the segment column, or columns, that say which group a segment belongs to.

@@ -1,9 +1,6 @@
 from .bayesian_logistic import BayesianLogistic as BayesianLogistic
-from .binning import BandAdvice as BandAdvice
 from .binning import Binning as Binning
-from .binning import advise_bands as advise_bands
 from .binning import bin_by_quantiles as bin_by_quantiles
-from .binning import bin_optimally as bin_optimally
 from .binning import monotone as monotone
 from .bootstrap import Bootstrap as Bootstrap
 from .cells import Cells as Cells

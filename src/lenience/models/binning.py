@@ -2,31 +2,23 @@
 
 How fine? A band learns only from its own members, unless a model borrows strength (:mod:`lenience.models.curve`). Cut
 finer, each band has a smaller share, discounts harder and, with a flat prior, may never start: coarse wins without
-pooling. :func:`advise_bands` says how many bands of a score would start, before anything is decided. With a curve the
-bands can be finer, for a band's own labels matter only where the curve is wrong.
+pooling. :func:`lenience.segments.band_advice.advise_bands` says how many bands of a score would start, before anything
+is decided. With a curve the bands can be finer, for a band's own labels matter only where the curve is wrong.
 
-Bands by given edges, by quantiles (equal shares), or optimal ones that tell successes from failures best (optbinning,
-an extra). Optimal bands are fitted to *labels*, which a past policy selected: they show where the accepted differ, and
-are silent on those who were not.
+Bands are cut by given edges or by quantiles (equal shares). Edges may come from another tool, such as optbinning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal
-from lenience.core.formatting import edge_name, percent
+from lenience.core.formatting import edge_name
 from lenience.core.validation import floats, listed, whole
-from lenience.objectives.discounted import Discounted
-from lenience.segments.starting import starting_volume
-
-TRENDS = {"rising": "ascending", "falling": "descending", None: "auto"}
 
 
 class Binning(msgspec.Struct, frozen=True):
@@ -95,24 +87,6 @@ def bin_by_quantiles(scores: ArrayLike, bands: int) -> Binning:
     return Binning(tuple(edge for edge in edges.tolist() if values.min() < edge <= values.max()))
 
 
-def bin_optimally(scores: ArrayLike, outcomes: ArrayLike, bands: int = 10, trend: str | None = None) -> Binning:
-    """Bands that tell successes from failures best, rising or falling in the success rate where asked (optbinning)."""
-    try:
-        from optbinning import OptimalBinning
-    except ImportError as error:
-        raise InputError("optimal binning must have optbinning: pip install 'lenience[binning]'") from error
-    if trend not in TRENDS:
-        raise refusal("trend", trend, "rising, falling or none")
-    count = whole("bands", bands, least=2)
-    x, y = np.asarray(scores, dtype=np.float64), np.asarray(outcomes).astype(np.int64)
-    if not set(np.unique(y)) == {0, 1}:
-        raise InputError("outcomes must hold successes (1) and failures (0), some of each")
-    # optbinning's event is y = 1; its trend is that of the event rate.
-    fitted = OptimalBinning(dtype="numerical", max_n_bins=count, monotonic_trend=TRENDS[trend], solver="cp")
-    fitted.fit(x, y)
-    return Binning(tuple(float(edge) for edge in fitted.splits))
-
-
 def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: bool = True) -> Binning:
     """Fewer bands, so that success rates rise (or fall) with the score: neighbours that do not are pooled.
 
@@ -137,45 +111,3 @@ def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: 
             block = (before[0] + block[0], before[1] + block[1], band)
         blocks.append(block)
     return Binning(tuple(binning.edges[last] for _, _, last in blocks[:-1]))
-
-
-class BandAdvice(msgspec.Struct, frozen=True):
-    """What so many equal bands would mean: how many would start, the share of arrivals they hold, the smallest
-    volume."""
-
-    bands: int
-    starting: int
-    share_starting: float
-    smallest_volume: float
-    needed: float
-
-    @property
-    def advice(self) -> str:
-        """In words."""
-        if self.starting == self.bands:
-            smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
-            return f"{self.bands} bands: all start ({smallest})"
-        unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are shut out unseen"
-        return f"{self.bands} bands: only {self.starting} start, {unseen}"
-
-
-def advise_bands(
-    scores: ArrayLike, objective: Discounted, prior: Belief, bands: Sequence[int] = (1, 2, 3, 5, 10, 20, 50)
-) -> list[BandAdvice]:
-    """For several numbers of quantile bands, how many would start without pooling.
-
-    >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
-    ...     print(row.advice)
-    5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
-    20 bands: only 0 start, 100 % of arrivals are shut out unseen
-    """
-    needed = starting_volume(prior, objective.cost).midpoint
-    result = []
-    for count in bands:
-        shares = bin_by_quantiles(scores, count).shares(scores)
-        volumes = shares * objective.volume
-        begin = volumes > needed
-        result.append(
-            BandAdvice(len(shares), int(begin.sum()), float(shares[begin].sum()), float(volumes.min()), needed)
-        )
-    return result

@@ -9,24 +9,32 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
+from lenience.core.objective import Cost, Objective
 from lenience.core.validation import check_cost
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.persistent import Persistent
 
 
-class AverageReward(msgspec.Struct, frozen=True, tag="average", tag_field="type"):
+class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_field="type"):
     """Reward per individual over an infinite horizon, undiscounted.
 
     Its optimum is E[max(p − c, 0)], which every policy reaches that learns p for certain while accepting a vanishing
     share of the individuals below the cost; over a finite horizon they differ, and
     :class:`~lenience.FiniteHorizon` is the best of them.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+
+    Examples
+    --------
     >>> print(AverageReward(cost=0.8).value(Belief(2, 1)))
     0.0200000000... ± ...
     """
 
-    cost: float
+    cost: Cost
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))

@@ -10,23 +10,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError, refusal
+from lenience.core.objective import Cost, ExposureObjective, Rate
 from lenience.core.validation import check_cost, check_tolerance, number, real, whole
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.exposure import ExposurePolicy
     from lenience.solvers.delayed.plan import Problem, Solution
 
-GIVEN_UP = 3  # mean delays after which a label that has not come is no longer awaited
 
-
-class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
+class Delayed(
+    ExposureObjective, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="delayed", tag_field="type"
+):
     """Total reward with arrivals, discount rate and label delay in one unit of time, say years.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    arrivals
+        Individuals that arrive per unit of time.
+    discount_rate
+        The discount rate per unit of time.
+    label_delay
+        The mean time from an acceptance to its label.
+
+    Examples
+    --------
     >>> problem = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
     >>> policy = problem.solve(prior=Belief(n=2, s=1))
     >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 7)), policy.limit(Belief(10, 9))
@@ -35,10 +48,10 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
     7.00020... ± ...
     """
 
-    cost: float
-    arrivals: float
-    discount_rate: float
-    label_delay: float
+    cost: Cost
+    arrivals: Rate
+    discount_rate: Rate
+    label_delay: Rate
 
     def __post_init__(self) -> None:
         set_ = msgspec.structs.force_setattr
@@ -62,6 +75,11 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
     def volume(self) -> float:
         """λ/r: how many individuals are still to come, each counted at its discount."""
         return self.arrivals / self.discount_rate
+
+    @property
+    def divisible(self) -> bool:
+        """True: the segments' values add up."""
+        return True
 
     @property
     def discount(self) -> float:
@@ -100,25 +118,27 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
         count followed are chosen for that, unless given. By default half of the rows computed are kept. A problem
         that is estimated to take more than ``seconds`` is refused, with the estimate.
         """
+        import numpy as np
+
         from lenience.policies.beliefs.exposure import ExposurePolicy
         from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 
         check_prior(prior)
-        kept = None if rows is None else whole("rows", rows, least=1)
-        found = self._enclose(prior, kept, tolerance, pending_cap, look_ahead, seconds)
-        band = found.band
+        count = None if rows is None else whole("rows", rows, least=1)
+        solution = self._enclose(prior, count, tolerance, pending_cap, look_ahead, seconds)
+        band = solution.band
         sizes = band.unlimited - band.first
         offsets = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
         doubtful = np.flatnonzero(~band.settled)
-        value = Bounds(float(found.lower[0]), float(found.upper[0]))
+        value = Bounds(float(solution.lower[0]), float(solution.upper[0]))
         certificate = ExposureCertificate(
             tolerance=float(tolerance),
             value=value,
-            estimate=self._estimate(prior, value, found),
-            relative_gap=found.relative_gap,
+            estimate=self._estimate(prior, value, solution),
+            relative_gap=solution.relative_gap,
             rows=band.first.size,
-            look_ahead=found.look_ahead,
-            pending_cap=found.pending_cap,
+            look_ahead=solution.look_ahead,
+            pending_cap=solution.pending_cap,
             limits=band.compared,
             unsettled=band.unsettled,
             settled_rows=int(np.searchsorted(offsets, doubtful[0], side="right")) - 1
@@ -136,22 +156,22 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             offsets=offsets,
             limits=band.limits.astype(np.int64),
             settled=band.settled.astype(np.int64),
-            lower=tuple(found.lower.tolist()),
-            upper=tuple(found.upper.tolist()),
+            lower=tuple(solution.lower.tolist()),
+            upper=tuple(solution.upper.tolist()),
             certificate=certificate,
-            write_off_after=GIVEN_UP * self.label_delay,
+            expire_after=self.expire_after or 0.0,
         )
 
     def enclose(
         self, belief: Belief, pending: int = 0, tolerance: float = 1e-6, seconds: float = 60.0
     ) -> tuple[Bounds, int | None]:
         """The optimal value at a belief with so many pending, and the exposure limit there."""
-        found = self._enclose(belief, 1, tolerance, None, None, seconds)
-        if pending > found.pending_cap:
-            found = self._enclose(belief, 1, tolerance, pending, found.look_ahead, seconds)
-        band = found.band
+        solution = self._enclose(belief, 1, tolerance, None, None, seconds)
+        if pending > solution.pending_cap:
+            solution = self._enclose(belief, 1, tolerance, pending, solution.look_ahead, seconds)
+        band = solution.band
         limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
-        return Bounds(float(found.lower[pending]), float(found.upper[pending])), limit
+        return Bounds(float(solution.lower[pending]), float(solution.upper[pending])), limit
 
     def problem(self, prior: Belief) -> Problem:
         """The same in the solver's numbers."""
@@ -187,11 +207,11 @@ class Delayed(msgspec.Struct, frozen=True, tag="delayed", tag_field="type"):
             seconds=real("seconds", seconds, above=0),
         )
 
-    def _estimate(self, prior: Belief, value: Bounds, found: Solution) -> float:
+    def _estimate(self, prior: Belief, value: Bounds, solution: Solution) -> float:
         """The midpoint, or where the enclosure is wide an estimate inside it that is better than the midpoint."""
-        if found.relative_gap <= 1e-5:
+        if solution.relative_gap <= 1e-5:
             return value.midpoint
         from lenience.solvers.delayed.plan import estimate_value
 
-        estimate = estimate_value(self.problem(prior), found)
+        estimate = estimate_value(self.problem(prior), solution)
         return estimate if estimate in value else value.midpoint

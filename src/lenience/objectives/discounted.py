@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
-from lenience.core.errors import refusal
+from lenience.core.errors import InputError, refusal
+from lenience.core.objective import Cost, Rate, StoppingObjective
+from lenience.core.protocols import Policy
 from lenience.core.validation import check_cost, check_discount, check_tolerance, real, whole
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
+    Factor: TypeAlias = float
+else:  # JSON may have null and the two rates instead; an objective always has its factor
+    Factor = Annotated[float, Meta(ge=0, lt=1)] | None
 
-class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"):
+ABSENT: Any = None
+ROWS = 1000  # of a table, by default
+
+
+class Discounted(
+    StoppingObjective,
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="discounted",
+    tag_field="type",
+):
     """Total reward, each next individual's counting γ times the one before.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    discount
+        The discount factor γ from one individual to the next, from 0 to below 1.
+    arrivals, discount_rate
+        Arrivals and discount rate per unit of time, instead of the discount: γ = λ/(λ + r) for Poisson arrivals.
+
+    Examples
+    --------
     >>> problem = Discounted(cost=0.8, discount=0.99)
     >>> policy = problem.solve(prior=Belief(n=2, s=1))
     >>> policy.accepts(Belief(10, 7))
@@ -27,12 +58,32 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
     0.562832166... ± ...
     """
 
-    cost: float
-    discount: float
+    cost: Cost
+    discount: Factor = ABSENT
+    arrivals: Rate | None = None
+    discount_rate: Rate | None = None
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))
-        msgspec.structs.force_setattr(self, "discount", check_discount(self.discount))
+        set_ = msgspec.structs.force_setattr
+        set_(self, "cost", check_cost(self.cost))
+        if (self.arrivals is None) != (self.discount_rate is None) or self.discount is self.arrivals is None:
+            raise InputError("objective must have either discount, or both arrivals and discount_rate")
+        if self.arrivals is None:
+            set_(self, "discount", check_discount(self.discount))
+            return
+        factor = _factor(self.arrivals, self.discount_rate)
+        if self.discount is not None and abs(check_discount(self.discount) - factor) > 1e-12:
+            raise InputError(
+                f"objective must have either discount, or both arrivals and discount_rate: these make a discount of "
+                f"{factor!r}, not {self.discount!r}"
+            )
+        set_(self, "discount", factor)
+        set_(self, "arrivals", float(self.arrivals))
+        set_(self, "discount_rate", float(self.discount_rate or 0.0))
+
+    def __repr__(self) -> str:
+        names = [name for name in self.__struct_fields__ if getattr(self, name) is not None]
+        return f"Discounted({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @classmethod
     def from_rates(cls, cost: float, arrivals: float, discount_rate: float) -> Discounted:
@@ -43,17 +94,27 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         >>> Discounted.from_rates(cost=0.8, arrivals=50, discount_rate=0.1).discount
         0.998003992015968
         """
-        rate = real("arrivals", arrivals, above=0)
-        money = real("discount_rate", discount_rate, above=0)
-        if rate + money == rate:
-            most = f"at most {money * 1e15:g}, or nothing is discounted at a rate of {discount_rate!r}"
-            raise refusal("arrivals", arrivals, most)
-        return cls(cost=cost, discount=rate / (rate + money))
+        return cls(cost=cost, discount=_factor(arrivals, discount_rate))
 
     @property
     def volume(self) -> float:
         """γ/(1 − γ): how many individuals are still to come after this one, each counted at its discount."""
         return self.discount / (1.0 - self.discount)
+
+    @property
+    def discounted_count(self) -> float:
+        """1/(1 − γ): the number of individuals from the next one on, each counted at its discount."""
+        return 1.0 / (1.0 - self.discount)
+
+    @property
+    def stationary(self) -> bool:
+        """True: the future looks alike at every time."""
+        return True
+
+    @property
+    def divisible(self) -> bool:
+        """True: the segments' values add up."""
+        return True
 
     def for_share(self, share: float) -> Discounted:
         """The objective of a segment that is a share q of the arrivals: γ_x = γq/(1 − γ + γq).
@@ -66,7 +127,7 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         """
         q = real("share", share, above=0, most=1)
         if q == 1.0:
-            return self
+            return Discounted(self.cost, self.discount)
         return Discounted(self.cost, self.discount * q / (1.0 - self.discount + self.discount * q))
 
     def weight_of_share(self, share: float) -> float:
@@ -81,9 +142,9 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         return q / (1.0 - self.discount + self.discount * q)
 
     def solve(
-        self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
+        self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9, look_ahead: int | None = None
     ) -> OptimalPolicy:
-        """The optimal policy for the first ``rows`` belief sizes n from the prior on, with its certificate.
+        """The optimal policy for the first ``rows`` (1,000) belief sizes n from the prior on, with its certificate.
 
         The look-ahead is chosen so that values are known to within ``tolerance`` (or as well as
         floating-point numbers allow). Given, it fixes the last row instead: the paper's
@@ -93,13 +154,15 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         from lenience.solvers.stopping.solve import solve_discounted
 
         check_prior(prior)
-        rows = whole("rows", rows, least=1)
+        count = ROWS if rows is None else whole("rows", rows, least=1)
         tolerance = check_tolerance(tolerance)
         if look_ahead is not None:
             look_ahead = whole("look_ahead", look_ahead, least=0)
-        found = solve_discounted(prior.n, prior.s, self.cost, self.discount, rows, tolerance, look_ahead)
-        certificate = Certificate(tolerance, rows, found.look_ahead, found.undecided, found.width, found.states)
-        return OptimalPolicy(self, prior, found.accept_from, certificate)
+        solution = solve_discounted(prior.n, prior.s, self.cost, self.discount, count, tolerance, look_ahead)
+        certificate = Certificate(
+            tolerance, count, solution.look_ahead, solution.undecided, solution.width, solution.states
+        )
+        return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
     def solve_seconds(
         self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
@@ -113,9 +176,21 @@ class Discounted(msgspec.Struct, frozen=True, tag="discounted", tag_field="type"
         """The value at a belief, and the value of accepting there and being optimal afterwards."""
         from lenience.solvers.stopping.solve import solve_discounted
 
-        found = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
-        return found.value, found.continuation
+        solution = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
+        return solution.value, solution.continuation
 
-    def after(self, acceptances: int) -> Discounted:
-        """The same: the future looks alike at every time."""
-        return self
+    def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
+        """Bounds of what a policy earns from a belief on."""
+        from lenience.solvers.stopping.evaluation import evaluate_discounted
+
+        return evaluate_discounted(policy, belief.n, belief.s, self.cost, self.discount, tolerance)
+
+
+def _factor(arrivals: object, discount_rate: object) -> float:
+    """λ/(λ + r), of rates that are checked."""
+    rate = real("arrivals", arrivals, above=0)
+    money = real("discount_rate", discount_rate, above=0)
+    if rate + money == rate:
+        most = f"at most {money * 1e15:g}, or nothing is discounted at a rate of {discount_rate!r}"
+        raise refusal("arrivals", arrivals, most)
+    return rate / (rate + money)

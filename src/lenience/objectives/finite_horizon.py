@@ -6,35 +6,88 @@ after k acceptances H − k individuals are left and the recursion is the triang
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec import Meta
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
+from lenience.core.objective import Cost, StoppingObjective
+from lenience.core.protocols import Policy
 from lenience.core.validation import check_cost, check_tolerance, real, whole
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
 
-class FiniteHorizon(msgspec.Struct, frozen=True, tag="horizon", tag_field="type"):
+class FiniteHorizon(
+    StoppingObjective, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="horizon", tag_field="type"
+):
     """Total reward over ``horizon`` individuals, discounted or (by default) not.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    horizon
+        The number of individuals in all, at least 1.
+    discount
+        The discount factor from one individual to the next, above 0 and at most 1.
+
+    Examples
+    --------
     >>> problem = FiniteHorizon(cost=0.8, horizon=1000)
     >>> print(problem.solve(prior=Belief(2, 1)).value(Belief(2, 1)))
     17.6550988... ± ...
     """
 
-    cost: float
-    horizon: int
-    discount: float = 1.0
+    cost: Cost
+    horizon: Annotated[int, Meta(ge=1)]
+    discount: Annotated[float, Meta(gt=0, le=1)] = 1.0
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))
         msgspec.structs.force_setattr(self, "horizon", whole("horizon", self.horizon, least=1))
         msgspec.structs.force_setattr(self, "discount", real("discount", self.discount, above=0, most=1))
+
+    @property
+    def volume(self) -> float:
+        """Σ γ^i over the horizon: how many individuals are to come, each counted at its discount."""
+        return self.discounted_count
+
+    @property
+    def discounted_count(self) -> float:
+        """Σ γ^i over the horizon: how many individuals are to come, each counted at its discount.
+
+        >>> FiniteHorizon(0.8, 3).discounted_count, FiniteHorizon(0.8, 3, 0.5).discounted_count
+        (3.0, 1.75)
+        """
+        if self.discount == 1.0:
+            return float(self.horizon)
+        return -math.expm1(self.horizon * math.log(self.discount)) / (1.0 - self.discount)
+
+    def discount_at(self, arrival: int) -> float:
+        """The discount factor from an arrival to the next: 1 − 1/(those left), discounted.
+
+        >>> FiniteHorizon(0.8, 3).discount_at(0), FiniteHorizon(0.8, 3).discount_at(2)
+        (0.6666666666666667, 0.0)
+        """
+        left = self.horizon - arrival
+        return self.discount * (1.0 - 1.0 / left) if left > 1 else 0.0
+
+    def for_share(self, share: float) -> FiniteHorizon:
+        """The objective of a segment that is a share of the arrivals: as many individuals as it expects, at least one.
+
+        How many really come is random, so that the value of the whole is only about the sum of its segments' values.
+
+        >>> FiniteHorizon(0.8, 1000).for_share(0.25).horizon
+        250
+        """
+        q = real("share", share, above=0, most=1)
+        return msgspec.structs.replace(self, horizon=max(1, round(self.horizon * q)))
 
     def solve(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> OptimalPolicy:
         """The optimal policy, with its certificate: all rows of the horizon, or the first ``rows``."""
@@ -43,11 +96,11 @@ class FiniteHorizon(msgspec.Struct, frozen=True, tag="horizon", tag_field="type"
 
         check_prior(prior)
         tolerance = check_tolerance(tolerance)
-        kept = self.horizon if rows is None else whole("rows", rows, least=1, most=self.horizon)
-        found = solve_horizon(prior.n, prior.s, self.cost, self.discount, self.horizon, kept, tolerance)
-        ahead = self.horizon - kept
-        certificate = Certificate(tolerance, kept, ahead, found.undecided, found.width, found.states)
-        return OptimalPolicy(self, prior, found.accept_from, certificate)
+        count = self.horizon if rows is None else whole("rows", rows, least=1, most=self.horizon)
+        solution = solve_horizon(prior.n, prior.s, self.cost, self.discount, self.horizon, count, tolerance)
+        ahead = self.horizon - count
+        certificate = Certificate(tolerance, count, ahead, solution.undecided, solution.width, solution.states)
+        return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
     def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
         """About how many seconds :meth:`solve` takes on one core, whatever the rows and the tolerance."""
@@ -59,10 +112,16 @@ class FiniteHorizon(msgspec.Struct, frozen=True, tag="horizon", tag_field="type"
         """The value at a belief, and the value of accepting there and being optimal afterwards."""
         from lenience.solvers.stopping.solve import solve_horizon
 
-        found = solve_horizon(belief.n, belief.s, self.cost, self.discount, self.horizon, 1, tolerance)
-        return found.value, found.continuation
+        solution = solve_horizon(belief.n, belief.s, self.cost, self.discount, self.horizon, 1, tolerance)
+        return solution.value, solution.continuation
 
-    def after(self, acceptances: int) -> FiniteHorizon | None:
+    def remaining(self, acceptances: int) -> FiniteHorizon | None:
         """What is left after so many individuals, all accepted."""
         left = self.horizon - acceptances
         return FiniteHorizon(self.cost, left, self.discount) if left > 0 else None
+
+    def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
+        """Bounds of what a policy earns from a belief on."""
+        from lenience.solvers.stopping.evaluation import evaluate_horizon
+
+        return evaluate_horizon(policy, belief.n, belief.s, self.cost, self.discount, self.horizon)

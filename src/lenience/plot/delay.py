@@ -11,10 +11,10 @@ import numpy as np
 from lenience.analysis.delay import BLIND, OPTIMAL, DelayValue
 from lenience.core.belief import Belief
 from lenience.core.formatting import duration
+from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas
 from lenience.policies.beliefs.exposure import ExposurePolicy
-from lenience.policies.beliefs.pending import UNLIMITED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,6 +15,7 @@ import msgspec
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal, unknown
 from lenience.core.protocols import Policy
+from lenience.objectives import Delayed, Discounted, FiniteHorizon
 
 Made = TypeVar("Made")
 
@@ -98,20 +99,27 @@ def policy_from_json(text: str | bytes) -> Policy:
     if not isinstance(text, str | bytes):
         raise refusal("text", text, "the JSON of a policy, as text")
     try:
-        found = msgspec.json.decode(text)
+        fields = msgspec.json.decode(text)
     except msgspec.MsgspecError as error:
         raise InputError(f"this is not the JSON of a policy: {error}") from error
-    if not isinstance(found, dict) or "type" not in found:
+    if not isinstance(fields, dict) or "type" not in fields:
         raise InputError("this is not the JSON of a policy: it must be an object with a 'type'")
-    tag = found["type"]
+    tag = fields["type"]
     if tag not in POLICIES:
         raise InputError(f"type must be one of {', '.join(sorted(POLICIES))}, not {tag!r}")
     kind = _class(tag)
+    if isinstance(fields.get("policy"), dict):  # a policy around another
+        inner = policy_from_json(msgspec.json.encode(fields["policy"]))
+        given = {name: value for name, value in fields.items() if name != "type"} | {"policy": inner}
+        outer: Policy = called(tag, kind, given)
+        return outer
+    if "policy" in getattr(kind, "__struct_fields__", ()):
+        raise InputError("policy must be the JSON of the policy inside")
     if hasattr(kind, "from_json"):
         policy: Policy = kind.from_json(text)
         return policy
     try:
-        return msgspec.convert(found, type=kind)  # type: ignore[no-any-return]
+        return msgspec.convert(fields, type=kind)  # type: ignore[no-any-return]
     except msgspec.MsgspecError as error:
         raise InputError(f"this is not the JSON of the policy {tag!r}: {error}") from error
 
@@ -195,18 +203,12 @@ def _always_accept() -> Policy:
 
 
 def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
-    from lenience.objectives.discounted import Discounted
-
     return Discounted(cost, discount).solve(prior)
 
 
 def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:
-    from lenience.objectives.delayed import Delayed
-
     return Delayed(cost, arrivals, discount_rate, label_delay).solve(prior)
 
 
 def _finite_horizon(cost: float, horizon: int, prior: Belief, discount: float = 1.0) -> Policy:
-    from lenience.objectives.finite_horizon import FiniteHorizon
-
     return FiniteHorizon(cost, horizon, discount).solve(prior)

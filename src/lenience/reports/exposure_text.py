@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lenience.core.formatting import counted, duration, plural
-from lenience.objectives.delayed import GIVEN_UP, Delayed
+from lenience.objectives.delayed import Delayed
 from lenience.segments.exposure_limits import Exposure
 
 MOST_NAMED = 3  # segments whose limit was not computed
@@ -36,7 +36,7 @@ def describe_late(objective: Delayed, rows: Sequence[Exposure], dated: bool) -> 
     limit where the expected rate is not below the break-even. With as many pending, wait for a label. Pending:
     accepted, and no label that counts yet; a label that is missing for longer than 3 years is not awaited.
     """
-    age = duration(GIVEN_UP * objective.label_delay)
+    age = duration(objective.expire_after or 0.0)
     awaited = (
         f"a label that is missing for longer than {age} is not awaited"
         if dated

@@ -11,9 +11,7 @@ from typing import Any
 from lenience.__about__ import __version__
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, even_percent, plural
-from lenience.objectives.delayed import Delayed
-from lenience.objectives.finite_horizon import FiniteHorizon
-from lenience.simulation.replay import Objective, Outcome, Replayed
+from lenience.simulation.replay import Outcome, Replayed
 
 FEW = 10  # runs, below which an interval is too wide to tell
 BESIDE = 4  # groups that fit beside the other columns
@@ -158,21 +156,9 @@ def describe(found: Replayed) -> str:
     known = f"{counted(found.warm, 'label')} known at the start" if found.warm else "no label known at the start"
     return (
         f"{counted(found.seeds, 'run')} of {counted(found.arrivals, 'arrival')} drawn from the data (success rate "
-        f"{even_percent(found.success_rate)}), {known}, {_aim(found.objective)}. An outcome is seen only if its "
+        f"{even_percent(found.success_rate)}), {known}, {found.objective.describe()}. An outcome is seen only if its "
         "individual is accepted."
     )
-
-
-def _aim(objective: Objective) -> str:
-    """The objective in words."""
-    said = f"break-even {objective.cost:g}"
-    if objective.discount < 1.0:
-        said += f", discount factor {objective.discount:.6g} an arrival"
-    if isinstance(objective, FiniteHorizon):
-        said += f", an end after {counted(objective.horizon, 'arrival')}"
-    if isinstance(objective, Delayed):
-        said += f", outcomes {objective.label_delay * objective.arrivals:.6g} arrivals late on average"
-    return said
 
 
 def _accepted(outcome: Outcome, group: str) -> str:

@@ -1,4 +1,6 @@
 from .arrival_counts import ArrivalCounts as ArrivalCounts
+from .band_advice import BandAdvice as BandAdvice
+from .band_advice import advise_bands as advise_bands
 from .exposure_limits import Exposure as Exposure
 from .policies import Refreshed as Refreshed
 from .similar_names import AlikeSegmentsWarning as AlikeSegmentsWarning
@@ -7,4 +9,3 @@ from .starting import Shutout as Shutout
 from .starting import Start as Start
 from .starting import shut_out_at_outset as shut_out_at_outset
 from .starting import starting_volume as starting_volume
-from .thresholds import Thresholds as Thresholds

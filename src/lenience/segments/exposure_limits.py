@@ -19,11 +19,11 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import TooLargeError, refusal
+from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import having, listed, mapped, whole
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
-from lenience.policies.beliefs.pending import UNLIMITED
 from lenience.segments.segments import Segment, Segments
 
 TOLERANCES = (1e-4, 1e-3, 1e-2)  # of the value at the belief, relative: the first that the time allows
@@ -107,7 +107,7 @@ def exposure_limits(
     cells: Sequence[Segment] = listed("segments", segments, SEGMENTS)
     for cell in cells:
         having("segments", cell, "objective", SEGMENTS)
-        if not isinstance(cell.objective, Delayed):
+        if not cell.objective.label_delay:
             raise refusal("segments", cell.objective, SEGMENTS)
     out = mapped("pending", pending or {}, "a mapping of segments to numbers pending")
     counts = {name: whole(f"pending of {name}", count) for name, count in out.items()}
@@ -170,11 +170,11 @@ def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePol
     worth = max(0.0, own.volume * (cell.prior.mean - own.cost))
     if policy is not None:
         worth = max(worth, *policy.lower[: pending + 1])
-    found = (cell.name, cell.prior, own, pending)
+    known = (cell.name, cell.prior, own, pending)
     if sure is not None:
         limit = None if sure == UNLIMITED else sure
-        return Exposure(*found, limit, limit is None, True, worth, policy)
+        return Exposure(*known, limit, limit is None, True, worth, policy)
     if policy is None:
-        return Exposure(*found, None, False, False, worth, None, str(solved))
+        return Exposure(*known, None, False, False, worth, None, str(solved))
     limit = policy.limit(cell.prior)
-    return Exposure(*found, limit, limit is None, policy.proved(cell.prior), worth, policy)
+    return Exposure(*known, limit, limit is None, policy.proved(cell.prior), worth, policy)

@@ -14,6 +14,7 @@ import numpy as np
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
+from lenience.core.objective import Objective
 from lenience.core.validation import check_tolerance, real, whole
 from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.optimal import OptimalPolicy
@@ -103,7 +104,7 @@ class SegmentPolicies(Mapping[str, Any]):
         old = [entry for cell, entry in zip(self.segments, self._solved, strict=True) if cell.name in segments]
         new = [segments[cell.name] for cell in self.segments if cell.name in segments]
         own = [cell.own for cell in new]
-        if not all(isinstance(entry.objective, Discounted) for entry in old):
+        if not all(entry.objective.stationary for entry in old):
             # No bound is known for other objectives: anything that moved is solved again.
             return {
                 cell.name: 0.0 if (cell.own, cell.prior) == (entry.objective, entry.prior) else math.inf
@@ -186,7 +187,7 @@ def _solve_all(
     distinct = list(dict.fromkeys(keys))
     # The kernel does not hold Python's lock. Long and short solves are dealt out evenly, in hands that are worth a
     # thread's while.
-    distinct.sort(key=lambda key: -float(getattr(key[0], "volume", 0.0)))
+    distinct.sort(key=lambda key: -key[0].volume)
     cores = workers or os.cpu_count() or 1
     hands = [distinct[i :: 8 * cores] for i in range(min(8 * cores, len(distinct)))]
     with ThreadPoolExecutor(cores) as pool:
@@ -199,22 +200,25 @@ def _solve_all(
     return [found[key] for key in keys]
 
 
-def _solve_one(objective: Any, prior: Belief, rows: int | None, tolerance: float) -> Solved:
-    if not isinstance(objective, Discounted):
+def _solve_one(objective: Objective, prior: Belief, rows: int | None, tolerance: float) -> Solved:
+    if not objective.stationary:
         policy = objective.solve(prior)
         return Solved(objective, prior, policy, policy.value(prior))
     from lenience.solvers.stopping.solve import solve_discounted
 
     count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
-    found = solve_discounted(prior.n, prior.s, objective.cost, objective.discount, count, tolerance)
-    certificate = Certificate(tolerance, count, found.look_ahead, found.undecided, found.width, found.states)
-    return Solved(objective, prior, OptimalPolicy(objective, prior, found.accept_from, certificate), found.value)
+    own = Discounted(objective.cost, objective.discount)
+    solution = solve_discounted(prior.n, prior.s, own.cost, own.discount, count, tolerance)
+    certificate = Certificate(
+        tolerance, count, solution.look_ahead, solution.undecided, solution.width, solution.states
+    )
+    return Solved(own, prior, OptimalPolicy(own, prior, solution.accept_from, certificate), solution.value)
 
 
-def _merged(objective: Any, allowed: float) -> Any:
+def _merged(objective: Objective, allowed: float) -> Objective:
     """The objective whose table is used: x = 1/(1 − γ) rounded on a grid so fine that x moves by at most ``allowed`` ·
     x."""
-    if allowed == 0.0 or not isinstance(objective, Discounted):
+    if allowed == 0.0 or not objective.stationary:
         return objective
     step = 2.0 * math.log1p(allowed) if allowed < 0.5 else 0.8
     x = math.exp(round(math.log1p(objective.volume) / step) * step)
@@ -226,9 +230,9 @@ def _own_value(cell: Segment, entry: Solved) -> Bounds:
     own = cell.own
     if (own, cell.prior) == (entry.objective, entry.prior):
         return entry.value
-    if not isinstance(own, Discounted):
-        found: Bounds = entry.policy.value(cell.prior)
-        return found
+    if not own.stationary:
+        value: Bounds = entry.policy.value(cell.prior)
+        return value
     loss = losses_of_keeping(
         entry.objective.discount, entry.prior.n, entry.prior.s, own.discount, cell.prior.n, cell.prior.s, own.cost
     )

@@ -19,12 +19,13 @@ Using γ itself in every segment is a mistake: it explores rare segments as if t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError, refusal
+from lenience.core.objective import Objective
 from lenience.core.validation import listed, mapped, real
 from lenience.objectives.discounted import Discounted
 
@@ -33,25 +34,6 @@ if TYPE_CHECKING:
 
 Entry = TypeVar("Entry")
 RATES = "a mapping of names to arrivals"
-
-
-class DividedObjective(Protocol):
-    """An objective of the whole population that a segment can have its share of (:class:`~lenience.Discounted` is
-    one)."""
-
-    @property
-    def cost(self) -> float:
-        """The break-even success rate."""
-
-    @property
-    def volume(self) -> float:
-        """The discounted number of individuals to come."""
-
-    def for_share(self, share: float) -> Any:
-        """The objective of a segment that is such a share of the arrivals; it has ``solve(prior)``."""
-
-    def weight_of_share(self, share: float) -> float:
-        """What the value of the segment's own objective counts in the value of the whole."""
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -66,7 +48,7 @@ class Segment(msgspec.Struct, frozen=True):
 
     name: str
     share: float
-    objective: DividedObjective
+    objective: Objective
     prior: Belief
     group: str = ""
 
@@ -74,7 +56,7 @@ class Segment(msgspec.Struct, frozen=True):
         if not isinstance(self.name, str) or not self.name:
             raise refusal("name", self.name, "a text that is not empty")
         msgspec.structs.force_setattr(self, "share", real(f"share of {self.name}", self.share, above=0, most=1))
-        if not hasattr(self.objective, "for_share"):
+        if not isinstance(self.objective, Objective) or not self.objective.divisible:
             raise refusal("objective", self.objective, "an objective that segments can share, such as Discounted")
         check_prior(self.prior)
         if not isinstance(self.group, str):
@@ -127,7 +109,7 @@ class Segments:
     def of(
         cls,
         shares: Mapping[str, float],
-        objective: DividedObjective | Mapping[str, DividedObjective],
+        objective: Objective | Mapping[str, Objective],
         prior: Belief | Mapping[str, Belief],
         groups: Mapping[str, str] | None = None,
     ) -> Segments:

@@ -53,7 +53,7 @@ def loss_of_keeping(solved: Discounted, solved_belief: Belief, right: Discounted
     0.0202
     """
     for field, objective in (("solved", solved), ("right", right)):
-        if not isinstance(objective, Discounted):
+        if not getattr(objective, "stationary", False):
             raise refusal(field, objective, "a Discounted objective")
     check_prior(solved_belief, "solved_belief")
     check_prior(right_belief, "right_belief")

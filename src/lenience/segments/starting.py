@@ -19,8 +19,6 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.formatting import count, percents
 from lenience.core.validation import check_cost, having, listed, real
-from lenience.objectives.delayed import Delayed
-from lenience.objectives.discounted import Discounted
 from lenience.segments.segments import Segment, Segments
 
 MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
@@ -66,8 +64,8 @@ def _starting_volume(belief: Belief, cost: float, precision: float, most: float)
         return Bounds(math.inf, math.inf)
 
     def worth(volume: float) -> Bounds:
-        found = solve_discounted(belief.n, belief.s, cost, volume / (1.0 + volume), 1, precision * 1e-3)
-        return found.continuation
+        solution = solve_discounted(belief.n, belief.s, cost, volume / (1.0 + volume), 1, precision * 1e-3)
+        return solution.continuation
 
     # One acceptance loses at least c − p̂, and all that may follow gains at most volume · E(p − c)⁺.
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
@@ -83,10 +81,10 @@ def _starting_volume(belief: Belief, cost: float, precision: float, most: float)
             return Bounds(math.inf, math.inf)
     while high - low > precision * high:
         middle = 0.5 * (low + high)
-        found = worth(middle)
-        if found.lower > 0.0:
+        value = worth(middle)
+        if value.lower > 0.0:
             high = middle
-        elif found.upper <= 0.0:
+        elif value.upper <= 0.0:
             low = middle
         else:
             break  # nearer than the enclosure can tell
@@ -151,6 +149,7 @@ class Shutout(msgspec.Struct, frozen=True):
 def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     """For each segment its discounted volume, the volume at which it would start, and whether it does.
 
+    >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for row in starts(cells):
     ...     print(row.name, row.reason)
@@ -163,7 +162,7 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
         cost, volume = cell.objective.cost, cell.volume
         needed = starting_volume(cell.prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
-        if isinstance(cell.objective, Delayed) or near:
+        if cell.objective.label_delay or near:
             begins = _begins(cell)
         else:
             begins = volume > needed.lower or cell.prior.mean > cost
@@ -173,14 +172,7 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
 
 def _begins(cell: Segment) -> bool:
     """Whether a segment starts at the volume it has: one solve, where the volume at which it would takes many."""
-    if isinstance(cell.objective, Delayed):
-        # Late labels are worth less, so the volume needed is at least that of labels that come at once.
-        return bool(cell.own.enclose(cell.prior)[1] != 0)
-    if cell.prior.mean > cell.objective.cost:
-        return True
-    return bool(
-        Discounted(cell.objective.cost, cell.volume / (1.0 + cell.volume)).enclose(cell.prior, 1e-12)[1].lower > 0.0
-    )
+    return bool(cell.own.starts(cell.prior))
 
 
 def shut_out_at_outset(
@@ -193,6 +185,7 @@ def shut_out_at_outset(
 
     ``begin`` says which start, where that is known already.
 
+    >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1), {"many": "A", "few": "B"})
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]
     [('A', 1, 0), ('B', 1, 1)]

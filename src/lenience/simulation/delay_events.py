@@ -2,7 +2,7 @@
 
 The model of :mod:`lenience.solvers.delayed.recursion` needs exponential delays. Here they may be fixed, lognormal,
 or never end
-for some; a label older than ``write_off_after`` is given up: it no longer counts as pending, though it is still learnt
+for some; a label older than ``expire_after`` expires: it no longer counts as pending, though it is still learnt
 from should it come. Policies are exposure limits: accept while fewer than m*(n, s) are pending.
 
 What is promised. Every arrival has its own random numbers, a hash of (seed, replication, arrival): the same seed gives
@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.compiled import compiled
 from lenience.core.errors import InputError, refusal
+from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import real, whole
 from lenience.objectives.delayed import Delayed
-from lenience.policies.beliefs.pending import UNLIMITED
 from lenience.solvers.delayed.start import first_above
 
 REST = 1e-4
@@ -98,12 +98,12 @@ def simulate_delays(
     replications: int = 10_000,
     seed: int = 0,
     rate: float | None = None,
-    write_off_after: float | None = None,
+    expire_after: float | None = None,
 ) -> list[SimulatedValue]:
     """What each policy earns from the prior on, before the first arrival, when labels come by ``law``.
 
     The true success probability is drawn from the prior for each replication, or is ``rate`` in all of them.
-    ``write_off_after`` is the age at which a pending label is given up; by default never.
+    ``expire_after`` is the age at which a pending label expires; by default never.
 
     >>> from lenience.policies.beliefs.greedy import Greedy
     >>> from lenience.policies.beliefs.pending import Blind
@@ -118,7 +118,7 @@ def simulate_delays(
         raise refusal("policies", dict(policies), "at least one policy by name")
     count = whole("replications", replications, least=2)
     first_seed = whole("seed", seed)
-    age = math.inf if write_off_after is None else real("write_off_after", write_off_after, above=0)
+    age = math.inf if expire_after is None else real("expire_after", expire_after, above=0)
     years = -math.log(REST) / objective.discount_rate
     arrivals = arrivals_that_count(objective)
     if float(arrivals) * count * len(policies) > MOST_EVENTS:
@@ -279,7 +279,7 @@ def _run(
     """Simulate all replications; returns the discounted reward and the number accepted of each."""
     reward = np.zeros(rates.size)
     accepted = np.zeros(rates.size, dtype=np.int64)
-    # An event: 0, 1: a label, no longer pending; 2, 3: a label that was written off; 4: written off.
+    # An event: 0, 1: a label, no longer pending; 2, 3: a label that had expired; 4: expired.
     times = np.empty(2 * most + 4)
     kinds = np.empty(2 * most + 4, dtype=np.int64)
     for run in range(rates.size):

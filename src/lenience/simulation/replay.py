@@ -140,7 +140,7 @@ class Replayed(msgspec.Struct, frozen=True, eq=False):
 
     def frame(self, backend: str | None = None) -> Any:
         """The summary as a data frame (pandas, polars or pyarrow), each group's acceptance in a column of its own."""
-        from lenience.simulation.result import to_frame
+        from lenience.core.frames import to_frame
 
         rows = []
         for row in self.summary():
@@ -264,7 +264,7 @@ def late(objective: Objective, label_delay: float) -> Delayed:
     >>> late(Discounted(0.8, 0.99), 20).discount
     0.99
     """
-    if not isinstance(objective, Discounted) or objective.discount == 0.0:
+    if not objective.stationary or objective.discount == 0.0:
         raise refusal("objective", objective, "discounted by a factor above 0 where labels come late")
     return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay)
 
@@ -278,7 +278,7 @@ def _prepared(
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
     """How to run a policy: compiled where it has the default model and this objective, else by its own decide and
     observe."""
-    quick = None if isinstance(objective, Delayed) or policy.objective != objective else _quick(policy)
+    quick = None if objective.label_delay or policy.objective != objective else _quick(policy)
     if quick is None:
         return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted)
     from lenience.simulation.replay_engine import run_online
@@ -286,11 +286,7 @@ def _prepared(
     rule, parameter = quick
     model = policy.fit(rows).model_
     design, weights, means, covariances = model.design(rows), model.weights_, model.means_, model.covariances_
-    discount = objective.discount
-    gammas = np.full(arrivals, discount)
-    if isinstance(objective, FiniteHorizon):
-        left = np.maximum(objective.horizon - np.arange(arrivals), 1)
-        gammas = discount * (1.0 - 1.0 / left)
+    gammas = np.array([objective.discount_at(arrival) for arrival in range(arrivals)])
     table = threshold_table(objective.cost, float(min(gammas.max(), 1.0 - 1e-9)))
     refresh = bool(getattr(policy, "refresh", False))
     size = int(getattr(policy, "reference", 100))
@@ -341,8 +337,8 @@ def _run_any(
     if len(chance.warm):
         policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
     times, waits = np.arange(len(chance.order), dtype=np.float64), np.zeros(len(chance.order))
-    if isinstance(objective, Delayed):
-        times, waits = np.cumsum(chance.gaps) / objective.arrivals, chance.delays * objective.label_delay
+    if objective.label_delay:
+        times, waits = np.cumsum(chance.gaps) / (objective.arrivals or 1.0), chance.delays * objective.label_delay
     due: list[tuple[float, int]] = []
     for t, i in enumerate(chance.order):
         while due and due[0][0] <= times[t]:
@@ -378,7 +374,7 @@ def _share(taken: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
 def _arrivals(objective: Objective, arrivals: int | None) -> int:
     if arrivals is not None:
         return whole("arrivals", arrivals, least=1)
-    if isinstance(objective, FiniteHorizon):
+    if objective.horizon is not None:
         return objective.horizon
     if objective.discount == 0.0:
         return 1

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, refusal
+from lenience.core.frames import to_frame
 from lenience.core.validation import real
 from lenience.simulation.block import COLUMNS, Block
 
@@ -265,37 +266,6 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "   ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
-
-
-def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
-    """Rows or columns as a native data frame of the backend: pandas, polars or pyarrow."""
-    try:
-        import narwhals as nw
-    except ImportError as error:
-        raise InputError("a data frame needs narwhals: install lenience[simulate]") from error
-
-    if isinstance(rows, Mapping):
-        columns = {name: list(values) for name, values in rows.items()}
-    else:
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        columns = {name: [row.get(name) for row in rows] for name in names}
-    chosen: Any = default_backend() if backend is None else backend
-    if chosen not in BACKENDS:
-        raise refusal("backend", backend, f"one of {', '.join(BACKENDS)}")
-    return nw.from_dict(columns, backend=chosen).to_native()
-
-
-BACKENDS = ("polars", "pandas", "pyarrow")
-
-
-def default_backend() -> str:
-    """The first of polars, pandas and pyarrow that is installed."""
-    from importlib.util import find_spec
-
-    for name in BACKENDS:
-        if find_spec(name) is not None:
-            return name
-    raise InputError("a data frame needs polars, pandas or pyarrow: install lenience[simulate]")
 
 
 def save_frame(frame: Any, path: str | Path) -> Path:

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import lenience.solvers.delayed.plan as plan
 from lenience import Belief, InputError
+from lenience.core.protocols import UNLIMITED, PendingPolicy
 from lenience.objectives.delayed import Delayed
 from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.exposure import ExposurePolicy
-from lenience.policies.beliefs.pending import UNLIMITED, Blind, Capped, PendingPolicy
+from lenience.policies.beliefs.pending import Blind, Capped
 
 PROBLEM = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
 PRIOR = Belief(2, 1)
@@ -94,7 +95,7 @@ def test_words(policy: ExposurePolicy) -> None:
     assert "not below the 80 % break-even" in policy.explain(Belief(10, 9), 100)
     assert "proved" in policy.certificate.statement
     assert f"{policy.certificate.rows:,} rows" in policy.certificate.statement
-    assert policy.write_off_after == 3.0
+    assert policy.expire_after == 3.0
 
 
 def test_json(policy: ExposurePolicy, monkeypatch: pytest.MonkeyPatch) -> None:

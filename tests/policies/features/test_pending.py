@@ -29,7 +29,7 @@ def test_a_batch_counts_its_own_pending() -> None:
 
 def test_pending_labels_are_heard_or_written_off() -> None:
     X = np.ones((200, 1))
-    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.99), write_off_after=5.0).fit(X)
+    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.99), expire_after=5.0).fit(X)
     first = policy.decide(X, time=0.0).sum()
     assert not policy.decide(X[:1], time=4.0)[0]  # all are still pending
     assert policy.decide(X[:1], time=6.0)[0]  # and now given up
@@ -119,7 +119,7 @@ def test_late_labels_are_written_off_after_three_mean_delays() -> None:
     assert policy.decide(X, time=1.6).sum() == first  # nothing was learnt, and nothing is pending any more
     policy.observe(X[:1], [True], [0]).observe(X[:1], [True], [0])  # late, but heard
     assert policy.beliefs(X[:1])[0][0] == 4.0
-    patient = FeaturePolicy(Cells(), LATE, write_off_after=10.0).fit(X)
+    patient = FeaturePolicy(Cells(), LATE, expire_after=10.0).fit(X)
     patient.decide(X, time=0.0)
     assert not patient.decide(X[:1], time=9.0)[0]
     by_count = FeaturePolicy(Cells(), LATE).fit(X)  # without times: 40 arrivals a unit of time
@@ -175,7 +175,7 @@ def test_outcomes_without_arrivals_that_nobody_waits_for_are_told() -> None:
 
 def test_an_outcome_that_was_written_off_is_heard_once() -> None:
     X = np.array([[np.nan, 0.0], [1.0, 1.0]])
-    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.99), write_off_after=5.0).fit(X)
+    policy = FeaturePolicy(Cells(), Discounted(0.7, 0.99), expire_after=5.0).fit(X)
     assert policy.decide(X[:1], time=0.0)[0]
     policy.decide(X[1:], time=9.0)
     assert policy.pending_ == 1

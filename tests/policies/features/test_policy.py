@@ -314,7 +314,7 @@ def test_explanations() -> None:
         ({"objective": GOAL, "reference": 0}, "reference must be a whole number of at least 1"),
         ({"objective": GOAL, "explore": 2}, "explore must be a number from 0 to 1"),
         ({"objective": GOAL, "exposure": -1}, "exposure must be a number of at least 0"),
-        ({"objective": GOAL, "write_off_after": -1}, "write_off_after must be a number of at least 0"),
+        ({"objective": GOAL, "expire_after": -1}, "expire_after must be a number of at least 0"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:

@@ -32,7 +32,7 @@ Cursor = Annotated[str, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z")]
 RECORDED = {
     "outcome": "The outcome is recorded; the belief has moved.",
     "correction": "The correction is recorded; both outcomes stay in the log.",
-    "expiry": "The outcome was given up; it teaches nothing.",
+    "expiry": "The outcome expired; it teaches nothing.",
     "override": "The override is recorded, with its reason.",
     "erasure": "The personal data is erased; the log stays whole.",
 }

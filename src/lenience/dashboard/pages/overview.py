@@ -192,7 +192,7 @@ def _overdue(policy: PolicyStanding, oldest: dict[int, int]) -> str:
     waited = (now() - min(times)) / 1e6
     if waited < days * 86_400 * 2 / 3:
         return ""
-    return f"{policy.name}: an outcome has been awaited for {ago(waited)}; it is given up after {count(days)} days."
+    return f"{policy.name}: an outcome has been awaited for {ago(waited)}; it expires after {count(days)} days."
 
 
 def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:

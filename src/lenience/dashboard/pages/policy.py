@@ -25,10 +25,7 @@ from lenience.service.domain.clock import when
 from lenience.service.domain.events import Decided, State, StateChanged, VersionCreated, read
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import (
-    DelayedSpec,
-    DiscountedSpec,
-    HorizonSpec,
-    ObjectiveSpec,
+    Objective,
     PolicySpecification,
 )
 from lenience.service.http.common import PolicyName
@@ -208,21 +205,20 @@ def compare(connection: Connection, policy: PolicyStanding) -> list[Compared]:
     return [Compared(number, *row) for number, row in tally.items()]
 
 
-def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
+def objective_words(objective: Objective) -> list[tuple[str, str]]:
     """The objective as someone in risk would put it."""
     from lenience.core.formatting import amount, count, duration, percent
 
     rows = [("Break-even success rate", percent(objective.cost))]
-    if isinstance(objective, HorizonSpec):
+    if objective.horizon is not None:
         return [*rows, ("Individuals in all", amount(objective.horizon))]
-    if isinstance(objective, DiscountedSpec) and objective.discount is not None:
-        volume = objective.discount / (1 - objective.discount)
-        return [*rows, ("Applicants that count", f"{count(volume)} (γ = {objective.discount:.6g})")]
+    if objective.arrivals is None:
+        return [*rows, ("Applicants that count", f"{count(objective.volume)} (γ = {objective.discount:.6g})")]
     rows += [
         ("Applicants a year", amount(objective.arrivals or 0)),
         ("Discount rate a year", percent(objective.discount_rate or 0)),
     ]
-    if isinstance(objective, DelayedSpec):
+    if objective.label_delay:
         rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
     return rows
 
@@ -230,8 +226,9 @@ def objective_words(objective: ObjectiveSpec) -> list[tuple[str, str]]:
 def request_words(specification: PolicySpecification) -> str:
     """What a program sends to ask for a decision, by example.
 
+    >>> from lenience import Discounted
     >>> from lenience.service.domain.feature_cells import Feature
-    >>> cut = PolicySpecification("cards", DiscountedSpec(0.8, 0.99), features=[Feature("score", edges=[600.0])])
+    >>> cut = PolicySpecification("cards", Discounted(0.8, 0.99), features=[Feature("score", edges=[600.0])])
     >>> print(request_words(cut))
     {"features": {"score": 600}, "reference": "application 17"}
     """

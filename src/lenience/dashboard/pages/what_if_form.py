@@ -15,14 +15,11 @@ from lenience.core.belief import Belief
 from lenience.core.errors import refusal
 from lenience.core.formatting import count
 from lenience.core.validation import real
+from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain.specification import (
-    DelayedSpec,
-    DiscountedSpec,
-    ObjectiveSpec,
+    Objective,
     PolicySpecification,
-    Problem,
     SegmentProblem,
 )
 
@@ -111,18 +108,18 @@ class Asked(msgspec.Struct, frozen=True):
         return Discounted.from_rates(self.cost, self.applicants, self.rate / 100)
 
     @property
-    def problem(self) -> Discounted | DelayedSpec:
+    def problem(self) -> Discounted | Delayed:
         """The problem."""
         if self.weeks == 0:
             return self.at_once
-        return DelayedSpec(self.cost, self.applicants, self.rate / 100, self.weeks / WEEKS)
+        return Delayed(self.cost, self.applicants, self.rate / 100, self.weeks / WEEKS)
 
-    def objective(self, share: float = 1.0) -> ObjectiveSpec:
+    def objective(self, share: float = 1.0) -> Objective:
         """The objective of a policy of which this is a share of the applicants."""
         arrivals, rate = self.applicants / share, self.rate / 100
         if self.weeks == 0:
-            return DiscountedSpec(self.cost, arrivals=arrivals, discount_rate=rate)
-        return DelayedSpec(self.cost, arrivals, rate, self.weeks / WEEKS)
+            return Discounted(self.cost, arrivals=arrivals, discount_rate=rate)
+        return Delayed(self.cost, arrivals, rate, self.weeks / WEEKS)
 
     @property
     def fields(self) -> dict[str, str]:
@@ -134,7 +131,7 @@ def read_asked(given: Mapping[str, str], start: Asked | None = None) -> Asked:
     """What is asked by a form or an address; what is not given there is as at the start.
 
     >>> read_asked({"break_even": "70", "weeks": "8"}).problem
-    DelayedSpec(cost=0.7, arrivals=500.0, discount_rate=0.1, label_delay=0.15384615384615385)
+    Delayed(cost=0.7, arrivals=500.0, discount_rate=0.1, label_delay=0.15384615384615385)
     >>> read_asked({"rate": "cheap"})
     Traceback (most recent call last):
         ...
@@ -181,30 +178,31 @@ class Preset(msgspec.Struct, frozen=True):
 def preset_of(specification: PolicySpecification, segment: SegmentProblem) -> Preset:
     """The numbers of a policy's segment: its applicants and rate a year as they were given, where they were.
 
-    >>> yearly = PolicySpecification("cards", DiscountedSpec(0.8, arrivals=900, discount_rate=0.05))
+    >>> yearly = PolicySpecification("cards", Discounted(0.8, arrivals=900, discount_rate=0.05))
     >>> found = preset_of(yearly, yearly.problems()[0])
     >>> found.asked.applicants, found.asked.rate, found.word
     (900.0, 5.0, '')
     """
     aim = specification.objective
     rates = None
-    if isinstance(aim, DiscountedSpec) and aim.arrivals is not None and aim.discount_rate is not None:
+    if aim.arrivals is not None and aim.discount_rate is not None:
         rates = (aim.arrivals * segment.share, aim.discount_rate)
     return preset(segment.problem, segment.prior, rates)
 
 
-def preset(problem: Problem, prior: Belief, rates: tuple[float, float] | None = None) -> Preset:
+def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None = None) -> Preset:
     """The numbers of a segment's problem; ``rates`` are its arrivals and the discount rate a year, where it has them.
 
     >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).asked
     Asked(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
     """
-    weeks, rate, word = 0.0, RATE, ""
-    if isinstance(problem, DelayedSpec):
-        applicants, rate, weeks = problem.arrivals, 100 * problem.discount_rate, WEEKS * problem.label_delay
-    elif rates is not None:
+    rate, word = RATE, ""
+    if rates is None and problem.arrivals is not None and problem.discount_rate is not None:
+        rates = (problem.arrivals, problem.discount_rate)
+    weeks = WEEKS * problem.label_delay
+    if rates is not None:
         applicants, rate = rates[0], 100 * rates[1]
-    elif isinstance(problem, FiniteHorizon):
+    elif problem.horizon is not None:
         applicants = problem.horizon * rate / 100
         word = (
             f"The policy has an end, after {problem.horizon:,} applicants; here as many count, at a discount rate of "

@@ -21,11 +21,9 @@ from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count
 from lenience.dashboard.pages.what_if_form import Asked
 from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.segments.starting import starting_volume
 from lenience.service.domain.solved_tables import Effort, ExposureTable, SolvedTable, load, solve
-from lenience.service.domain.specification import DelayedSpec, Problem, SegmentProblem
-from lenience.simulation.block import geometric_sum
+from lenience.service.domain.specification import Objective, SegmentProblem
 from lenience.solvers.stopping.boundary_walk import fate
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
@@ -89,7 +87,7 @@ def answer(asked: Asked, pains: Pains = QUICK) -> Answer:
     (99.0, True, 0.329)
     """
     problem = asked.problem
-    if isinstance(problem, DelayedSpec) and asked.volume <= pains.late:
+    if problem.label_delay and asked.volume <= pains.late:
         try:
             return Answer(_foresee(problem, asked.prior, pains.effort))
         except TooLargeError:
@@ -111,26 +109,24 @@ def answer(asked: Asked, pains: Pains = QUICK) -> Answer:
 
 
 @lru_cache(maxsize=512)
-def _foresee(problem: Problem, prior: Belief, effort: Effort) -> Outlook:
+def _foresee(problem: Objective, prior: Belief, effort: Effort) -> Outlook:
     text = solve(SegmentProblem("", 1.0, problem, prior, None, 0.0), effort)
     return foresee(problem, prior, load(text))
 
 
-def foresee(problem: Problem, prior: Belief, table: SolvedTable) -> Outlook:
+def foresee(problem: Objective, prior: Belief, table: SolvedTable) -> Outlook:
     """The outlook of a problem under its solved table."""
     gain = gain_of_knowing(prior.n, prior.s, problem.cost)
     late = isinstance(table, ExposureTable)
     needed: float | None = starting_volume(prior, problem.cost).midpoint
-    if isinstance(problem, DelayedSpec):
-        volume = problem.arrivals / problem.discount_rate
-        worth = table.value(0, 0, 0)[0] or Bounds(0.0, volume * gain)
-    elif isinstance(problem, FiniteHorizon):
-        volume, needed = geometric_sum(problem.discount, problem.horizon), None
-        worth = table.value(0, 0, 0)[0] or Bounds(0.0, volume * gain)
-    else:
-        volume = problem.volume
-        first = problem.enclose(prior, 1e-6)[0]  # as of the first applicant, who is yet to come
+    volume = problem.volume
+    if problem.horizon is not None:
+        needed = None
+    if problem.stationary:
+        first = Discounted(problem.cost, problem.discount).enclose(prior, 1e-6)[0]  # as of the first applicant, to come
         worth = Bounds(problem.discount * first.lower, problem.discount * first.upper)
+    else:
+        worth = table.value(0, 0, 0)[0] or Bounds(0.0, volume * gain)
     starts = table.limit(0, 0) != 0
     ahead = fate(prior.n, prior.s, problem.cost, _followed(table)) if not prior.certain else None
     deserving = ahead.deserving if ahead else float(prior.mean > problem.cost)

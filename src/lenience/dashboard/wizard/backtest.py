@@ -24,7 +24,7 @@ from lenience.core.errors import InputError
 from lenience.dashboard.wizard.past_file import Known
 from lenience.service.domain.rule import CAP, LIMIT, Counts, SegmentRule
 from lenience.service.domain.solved_tables import Effort, load, solve
-from lenience.service.domain.specification import DelayedSpec, PolicySpecification, SegmentProblem
+from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 
 SECONDS = 25.0  # spent on solving
 LATE_TOLERANCE = 0.01  # of values where labels come late; decisions differ from the optimum's by no more than that
@@ -155,9 +155,9 @@ def backtest(
             rule = _rule(msgspec.structs.replace(problems[name], prior=priors[name]), many[name])
             if rule is not None:
                 objective = specification.objective
-                walks[name] = _Walk(rule, objective.label_delay if isinstance(objective, DelayedSpec) else 0.0)
+                walks[name] = _Walk(rule, objective.label_delay)
     chance = Random(SEED)
-    yearly = getattr(specification.objective, "arrivals", None) or 1.0
+    yearly = specification.objective.arrivals or 1.0
     course = [(0, 0.0, 0.0)]
     was = would = 0.0
     replayed = [one for one in known if one.segment in walks]

@@ -23,7 +23,6 @@ from lenience.dashboard.wizard.plan import (
     read_unit,
 )
 from lenience.models.protocol import shrinkage
-from lenience.service.domain.specification import DelayedSpec
 
 SHOWN = 100  # segments of which the rows are shown, the largest
 NO_DATE = (
@@ -53,7 +52,7 @@ def replayed_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
     mapping = read_mapping(answers)
     known = known_outcomes(path, mapping, history)
     objective = specification.objective
-    late = objective.label_delay if isinstance(objective, DelayedSpec) else 0.0
+    late = objective.label_delay
     if cold:
         priors = {row.cell: before for row, before in zip(segments.rows, segments.before, strict=True)}
         shown |= {

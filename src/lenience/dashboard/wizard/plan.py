@@ -13,6 +13,7 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, TooLargeError
+from lenience.core.objective import ExposureObjective
 from lenience.dashboard.wizard.answers import (
     BANDS,
     EVERYONE,
@@ -297,9 +298,7 @@ def read_specification(answers: Answers, segments: Segments) -> PolicySpecificat
         raise Refused(step, "name", "Give the policy a name")
     floor = percent(step, "floor", "The exploration floor", answers.floor or "0", least=0, below=100)
     cap = optional(step, "cap", "The exposure cap", answers.cap, least=1, most=1e9)
-    expiry = optional(
-        step, "expiry", "The days after which an outcome is given up", answers.expiry, above=0, most=36500
-    )
+    expiry = optional(step, "expiry", "The days after which an outcome expires", answers.expiry, above=0, most=36500)
     if cap is not None and cap != int(cap):
         raise Refused(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
     constraints: dict[str, Any] = {"exploration_floor": floor}
@@ -368,13 +367,13 @@ def starting(segments: Segments, objective: Objective, seconds: float = SECONDS)
             begins = None if bounds.lower < volume < bounds.upper else volume >= bounds.upper
             if math.isinf(needed) and volume > MOST_VOLUME:
                 begins = None
-            if begins and isinstance(objective, Delayed):
+            if begins and isinstance(objective, ExposureObjective):
                 begins = _starts_late(objective.for_share(min(share, 1.0)), row.belief)
         found.append(Forecast(row.cell, row.belief, share, volume, needed, begins))
     return found
 
 
-def _starts_late(objective: Delayed, belief: Belief) -> bool | None:
+def _starts_late(objective: ExposureObjective, belief: Belief) -> bool | None:
     """Whether a first acceptance pays although its label comes late; nothing where that takes long to tell."""
     try:
         return objective.enclose(belief, tolerance=COARSE, seconds=1.0)[1] != 0

@@ -28,9 +28,7 @@ from lenience.dashboard.wizard.plan import (
     starting,
     untouched_score,
 )
-from lenience.objectives.delayed import Delayed
 from lenience.service.domain import limits
-from lenience.service.domain.specification import DelayedSpec
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
 
@@ -191,9 +189,9 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
         "more": len(rows) - SHOWN,
         "begin": sum(row.starts is True for row in rows),
         "never": sum(row.starts is False for row in rows),
-        "late": {"segments": len(rows), "most": limits.SOLVE_SECONDS, "given_up": 3 * DAYS * aim.label_delay}
-        if isinstance(aim, Delayed)
-        else None,
+        "late": None
+        if aim.expire_after is None
+        else {"segments": len(rows), "most": limits.SOLVE_SECONDS, "expire_after": DAYS * aim.expire_after},
         "whole": aim.volume,
     }
 
@@ -208,7 +206,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "words": [*objective_words(specification.objective), *unit_words(answers)],
         "number": number,
         "fresh": len({one.name for one in specification.problems()} - _segments(service, specification.name)),
-        "late": isinstance(specification.objective, DelayedSpec),
+        "late": specification.objective.label_delay > 0,
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
         "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),

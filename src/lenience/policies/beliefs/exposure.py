@@ -27,10 +27,10 @@ from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import observed, percent
 from lenience.core.json_arrays import decode_array, encode_array
+from lenience.core.objective import ExposureObjective
+from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
-from lenience.objectives.delayed import Delayed
 from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
-from lenience.policies.beliefs.pending import UNLIMITED
 
 LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the lattice to be looked up
 
@@ -38,20 +38,21 @@ LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the
 class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_field="type"):
     """The exposure limits of a :class:`~lenience.objectives.delayed.Delayed` problem.
 
-    ``write_off_after`` is the age (in the problem's unit of time) at which a label that has not come is given up and no
-    longer counted as pending: three mean delays. Under the exponential delay of the model that is never needed; in life
+    ``expire_after`` is the age (in the problem's unit of time) at which a label that has not come expires and no
+    longer counts as pending: three mean delays. Under the exponential delay of the model that is never needed; in life
     some labels never come, and they would block acceptance for good.
 
+    >>> from lenience import Delayed
     >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
     >>> policy.limit(Belief(10, 7)), policy.accepts(Belief(10, 7), pending=4), policy.accepts(Belief(10, 7), pending=5)
     (5, True, False)
     >>> policy.acceptance(10, [6, 7, 8], pending=1)
     array([0., 1., 1.])
-    >>> policy.write_off_after
+    >>> policy.expire_after
     3.0
     """
 
-    objective: Delayed
+    objective: ExposureObjective
     prior: Belief
     first: np.ndarray[Any, np.dtype[np.int64]]  # by row: the new successes below which the limit is 0
     offsets: np.ndarray[Any, np.dtype[np.int64]]  # by row: where its limits begin in ``limits``
@@ -60,7 +61,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
     lower: tuple[float, ...]  # by number pending: the value at the prior
     upper: tuple[float, ...]
     certificate: ExposureCertificate
-    write_off_after: float
+    expire_after: float
 
     @property
     def rows(self) -> int:
@@ -90,6 +91,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
         Deciding a cohort at one instant is deciding its members in turn without hearing back in between: accept until
         the limit is reached.
 
+        >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
         >>> policy.accept_now(Belief(10, 9), pending=3, applicants=4), policy.accept_now(Belief(10, 7), 3, 4)
         (4, 2)
@@ -132,6 +134,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
     def explain(self, belief: Belief, pending: int = 0) -> str:
         """The decision and its reason, in words.
 
+        >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
         >>> print(policy.explain(Belief(10, 7), pending=1))
         Accept: 7 of 10 succeeded (70 %), short of the 80 % break-even, but 1 is pending of at most 13 that are worth
@@ -188,7 +191,10 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
     def from_json(cls, text: str | bytes) -> ExposurePolicy:
         """The policy that :meth:`to_json` wrote."""
         try:
-            return msgspec.json.decode(text, type=cls, dec_hook=decode_array)
+            fields = msgspec.json.decode(text)
+            if isinstance(fields, dict) and "write_off_after" in fields:  # the name in older files and databases
+                fields["expire_after"] = fields.pop("write_off_after")
+            return msgspec.convert(fields, type=cls, dec_hook=decode_array)
         except msgspec.MsgspecError as error:
             raise InputError(f"this is not the JSON of an exposure policy: {error}") from error
 
@@ -219,5 +225,5 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, tag="exposure", tag_
 
 
 @lru_cache(maxsize=4096)
-def _enclose(objective: Delayed, belief: Belief, pending: int, tolerance: float) -> tuple[Bounds, int | None]:
+def _enclose(objective: ExposureObjective, belief: Belief, pending: int, tolerance: float) -> tuple[Bounds, int | None]:
     return objective.enclose(belief, pending, tolerance)

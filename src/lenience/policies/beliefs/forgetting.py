@@ -81,10 +81,10 @@ def thresholds(cost: float, discount: float, n: NDArray[np.float64]) -> NDArray[
 
 @lru_cache(maxsize=32)
 def _curve(cost: float, discount: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    from lenience.objectives.discounted import Discounted
+    from lenience.solvers.stopping.solve import DiscountedProblem
     from lenience.solvers.stopping.threshold import enclose_threshold
 
-    problem = Discounted(cost, discount)
+    problem = DiscountedProblem(cost, discount)
     knots = np.linspace(np.log(SMALLEST), np.log(LARGEST), NODES)
     sizes = np.exp(knots)
     gaps = np.array([n * (cost - enclose_threshold(problem, float(n), 1e-6).midpoint) for n in sizes])

@@ -19,9 +19,8 @@ from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError, refusal
 from lenience.core.formatting import describe_stopping
 from lenience.core.json_arrays import decode_array, encode_array
+from lenience.core.objective import StoppingObjective
 from lenience.core.validation import check_tolerance, real
-from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -33,8 +32,9 @@ LATTICE = 1e-9  # how near, in units of one observation, a belief must be to the
 
 
 class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_field="type"):
-    """The optimal policy of a :class:`Discounted` or :class:`FiniteHorizon` problem.
+    """The optimal policy of a :class:`~lenience.Discounted` or :class:`~lenience.FiniteHorizon` problem.
 
+    >>> from lenience import Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
     >>> policy.accepts(Belief(10, 7)), policy.accepts(Belief(10, 6))
     (True, False)
@@ -49,7 +49,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     monotone: ClassVar[bool] = True
     two_valued: ClassVar[bool] = True
 
-    objective: Discounted | FiniteHorizon
+    objective: StoppingObjective
     prior: Belief
     accept_from: np.ndarray[Any, np.dtype[np.int64]]  # by row k: the least accepted number of new successes
     certificate: Certificate
@@ -62,6 +62,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def least_accepted(self, n: float) -> float | None:
         """The least s that is accepted at a belief size n of the lattice, or nothing if none is.
 
+        >>> from lenience import Discounted
         >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).least_accepted(10)
         7.0
         """
@@ -76,6 +77,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
         Nothing where (n, s) is no belief of the lattice, or the rows go beyond those that a solve is quick for.
 
+        >>> from lenience import Discounted
         >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
         >>> policy.boundary(4, 2, 3), policy.boundary(4.5, 2, 3)
         (array([1, 1, 2]), None)
@@ -149,6 +151,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def between(self, n: float) -> Bounds:
         """Where the table has c_n: between two states of the lattice, known at no cost.
 
+        >>> from lenience import Discounted
         >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).between(100)
         Bounds(lower=0.77, upper=0.78)
         """
@@ -161,6 +164,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
     def explain(self, belief: Belief) -> str:
         """The decision at a belief and its reason, in words.
 
+        >>> from lenience import Discounted
         >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 7)))
         Accept: 7 of 10 succeeded (70 %), short of the 80 % break-even, but above the 65.4 % that is enough after 10
         observations: what an acceptance teaches is worth more than its expected loss of 0.1. Accepting is worth 0.563
@@ -237,16 +241,16 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return _grown(self.objective, self.prior, 1 << (rows - 1).bit_length(), self.certificate.tolerance)
 
     def _horizon(self) -> int:
-        return self.objective.horizon if isinstance(self.objective, FiniteHorizon) else 0
+        return self.objective.horizon or 0
 
-    def _left(self, n: float) -> Discounted | FiniteHorizon | None:
+    def _left(self, n: float) -> StoppingObjective | None:
         """The objective that is left at belief size n."""
-        if isinstance(self.objective, Discounted):
+        if self.objective.horizon is None:
             return self.objective
         k = self._row(n)
         if k < 0:
             raise refusal("n", n, "the prior's n plus a whole number of acceptances")
-        return self.objective.after(k)
+        return self.objective.remaining(k)
 
     def _decide(self, belief: Belief) -> bool:
         """Decide a belief that is not in the table."""
@@ -255,12 +259,12 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
 
 @lru_cache(maxsize=4096)
-def _enclose(objective: Discounted | FiniteHorizon, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+def _enclose(objective: StoppingObjective, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
     return objective.enclose(belief, tolerance)
 
 
 @lru_cache(maxsize=8)
-def _grown(objective: Discounted | FiniteHorizon, prior: Belief, rows: int, tolerance: float) -> NDArray[np.int64]:
-    if isinstance(objective, FiniteHorizon):
-        rows = min(rows, objective.horizon)
-    return objective.solve(prior, rows=rows, tolerance=tolerance).accept_from
+def _grown(objective: StoppingObjective, prior: Belief, rows: int, tolerance: float) -> NDArray[np.int64]:
+    most = rows if objective.horizon is None else min(rows, objective.horizon)
+    table: NDArray[np.int64] = objective.solve(prior, rows=most, tolerance=tolerance).accept_from
+    return table

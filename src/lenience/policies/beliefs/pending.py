@@ -6,36 +6,16 @@ accepts where such a policy does, but only while fewer than a fixed number are p
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
-
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.errors import InputError, refusal
-from lenience.core.protocols import Policy
+from lenience.core.errors import refusal
+from lenience.core.protocols import UNKNOWN, UNLIMITED, Policy
 from lenience.core.validation import having, real, whole
 
-UNKNOWN = -1  # a ``steady_limit`` that is not promised
-UNLIMITED = np.iinfo(np.int64).max
 
-
-@runtime_checkable
-class PendingPolicy(Protocol):
-    """A policy that looks at the belief and at the number pending."""
-
-    def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
-        """The probability of accepting the next individual, for arrays that broadcast."""
-
-    @property
-    def steady_limit(self) -> int | None:
-        """What happens wherever p̂ ≥ c: accept while fewer than this many are pending (None: always; −1: unknown)."""
-
-    def stop_floor(self, n: float) -> float:
-        """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
-
-
-class _Around(msgspec.Struct, frozen=True):
+class Around(msgspec.Struct, frozen=True):
     """A policy around another: ``cost`` tells where the one inside always accepts (p̂ ≥ c)."""
 
     policy: Policy
@@ -61,20 +41,8 @@ class _Around(msgspec.Struct, frozen=True):
         fields["policy"] = msgspec.Raw(self.policy.to_json().encode())
         return msgspec.json.encode(fields).decode()
 
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """The policy that :meth:`to_json` wrote."""
-        from lenience.policies.registry import called, policy_from_json
 
-        fields: dict[str, Any] = msgspec.json.decode(text)
-        if not isinstance(fields.get("policy"), dict):
-            raise InputError("policy must be the JSON of the policy inside")
-        inner = policy_from_json(msgspec.json.encode(fields.pop("policy")))
-        fields.pop("type", None)
-        return called(str(cls.__struct_config__.tag), cls, {**fields, "policy": inner})
-
-
-class Blind(_Around, frozen=True, tag="blind", tag_field="type"):
+class Blind(Around, frozen=True, tag="blind", tag_field="type"):
     """Accept as ``policy`` says, whatever is pending; ``cost`` tells where it always accepts (p̂ ≥ c).
 
     >>> from lenience.policies.beliefs.greedy import Greedy
@@ -97,7 +65,7 @@ class Blind(_Around, frozen=True, tag="blind", tag_field="type"):
         return np.where(self.policy.acceptance(n, s) > 0.5, UNLIMITED, 0)
 
 
-class Capped(_Around, frozen=True, tag="capped", tag_field="type"):
+class Capped(Around, frozen=True, tag="capped", tag_field="type"):
     """Accept as ``policy`` says, but only while fewer than ``cap`` are pending.
 
     Where p̂ ≥ ``cost`` the cap does not hold, unless ``everywhere``. ``cap=1, everywhere=True`` waits for every label

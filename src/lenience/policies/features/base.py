@@ -4,7 +4,7 @@ Individuals come with features. ``decide`` says who is accepted and logs each de
 probability with which it was to be accepted: without it nobody can later say from the log what another policy would
 have earned. ``observe`` brings outcomes, and only those of the accepted are learnt from: the others' are not known,
 and where a file happens to hold one it is ignored. Accepted individuals whose outcome has not come are *pending*, until
-they are heard of or written off (:mod:`lenience.policies.features.outcome_matching` says which acceptance an outcome
+they are heard of or expire (:mod:`lenience.policies.features.outcome_matching` says which acceptance an outcome
 belongs to).
 
 By scikit-learn's conventions: parameters are constructor arguments and nothing else, ``fit`` starts from rows of
@@ -24,18 +24,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError, refusal
+from lenience.core.frames import to_frame
+from lenience.core.objective import Objective
 from lenience.core.validation import real
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.feature_estimator import BaseEstimator, numbers, plain
 from lenience.models.feature_model import FeatureModel, lost
-from lenience.objectives.delayed import Delayed
-from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.policies.features.outcome_matching import Awaited, checked_arrivals
 from lenience.policies.features.unseen import UnseenCategories, dense
-
-WRITE_OFF_DELAYS = 3  # mean delays after which an outcome is given up, as by an ExposurePolicy
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -71,7 +68,7 @@ class SelectivePolicy(BaseEstimator):
         """
         from sklearn.utils import check_random_state
 
-        if not isinstance(self.objective, Discounted | FiniteHorizon | Delayed):
+        if not isinstance(self.objective, Objective) or math.isinf(self.objective.volume):
             raise refusal("objective", self.objective, "a Discounted, a FiniteHorizon or a Delayed objective")
         self.log_: list[Decision] = []
         self.arrivals_ = 0
@@ -109,12 +106,12 @@ class SelectivePolicy(BaseEstimator):
 
         Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit, that
         of a Delayed objective if it is one; by default as if all came evenly, at its rate or one a unit) is when they
-        came: it is what pending outcomes are written off by. ``chances``
+        came: it is what pending outcomes expire by. ``chances``
         are uniform random numbers, one a row, for policies that are to be compared on the same luck.
         """
         rows = self._rows(X)
         now = self._clock() if time is None else real("time", time)
-        self._write_off(now)
+        self._expire(now)
         if chances is None:
             chances = self._random.random_sample(len(rows))
         accepted = np.zeros(len(rows), dtype=np.bool_)
@@ -158,7 +155,6 @@ class SelectivePolicy(BaseEstimator):
         The outcome is missing for the rejected, and for the accepted who have not been heard of.
         """
         from lenience.policies.features.log_frame import log_rows
-        from lenience.simulation.result import to_frame
 
         return to_frame(log_rows(self.log_, self._awaited.outcomes, X), backend)
 
@@ -217,14 +213,11 @@ class SelectivePolicy(BaseEstimator):
 
     def _discount(self, ahead: int = 0) -> float:
         """γ for the arrival that comes after so many more; over a finite horizon 1 − 1/(those left), discounted."""
-        if not isinstance(self.objective, FiniteHorizon):
-            return float(self.objective.discount)
-        left = self.objective.horizon - self.arrivals_ - ahead
-        return float(self.objective.discount * (1.0 - 1.0 / left)) if left > 1 else 0.0
+        return float(self.objective.discount_at(self.arrivals_ + ahead))
 
     def _clock(self) -> float:
         """The time by the number of arrivals."""
-        return self.arrivals_ / self.objective.arrivals if isinstance(self.objective, Delayed) else self.arrivals_
+        return float(self.objective.clock(self.arrivals_))
 
     def _start(self, rows: NDArray[np.float64]) -> None:
         """Take the first rows."""
@@ -256,12 +249,11 @@ class SelectivePolicy(BaseEstimator):
     def _arrived(self, rows: NDArray[np.float64]) -> None:
         """All who came, the rejected included."""
 
-    def _write_off(self, now: float) -> None:
-        after = getattr(self, "write_off_after", None)
-        if after is None and isinstance(self.objective, Delayed):
-            after = WRITE_OFF_DELAYS * self.objective.label_delay
+    def _expire(self, now: float) -> None:
+        own = getattr(self, "expire_after", None)
+        after = self.objective.expire_after if own is None else own
         if after is not None:
-            self._awaited.write_off(now, after)
+            self._awaited.expire(now, after)
 
     def _raw(self, X: ArrayLike, reset: bool) -> Any:
         """The rows, checked; frames stay frames where a transformer may want their columns by name."""

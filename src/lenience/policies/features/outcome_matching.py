@@ -6,7 +6,7 @@ By arrival nothing is counted twice: an outcome that was taken before is left ou
 retried), and refused if it is another; so is one of an arrival that was rejected, that was never decided, or that had
 other features.
 
-By features an outcome belongs to the longest pending acceptance with just these features, to one that was written off
+By features an outcome belongs to the longest pending acceptance with just these features, to one that has expired
 if there is none, and otherwise to nobody: it is a label from elsewhere, which is how a history is taken in. Where these
 features are those of an outcome taken before, or of someone who was rejected, that is more likely a mistake, and there
 is an :class:`UnawaitedOutcomeWarning`: it may still be right, for different people can have the same features.
@@ -37,8 +37,8 @@ class Awaited:
     def __init__(self) -> None:
         self.pending: dict[int, tuple[float, Row]] = {}  # when they came, and their features
         self.outcomes: dict[int, float] = {}
-        self._given_up: dict[int, Row] = {}
-        self._unheard: dict[bytes, list[int]] = {}  # by features, the pending and then those given up, oldest first
+        self._expired: dict[int, Row] = {}
+        self._unheard: dict[bytes, list[int]] = {}  # by features, the pending and then those expired, oldest first
         self._late: dict[bytes, list[int]] = {}
         self._repeats: dict[bytes, bool] = {}  # features whose outcome was taken (true), or that were rejected (false)
 
@@ -50,13 +50,13 @@ class Awaited:
         else:
             self._repeats.setdefault(_key(row), False)
 
-    def write_off(self, now: float, after: float) -> None:
-        """Give up those who came longer ago than this: they are no longer pending."""
+    def expire(self, now: float, after: float) -> None:
+        """Let those expire who came longer ago than this: they are no longer pending."""
         for arrival in [arrival for arrival, (came, _) in self.pending.items() if now - came > after]:
             _, row = self.pending.pop(arrival)
             key = _key(row)
             _remove(self._unheard, key, arrival)
-            self._given_up[arrival] = row
+            self._expired[arrival] = row
             self._late.setdefault(key, []).append(arrival)
 
     def by_features(self, rows: Row, outcomes: list[float]) -> None:
@@ -93,14 +93,14 @@ class Awaited:
                 if before != outcome:
                     raise InputError(f"outcomes must not change: arrival {arrival} had {before:g}, not {outcome:g}")
                 continue
-            row = self.pending[arrival][1] if arrival in self.pending else self._given_up.get(arrival)
+            row = self.pending[arrival][1] if arrival in self.pending else self._expired.get(arrival)
             if row is None:
                 raise InputError(f"arrivals must be of accepted decisions: {arrival} was rejected")
             if not np.allclose(row, rows[i], rtol=1e-6, atol=1e-9, equal_nan=True):
                 raise InputError(f"X must hold the features that arrival {arrival} was decided by, not others")
             new[arrival] = i, outcome
         for arrival, (_, outcome) in new.items():
-            row = self.pending[arrival][1] if arrival in self.pending else self._given_up[arrival]
+            row = self.pending[arrival][1] if arrival in self.pending else self._expired[arrival]
             self._hear(arrival, _key(row), outcome)
         return [i for i, _ in new.values()], [outcome for _, outcome in new.values()]
 
@@ -108,7 +108,7 @@ class Awaited:
         if self.pending.pop(arrival, None) is not None:
             _remove(self._unheard, key, arrival)
         else:
-            del self._given_up[arrival]
+            del self._expired[arrival]
             _remove(self._late, key, arrival)
         self.outcomes[arrival] = outcome
         self._repeats[key] = True

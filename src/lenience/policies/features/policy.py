@@ -14,8 +14,8 @@ they count as labels that will come, so that c is taken at n + m: the benefit of
 would be if all pending answers were in and left p̂ as it is. With a :class:`~lenience.objectives.delayed.Delayed`
 objective x below the break-even is accepted only while m(x) is below the exposure limit of the problem of people like
 x, who arrive at the rate qλ (q to the nearest power of 2, for each is a solve). ``exposure`` gives other limits: the
-``exposure(n, s)`` of any solved problem, or a number. Outcomes that do not come are written off after
-``write_off_after`` (three mean delays of a Delayed objective): they no longer block anyone, and are not learnt from.
+``exposure(n, s)`` of any solved problem, or a number. Outcomes that do not come expire after
+``expire_after`` (three mean delays of a Delayed objective): they no longer block anyone, and are not learnt from.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
 from lenience.core.formatting import count, percents, plural
+from lenience.core.objective import ExposureObjective
 from lenience.core.validation import real, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import FeatureModel, lost
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
-from lenience.objectives.delayed import Delayed
-from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.features.base import Decision, SelectivePolicy
 from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h, shares
@@ -56,7 +55,7 @@ class FeaturePolicy(SelectivePolicy):
     ``model`` is a model of :mod:`lenience.models` or a Pipeline that ends in one (by default a
     :class:`~lenience.models.bayesian_logistic.BayesianLogistic`); ``reference`` the number of rows that stand for the
     population, the newest arrivals if ``refresh``; ``explore`` a probability of accepting those the policy would
-    reject, 0 unless the log is to be evaluated for other policies later; ``exposure`` and ``write_off_after`` are for
+    reject, 0 unless the log is to be evaluated for other policies later; ``exposure`` and ``expire_after`` are for
     late labels.
 
     >>> from lenience import Discounted
@@ -79,7 +78,7 @@ class FeaturePolicy(SelectivePolicy):
         refresh: bool = True,
         explore: float = 0.0,
         exposure: Any = None,
-        write_off_after: float | None = None,
+        expire_after: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.model = model
@@ -88,7 +87,7 @@ class FeaturePolicy(SelectivePolicy):
         self.refresh = refresh
         self.explore = explore
         self.exposure = exposure
-        self.write_off_after = write_off_after
+        self.expire_after = expire_after
         self.random_state = random_state
 
     def explain(self, X: Any) -> list[str]:
@@ -156,13 +155,12 @@ class FeaturePolicy(SelectivePolicy):
     def _start(self, rows: NDArray[np.float64]) -> None:
         size = whole("reference", self.reference, least=1)
         real("explore", self.explore, least=0, most=1)
-        if self.write_off_after is not None:
-            real("write_off_after", self.write_off_after, least=0)
+        if self.expire_after is not None:
+            real("expire_after", self.expire_after, least=0)
         if self.exposure is not None and not hasattr(self.exposure, "exposure"):
             real("exposure", self.exposure, least=0)
         self.cost_ = self.objective.cost
-        ends = isinstance(self.objective, FiniteHorizon)
-        most = 1.0 - 1.0 / self.objective.horizon if ends else self.objective.discount
+        most = self.objective.discount_at(0)
         self.table_: ThresholdTable = threshold_table(self.cost_, min(most, 1.0 - 1e-9))
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
         self._reference(rows[pick])
@@ -284,13 +282,13 @@ class FeaturePolicy(SelectivePolicy):
         return out
 
     def _limited(self) -> bool:
-        return self.exposure is not None or isinstance(self.objective, Delayed)
+        return self.exposure is not None or self.objective.label_delay > 0.0
 
     def _limit(self, n: float, mean: float, q: float) -> float:
         """The exposure limit at a belief: at the nearest belief of the solved problem's lattice, where there is one."""
         solved = self.exposure
         if solved is None:
-            if not isinstance(self.objective, Delayed):
+            if not self.objective.label_delay:
                 return math.inf
             solved = _solved(self.objective.for_share(2.0 ** round(math.log2(q))))
         if not hasattr(solved, "exposure"):
@@ -310,8 +308,9 @@ def _with(unseen: list[str]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _solved(objective: Delayed) -> ExposurePolicy:
-    return objective.solve(Belief(2, 1), tolerance=1e-4)
+def _solved(objective: ExposureObjective) -> ExposurePolicy:
+    policy: ExposurePolicy = objective.solve(Belief(2, 1), tolerance=1e-4)
+    return policy
 
 
 @compiled

@@ -107,7 +107,7 @@ class Plan:
 
 
 def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Plan:
-    """The outcome of an acceptance; one that was given up may still come."""
+    """The outcome of an acceptance; one that expired may still come."""
     now = state.status if status is None else status
     if now == schema.REJECTED:
         raise Conflict(f"the decision {state.id} is to reject, so it has no outcome: override it to accept first")
@@ -123,7 +123,7 @@ def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = No
 
 
 def plan_expiry(state: DecisionState) -> Plan:
-    """An outcome that is given up: it teaches nothing, and is no longer awaited."""
+    """An outcome that expires: it teaches nothing, and is no longer awaited."""
     if state.status == schema.EXPIRED:
         return Plan(state, "expired", "accept", "expiry", recorded=False)
     if state.status != schema.PENDING:

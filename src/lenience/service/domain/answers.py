@@ -75,7 +75,7 @@ class OutcomesAnswer(msgspec.Struct, frozen=True):
 
 
 class ExpiryAnswer(msgspec.Struct, frozen=True):
-    """How many outcomes were given up, and whether there may be more."""
+    """How many outcomes expired, and whether there may be more."""
 
     expired: int
     more: bool

@@ -75,7 +75,7 @@ class Corrected(_Event, frozen=True, tag="correction", kw_only=True):
 
 
 class Expired(_Event, frozen=True, tag="expiry", kw_only=True):
-    """An outcome that has not come and is given up."""
+    """An outcome that has not come and has expired."""
 
     decision: str
 

@@ -23,10 +23,11 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import TooLargeError
+from lenience.core.json_arrays import decode_array
+from lenience.core.objective import ExposureObjective, StoppingObjective
 from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
-from lenience.service.domain.specification import DelayedSpec, SegmentProblem
+from lenience.service.domain.specification import SegmentProblem
 from lenience.service.domain.threshold_curve import fitted_curve, on_curve
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ STORED = Effort()
 class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"):
     """A stopping table as it is stored."""
 
-    objective: Discounted | FiniteHorizon
+    objective: StoppingObjective
     prior: Belief
     certificate: Certificate
     first: int
@@ -89,7 +90,7 @@ class StoppingTable:
         self.body = body
         self.prior, self.cost = body.prior, body.objective.cost
         self.rows = body.certificate.rows
-        self.horizon = body.objective.horizon if isinstance(body.objective, FiniteHorizon) else None
+        self.horizon = body.objective.horizon
         bits = np.unpackbits(np.frombuffer(b64decode(body.rises), dtype=np.uint8), count=self.rows - 1)
         least = body.first + np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(bits, dtype=np.int64)))
         self._least = array("i", least.astype(np.int32).tobytes())
@@ -118,7 +119,7 @@ class StoppingTable:
     @property
     def volume(self) -> float | None:
         """The members still to come, each at its discount; nothing with a horizon."""
-        return self.body.objective.volume if isinstance(self.body.objective, Discounted) else None
+        return self.body.objective.volume if self.horizon is None else None
 
     def least_accepted(self, outcomes: int) -> int | None:
         """The least number of successes in so many outcomes that is accepted; nothing if none is."""
@@ -139,7 +140,7 @@ class StoppingTable:
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
         if self.horizon is not None and successes + failures >= self.horizon:
             return Bounds(0.0, 0.0), None
-        left = self.body.objective.after(successes + failures)
+        left = self.body.objective.remaining(successes + failures)
         if left is None or left.solve_seconds(belief, 1, self.body.certificate.tolerance) > VALUE_SECONDS:
             return None, None
         return policy.value(belief), policy.continuation(belief)
@@ -158,12 +159,11 @@ class StoppingTable:
         body = self.body
         if body.curve:
             return on_curve(self.cost, body.curve, self.prior.n, body.curve_to or self.prior.n + self.rows, n)
-        if isinstance(body.objective, FiniteHorizon):
+        if self.horizon is not None:
             # Not computed: half-way between the rates that are rejected and accepted.
             return min(self.cost, max(self.prior.s + self._least[round(n - self.prior.n)] - 0.5, 0.0) / n)
-        if isinstance(body.objective, Discounted):  # of older tables, and without a discount: about
-            return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
-        return self.cost
+        # Of older tables, and without a discount: about.
+        return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
 
     def _beyond(self, k: int, successes: int) -> bool:
         if self.horizon is not None:
@@ -294,18 +294,18 @@ SolvedTable: TypeAlias = StoppingTable | ExposureTable
 def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and write its table as text; the same problem gives the same text."""
     problem = segment.problem
-    if isinstance(problem, DelayedSpec):
+    if isinstance(problem, ExposureObjective):
         return _solve_delayed(problem, segment.prior, effort)
-    if isinstance(problem, FiniteHorizon):
-        policy = problem.solve(segment.prior)
-    else:
-        policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
     import numpy as np
 
+    if problem.horizon is None:
+        policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
+    else:
+        policy = problem.solve(segment.prior)
     least = steady(policy.accept_from)
     curve, reach = list[float](), 0.0
-    if isinstance(problem, Discounted) and effort.limit:
-        curve, reach = fitted_curve(problem, segment.prior.n)
+    if problem.stationary and effort.limit:
+        curve, reach = fitted_curve(Discounted(problem.cost, problem.discount), segment.prior.n)
     body = StoppingBody(
         objective=problem,
         prior=segment.prior,
@@ -337,22 +337,16 @@ def steady(accept_from: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
     """About how long a stopping problem takes; nothing is known beforehand of late labels, which limit themselves."""
-    problem = segment.problem
-    if isinstance(problem, DelayedSpec):
-        return 0.0
-    return problem.solve_seconds(segment.prior, effort.rows, effort.tolerance)
+    return segment.problem.solve_seconds(segment.prior, effort.rows, effort.tolerance)
 
 
 def load(text: str) -> SolvedTable:
     """The table that :func:`solve` wrote."""
-    body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody)
+    body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody, dec_hook=decode_array)
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
-def _solve_delayed(problem: DelayedSpec, prior: Belief, effort: Effort) -> str:
-    from lenience.objectives.delayed import Delayed
-
-    objective = Delayed(problem.cost, problem.arrivals, problem.discount_rate, problem.label_delay)
+def _solve_delayed(objective: Delayed, prior: Belief, effort: Effort) -> str:
     policy = _in_time(objective, prior, effort)
     at_once = Discounted(objective.cost, objective.discount)
     curve, reach = fitted_curve(at_once, prior.n) if effort.limit else ([], 0.0)

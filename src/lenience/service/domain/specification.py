@@ -14,12 +14,14 @@ from msgspec import Meta
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.core.validation import real
+from lenience.core.validation import real, whole
+from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import Feature, names_of
 
+DAYS = 365.25  # in a year, the unit of time of an objective
 LEAST = 1e-9  # of what must be positive: numbers near the least there is have no digits left to compute with
 Rate = Annotated[float, Meta(ge=LEAST, lt=1, description="Strictly between 0 and 1")]
 Positive = Annotated[float, Meta(ge=LEAST, le=1e12)]
@@ -27,57 +29,7 @@ Cap = Annotated[int, Meta(ge=1, le=10**9, description="The most outcomes that ma
 ONLY_SEGMENT = "all"
 
 
-class DiscountedSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="discounted", tag_field="type"):
-    """Discounted reward: by the discount from one individual to the next, or by yearly rates."""
-
-    cost: Rate
-    discount: Annotated[float, Meta(ge=0, lt=1)] | None = None
-    arrivals: Positive | None = None
-    discount_rate: Positive | None = None
-
-    def __post_init__(self) -> None:
-        yearly = self.arrivals is not None and self.discount_rate is not None
-        if (self.discount is None) != yearly or (self.discount is not None and (self.arrivals or self.discount_rate)):
-            raise InputError("objective must have either discount, or both arrivals and discount_rate")
-
-    def of_share(self, share: float, cost: float) -> Discounted:
-        """The problem of a segment."""
-        if self.discount is not None:
-            whole = self.discount
-        else:
-            assert self.arrivals is not None
-            assert self.discount_rate is not None
-            whole = Discounted.from_rates(cost, self.arrivals, self.discount_rate).discount
-        return Discounted(cost, whole * share / (1 - whole + whole * share))
-
-
-class HorizonSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="horizon", tag_field="type"):
-    """The total over a known number of individuals."""
-
-    cost: Rate
-    horizon: Annotated[int, Meta(ge=1, le=limits.HORIZON)]
-    discount: Annotated[float, Meta(gt=0, le=1)] = 1.0
-
-    def of_share(self, share: float, cost: float) -> FiniteHorizon:
-        """The problem of a segment: its share of the individuals, at least one."""
-        return FiniteHorizon(cost, max(1, round(self.horizon * share)), self.discount)
-
-
-class DelayedSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="delayed", tag_field="type"):
-    """Outcomes that come late: arrivals and discount rate a year, the mean delay in years."""
-
-    cost: Rate
-    arrivals: Positive
-    discount_rate: Positive
-    label_delay: Positive
-
-    def of_share(self, share: float, cost: float) -> DelayedSpec:
-        """The problem of a segment: its share of the arrivals."""
-        return DelayedSpec(cost, self.arrivals * share, self.discount_rate, self.label_delay)
-
-
-ObjectiveSpec: TypeAlias = DiscountedSpec | HorizonSpec | DelayedSpec
-Problem: TypeAlias = Discounted | FiniteHorizon | DelayedSpec
+Objective: TypeAlias = Discounted | FiniteHorizon | Delayed
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,7 +65,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     """One version of a policy, as posted."""
 
     name: limits.Name
-    objective: ObjectiveSpec
+    objective: Objective
     prior: Belief = Belief(2, 1)
     segments: Annotated[list[limits.SegmentName | SegmentSpec], Meta(max_length=limits.SEGMENTS)] = []
     features: Annotated[
@@ -142,11 +94,13 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ] = {}
     constraints: Constraints = Constraints()
     expire_after_days: (
-        Annotated[float, Meta(gt=0, le=36_500, description="When an outcome that has not come is given up")] | None
+        Annotated[float, Meta(gt=0, le=36_500, description="The days after which an outcome that has not come expires")]
+        | None
     ) = None
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
 
     def __post_init__(self) -> None:
+        _check_limits(self.objective)
         if self.history_model != "own" and not self.history:
             raise InputError(f"history_model {self.history_model!r} must have a history to fit it to")
         if (self.history_model == "curve") != bool(self.scores):
@@ -154,10 +108,9 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     @property
     def expiry_days(self) -> float | None:
-        """When an outcome that has not come is given up: as given, or with late labels after three mean delays."""
-        if self.expire_after_days is None and isinstance(self.objective, DelayedSpec):
-            return 3 * 365.25 * self.objective.label_delay
-        return self.expire_after_days
+        """The days after which an outcome that has not come expires: as given, or three mean delays of late labels."""
+        late = self.objective.expire_after
+        return DAYS * late if self.expire_after_days is None and late is not None else self.expire_after_days
 
     @property
     def groups(self) -> dict[str, str]:
@@ -208,7 +161,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return SegmentProblem(
             name=spec.name,
             share=share,
-            problem=self.objective.of_share(share, spec.cost or self.objective.cost),
+            problem=self.objective.with_cost(spec.cost or self.objective.cost).for_share(share),
             prior=prior,
             exposure_cap=spec.exposure_cap or self.constraints.exposure_cap,
             exploration_floor=self.constraints.exploration_floor,
@@ -220,7 +173,7 @@ class SegmentProblem(msgspec.Struct, frozen=True):
 
     name: str
     share: float
-    problem: Problem
+    problem: Objective
     prior: Belief
     exposure_cap: int | None
     exploration_floor: float
@@ -251,6 +204,15 @@ def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str
         model = Shared(len(names))
     sizes, good = model.priors(labels, successes)
     return [Belief(float(n), float(min(s, n))) for n, s in zip(sizes, good, strict=True)]
+
+
+def _check_limits(objective: Objective) -> None:
+    """Refuse what the library allows and a service does not: numbers too small to compute with, and long horizons."""
+    for name in ("arrivals", "discount_rate", "label_delay"):
+        if getattr(objective, name):
+            real(f"objective.{name}", getattr(objective, name), least=LEAST, most=1e12)
+    if objective.horizon is not None:
+        whole("objective.horizon", objective.horizon, least=1, most=limits.HORIZON)
 
 
 def _shares(specs: list[SegmentSpec]) -> list[float]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from lenience.core.bounds import Bounds
 from lenience.core.compiled import compiled
 from lenience.core.errors import TooLargeError
-from lenience.policies.beliefs.pending import UNKNOWN, PendingPolicy
+from lenience.core.protocols import UNKNOWN, PendingPolicy
 from lenience.solvers.delayed.plan import Problem, clairvoyant
 from lenience.solvers.stopping.band import put_above, strike_distance
 
@@ -51,13 +51,13 @@ def evaluate_delayed(policy: PendingPolicy, problem: Problem, tolerance: float, 
     spread = 6.5
     scale = 1e-3 * clairvoyant(problem)
     for _ in range(6):
-        found = _enclose(policy, problem, rows, spread, 0.02 * tolerance * scale, most)
-        scale = max(scale, min(abs(found.lower), abs(found.upper)))
-        if found.width <= tolerance * scale:
-            return found
+        value = _enclose(policy, problem, rows, spread, 0.02 * tolerance * scale, most)
+        scale = max(scale, min(abs(value.lower), abs(value.upper)))
+        if value.width <= tolerance * scale:
+            return value
         rows += rows // 3
         spread += 1.0
-    return found
+    return value
 
 
 def steady_count(problem: Problem, limit: int | None, cap: int) -> NDArray[np.float64]:

@@ -269,11 +269,11 @@ def _without_delay(problem: Problem, rows: int | None) -> float:
     return gamma * solve_discounted(problem.n, problem.s, problem.cost, gamma, 1, sure, rows).value.lower
 
 
-def estimate_value(problem: Problem, found: Solution) -> float:
+def estimate_value(problem: Problem, solution: Solution) -> float:
     """The value at the prior by the geometric grid of :mod:`lenience.solvers.delayed.estimate`; not a bound."""
     in_flight = problem.in_flight
     nodes = pending_nodes(math.ceil(in_flight + 6 * math.sqrt(in_flight) + 8), ratio=1.05)
-    rows = max(found.look_ahead, rows_for(problem, 1e-6))
-    drop = 1e-6 * max(float(found.lower[0]), 1e-3 * clairvoyant(problem))
+    rows = max(solution.look_ahead, rows_for(problem, 1e-6))
+    drop = 1e-6 * max(float(solution.lower[0]), 1e-3 * clairvoyant(problem))
     worth = estimate_delayed(*problem, rows, nodes, drop)
     return worth + problem.horizon * ((problem.s - problem.cost * problem.n) / problem.n)

@@ -33,14 +33,14 @@ def fate(n: float, s: float, cost: float, least: Sequence[int] | NDArray[np.int6
 
     >>> from lenience import Belief, Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1), rows=1000)
-    >>> found = fate(2, 1, 0.8, policy.accept_from)
-    >>> round(found.deserving, 3), round(found.stops, 3), round(found.shut_out, 3)
+    >>> ahead = fate(2, 1, 0.8, policy.accept_from)
+    >>> round(ahead.deserving, 3), round(ahead.stops, 3), round(ahead.shut_out, 3)
     (0.2, 0.865, 0.066)
     """
-    found = follow(n, s, cost, 1.0, np.asarray(least, dtype=np.int64), BELIEVED)
+    walk = follow(n, s, cost, 1.0, np.asarray(least, dtype=np.int64), BELIEVED)
     deserving = float(exceeds(np.array([n]), np.array([s]), cost)[0])
-    shut_out = float(found.lost @ exceeds(n + found.at, s + found.good, cost))
-    return Fate(deserving, float(found.lost.sum()), shut_out)
+    shut_out = float(walk.lost @ exceeds(n + walk.at, s + walk.good, cost))
+    return Fate(deserving, float(walk.lost.sum()), shut_out)
 
 
 def exceeds(n: NDArray[np.float64], s: NDArray[np.float64], cost: float) -> NDArray[np.float64]:

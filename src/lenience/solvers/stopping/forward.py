@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from lenience.core.compiled import compiled
 from lenience.core.errors import InputError
 from lenience.core.protocols import Policy, acceptance_of
-from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.solvers.stopping.boundary_walk import BELIEVED, NEGLIGIBLE, exceeds, follow
 
 CELLS = 64  # cells of p for averages over the belief
@@ -41,7 +40,8 @@ def walk(
     policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool = False
 ) -> Walk:
     """Walk ``rows`` acceptances forward from the belief (n, s); ``certain`` refuses a policy that throws dice."""
-    least = policy.boundary(n, s, rows) if isinstance(policy, OptimalPolicy) else None
+    boundary = getattr(policy, "boundary", None)  # a solved policy has a table
+    least = None if boundary is None else boundary(n, s, rows)
     if least is not None:
         return _walk_boundary(least, n, s, cost, discount, p)
     return _walk_any(policy, n, s, cost, discount, rows, p, certain)
@@ -49,12 +49,12 @@ def walk(
 
 def _walk_boundary(least: NDArray[np.int64], n: float, s: float, cost: float, discount: float, p: float | None) -> Walk:
     """The same under a boundary, compiled: there are thousands of rows, and a report walks them for each segment."""
-    found = follow(n, s, cost, discount, least, BELIEVED if p is None else p)
-    above = exceeds(n + found.at, s + found.good, cost) if p is None else np.full(found.at.size, float(p > cost))
+    walked = follow(n, s, cost, discount, least, BELIEVED if p is None else p)
+    above = exceeds(n + walked.at, s + walked.good, cost) if p is None else np.full(walked.at.size, float(p > cost))
     stopped, deserving = np.zeros(least.size), np.zeros(least.size)
-    np.add.at(stopped, found.at.astype(np.int64), found.lost)
-    np.add.at(deserving, found.at.astype(np.int64), found.lost * above)
-    return Walk(stopped, deserving, *found[3:])
+    np.add.at(stopped, walked.at.astype(np.int64), walked.lost)
+    np.add.at(deserving, walked.at.astype(np.int64), walked.lost * above)
+    return Walk(stopped, deserving, *walked[3:])
 
 
 def _walk_any(
@@ -116,18 +116,18 @@ class Later(NamedTuple):
     deserving_upper: float
 
 
-def later_stops(policy: Policy, found: Walk, n: float, s: float, cost: float, rows: int, p: float | None) -> Later:
+def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, rows: int, p: float | None) -> Later:
     """Bounds of the probability that a walk still moving after ``rows`` acceptances stops one day."""
     size = n + rows
-    good = s + (found.first + np.arange(found.left.size, dtype=np.float64))
+    good = s + (walked.first + np.arange(walked.left.size, dtype=np.float64))
     ceiling, floor = policy.stop_ceiling, policy.stop_floor(size)
     above = good - ceiling * size
-    alive = float(found.left.sum()) + found.aside
+    alive = float(walked.left.sum()) + walked.aside
     if ceiling <= 0.0:
         return Later(0.0, 0.0, 0.0)
     if p is not None:
-        lower = alive - found.aside if p < floor else 0.0
-        upper = float(found.left @ ruin_bound(above, p, ceiling)) + found.aside if p > ceiling else alive
+        lower = alive - walked.aside if p < floor else 0.0
+        upper = float(walked.left @ ruin_bound(above, p, ceiling)) + walked.aside if p > ceiling else alive
         return Later(lower, upper, upper if p > cost else 0.0)
     sizes = np.full(good.size, size)
     # Averaged over p: cells of p above the ceiling, each bounded by the chance at its lower end.
@@ -139,25 +139,25 @@ def later_stops(policy: Policy, found: Walk, n: float, s: float, cost: float, ro
         ever += chance * (exceeding[i] - exceeding[i + 1])
     above_cost = exceeds(sizes, good, cost)
     between = np.maximum(above_cost - exceeding[0], 0.0)  # p above the cost, but not where the policy never stops
-    deserving = float(found.left @ np.minimum(ever + between, above_cost)) + found.aside
+    deserving = float(walked.left @ np.minimum(ever + between, above_cost)) + walked.aside
     undeserving = 1.0 - exceeding[0]
-    lower = float(found.left @ (1.0 - exceeds(sizes, good, floor))) if floor > 0.0 else 0.0
-    return Later(lower, float(found.left @ (undeserving + ever)) + found.aside, deserving)
+    lower = float(walked.left @ (1.0 - exceeds(sizes, good, floor))) if floor > 0.0 else 0.0
+    return Later(lower, float(walked.left @ (undeserving + ever)) + walked.aside, deserving)
 
 
-def later_acceptances(policy: Policy, found: Walk, n: float, s: float, rows: int, p: float | None) -> float:
+def later_acceptances(policy: Policy, walked: Walk, n: float, s: float, rows: int, p: float | None) -> float:
     """A bound of the expected number of acceptances after the last row; infinite where they may go on for ever.
 
     Below the floor q > p the walk s − q n drifts down by q − p an acceptance and overshoots by at most q (Wald).
     """
     size = n + rows
     floor = policy.stop_floor(size)
-    if found.left.size == 0 and found.aside == 0.0:
+    if walked.left.size == 0 and walked.aside == 0.0:
         return 0.0
     if p is None or p >= floor:
         return math.inf
-    above = s + (found.first + np.arange(found.left.size, dtype=np.float64)) - floor * size
-    return float(found.left @ ((np.maximum(above, 0.0) + floor) / (floor - p))) + found.aside * (size / (floor - p))
+    above = s + (walked.first + np.arange(walked.left.size, dtype=np.float64)) - floor * size
+    return float(walked.left @ ((np.maximum(above, 0.0) + floor) / (floor - p))) + walked.aside * (size / (floor - p))
 
 
 def ruin_bound(above: NDArray[np.float64], p: float, ceiling: float) -> NDArray[np.float64]:

@@ -1,6 +1,16 @@
-"""gittins_index: for which costs a population is worth accepting, given what is known of it."""
+"""The Gittins index of a Beta belief: the cost at which accepting is worth exactly nothing.
+
+One accepts at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1 (the first
+acceptance alone costs c), so the index is a root that :func:`lenience.solvers.stopping.root.enclose_root` encloses;
+it is at least p̂, where Ṽ ≥ 0, and at most 1.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,6 +19,8 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.validation import check_discount, check_tolerance, floats
+from lenience.solvers.stopping.root import enclose_root
+from lenience.solvers.stopping.solve import solve_discounted
 
 MOST_WORK = 1e10  # indices × (1 − γ)^−1.5: about an hour on two cores
 
@@ -19,8 +31,6 @@ def gittins_index(belief: Belief, discount: float, tolerance: float = 1e-9) -> B
     >>> print(gittins_index(Belief(2, 1), discount=0.99))
     0.869859994... ± ...
     """
-    from lenience.solvers.stopping.gittins import enclose_index
-
     check_prior(belief, "belief")
     return enclose_index(belief.n, belief.s, check_discount(discount), check_tolerance(tolerance))
 
@@ -36,16 +46,14 @@ def gittins_table(
            [0.8001, 0.6346, 0.5163],
            [0.8452, 0.7072, 0.601 ]])
     """
-    from lenience.solvers.stopping.gittins import enclose_indices
-
     a, b = np.broadcast_arrays(floats("alpha", alpha), floats("beta", beta))
     if not (np.all(np.isfinite(a) & np.isfinite(b)) and np.all((a >= 0) & (b >= 0) & (a + b > 0))):
         raise InputError("alpha and beta must be finite numbers of at least 0 that are not both 0")
     check_work(a.size, check_discount(discount))
     pairs = [(float(x + y), float(x)) for x, y in zip(a.flat, b.flat, strict=True)]
-    found = enclose_indices(pairs, check_discount(discount), check_tolerance(tolerance))
-    lower = np.array([bounds.lower for bounds in found]).reshape(a.shape)
-    upper = np.array([bounds.upper for bounds in found]).reshape(a.shape)
+    indices = enclose_indices(pairs, check_discount(discount), check_tolerance(tolerance))
+    lower = np.array([bounds.lower for bounds in indices]).reshape(a.shape)
+    upper = np.array([bounds.upper for bounds in indices]).reshape(a.shape)
     return lower, upper
 
 
@@ -55,3 +63,45 @@ def check_work(count: int, discount: float) -> None:
         raise TooLargeError(
             f"{count:,} indices at discount {discount!r} would take hours; {MOST_WORK:.0e} (1 − γ)^1.5 are allowed"
         )
+
+
+def enclose_index(n: float, s: float, discount: float, tolerance: float, guess: float | None = None) -> Bounds:
+    """Bounds of the Gittins index of Beta(s, n − s)."""
+    mean = s / n
+    if mean in (0.0, 1.0):
+        return Bounds(mean, mean)
+    least, most = math.nextafter(mean, 0.0), math.nextafter(mean, 1.0)  # s/n is rounded
+    if discount == 0.0:
+        return Bounds(least, most)
+
+    def loss(cost: float) -> Bounds:
+        if cost >= 1.0:
+            return Bounds(1.0 - mean, 1.0 - mean)
+        worth = solve_discounted(n, s, cost, discount, 1, tolerance / 4).continuation
+        return Bounds(-worth.upper, -worth.lower)
+
+    return enclose_root(loss, least, 1.0, _guess(n, mean, discount) if guess is None else guess, tolerance)
+
+
+def enclose_indices(beliefs: Iterable[tuple[float, float]], discount: float, tolerance: float) -> list[Bounds]:
+    """Bounds of the indices of many beliefs (n, s), on all cores: the kernel does not hold Python's lock."""
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        return list(pool.map(lambda belief: enclose_index(belief[0], belief[1], discount, tolerance), beliefs))
+
+
+def _guess(n: float, mean: float, discount: float) -> float:
+    """Brezzi and Lai's (2002) approximation by the index of a Brownian motion with unknown drift."""
+    variance = mean * (1.0 - mean)
+    ratio = 1.0 / ((n + 1.0) * -math.log(discount))
+    if ratio <= 0.2:
+        boundary = math.sqrt(ratio / 2.0)
+    elif ratio <= 1.0:
+        boundary = 0.49 - 0.11 / math.sqrt(ratio)
+    elif ratio <= 5.0:
+        boundary = 0.63 - 0.26 / math.sqrt(ratio)
+    elif ratio <= 15.0:
+        boundary = 0.77 - 0.58 / math.sqrt(ratio)
+    else:
+        boundary = math.sqrt(2.0 * math.log(ratio) - math.log(math.log(ratio)) - math.log(16.0 * math.pi))
+    guess = mean + math.sqrt(variance / (n + 1.0)) * boundary
+    return min(max(guess, mean + 1e-9 * (1.0 - mean)), 1.0 - 0.05 * (1.0 - mean))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 from lenience.core.errors import TooLargeError, refusal
-from lenience.core.validation import listed, whole
-from lenience.objectives.discounted import Discounted
+from lenience.core.validation import check_cost, check_discount, listed, whole
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
 MOST_ROWS = 50_000
@@ -49,7 +48,7 @@ def paper_values(cost: float, discount: float, rows: Iterable[int], N: int = 100
     >>> table.error(10) < 1e-6, table.proved_through
     (True, 746)
     """
-    problem = Discounted(cost, discount)
+    c, gamma = check_cost(cost), check_discount(discount)
     last = whole("N", N, least=1)
     if last > MOST_ROWS:
         raise TooLargeError(
@@ -60,7 +59,6 @@ def paper_values(cost: float, discount: float, rows: Iterable[int], N: int = 100
     for n in wanted:
         if n != whole("rows", n, least=1) or n > last + 1:
             raise refusal("rows", n, f"whole numbers from 1 to N + 1 = {last + 1}")
-    c, gamma = problem.cost, problem.discount
     good = np.arange(last + 2, dtype=np.float64)
     lower = np.maximum(good / (last + 1) - c, 0.0) / (1.0 - gamma)
     upper = gain_of_knowing(float(last + 1), good, c) / (1.0 - gamma)

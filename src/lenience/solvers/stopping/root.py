@@ -33,17 +33,17 @@ def enclose_root(
     x = min(max(guess, lower), upper)
     previous: tuple[float, float] | None = None
     for _ in range(ATTEMPTS):
-        found = function(x)
-        if found.upper <= 0.0:
-            lower, upper = max(lower, x), min(upper, _up(x - found.lower))
-        elif found.lower >= 0.0:
-            lower, upper = max(lower, _down(x - found.upper)), min(upper, x)
+        value = function(x)
+        if value.upper <= 0.0:
+            lower, upper = max(lower, x), min(upper, _up(x - value.lower))
+        elif value.lower >= 0.0:
+            lower, upper = max(lower, _down(x - value.upper)), min(upper, x)
         else:
             # The root is within the function's own uncertainty: no better x is to be had.
-            return Bounds(max(lower, _down(x - found.upper)), min(upper, _up(x - found.lower)))
+            return Bounds(max(lower, _down(x - value.upper)), min(upper, _up(x - value.lower)))
         if upper - lower <= tolerance:
             break
-        at, y = x, found.midpoint
+        at, y = x, value.midpoint
         slope = 1.0
         if previous is not None and previous[0] != x:
             slope = max(1.0, (y - previous[1]) / (x - previous[0]))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.validation import real
@@ -79,6 +80,22 @@ def solve_discounted(
         width=band.edge_width * scale,
         states=band.states,
     )
+
+
+class DiscountedProblem(NamedTuple):
+    """The discounted problem in two numbers, for solvers that find thresholds of many."""
+
+    cost: float
+    discount: float
+
+    def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        solution = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
+        return solution.value, solution.continuation
+
+    def remaining(self, acceptances: int) -> DiscountedProblem:
+        """The same: the future looks alike at every time."""
+        return self
 
 
 def solve_horizon(

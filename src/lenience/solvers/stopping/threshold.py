@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.protocols import StoppingObjective
+from lenience.core.protocols import StoppingProblem
 from lenience.solvers.stopping.root import enclose_root
 
 NODES = 16
@@ -22,27 +22,27 @@ NODES = 16
 
 @lru_cache(maxsize=4096)
 def enclose_threshold(
-    objective: StoppingObjective, n: float, tolerance: float, guess: float | None = None, spread: float = math.inf
+    problem: StoppingProblem, n: float, tolerance: float, guess: float | None = None, spread: float = math.inf
 ) -> Bounds:
     """Bounds of c_n, as far apart as the tolerance or, at discounts near 1, as rounding makes them; sooner found with a
     good guess, and a spread that says how good."""
-    cost = objective.cost
-    if objective.after(1) is None or getattr(objective, "discount", None) == 0.0:
+    cost = problem.cost
+    if problem.remaining(1) is None or problem.discount == 0.0:
         return Bounds(cost, cost)  # what is learnt is of no use: one accepts above the break-even
 
     def continuation(rate: float) -> Bounds:
         belief = Belief(n, min(rate * n, n))
         # Away from the root a coarse value tells its side, in a third of the time where the discount is near 1; and
         # it may turn out to be fine enough even at the root, for a solve often does better than it was asked to.
-        rough = objective.enclose(belief, max(math.sqrt(tolerance), tolerance / 4))[1]
+        rough = problem.enclose(belief, max(math.sqrt(tolerance), tolerance / 4))[1]
         told = abs(rough.midpoint) > rough.width or rough.width <= tolerance
-        return rough if told else objective.enclose(belief, tolerance / 4)[1]
+        return rough if told else problem.enclose(belief, tolerance / 4)[1]
 
     start = cost / (1.0 + 1.0 / (n * cost)) if guess is None else guess
     return enclose_root(continuation, 0.0, cost, start, tolerance, spread)
 
 
-def threshold_curve(objective: StoppingObjective, n: NDArray[np.float64]) -> NDArray[np.float64]:
+def threshold_curve(problem: StoppingProblem, n: NDArray[np.float64]) -> NDArray[np.float64]:
     """c_n at many n for a picture: exact at Chebyshev nodes, n (c − c_n) interpolated in log n between them.
 
     A curve through the least accepted s/n of a lattice would be a sawtooth. This one is smooth; it is not proved, but
@@ -50,18 +50,18 @@ def threshold_curve(objective: StoppingObjective, n: NDArray[np.float64]) -> NDA
     """
     low, high = float(n.min()), float(n.max())
     if math.log(high / low) < 1e-9:
-        return np.full(n.shape, enclose_threshold(objective, float(n.flat[0]), 1e-6).midpoint)
-    series = leniency_series(objective, low, high)
+        return np.full(n.shape, enclose_threshold(problem, float(n.flat[0]), 1e-6).midpoint)
+    series = leniency_series(problem, low, high)
     places = np.log(n / low) / math.log(high / low) * 2 - 1
-    return np.asarray(objective.cost - np.polynomial.chebyshev.chebval(places, series) / n, dtype=np.float64)
+    return np.asarray(problem.cost - np.polynomial.chebyshev.chebval(places, series) / n, dtype=np.float64)
 
 
 def leniency_series(
-    objective: StoppingObjective, low: float, high: float, nodes: int = NODES, tolerance: float = 1e-4
+    problem: StoppingProblem, low: float, high: float, nodes: int = NODES, tolerance: float = 1e-4
 ) -> NDArray[np.float64]:
     """n (c − c_n) as a Chebyshev series in log n from one belief size to another, exact at its nodes (to a tolerance of
     c_n, closer where n is large)."""
-    cost = objective.cost
+    cost = problem.cost
     places = np.cos((2 * np.arange(nodes) + 1) * math.pi / (2 * nodes))[::-1]
     leniency: list[float] = []
     for place in places:
@@ -70,5 +70,5 @@ def leniency_series(
         ahead = 2 * leniency[-1] - leniency[-2] if len(leniency) > 1 else None
         guess = None if ahead is None else max(cost - ahead / size, 0.5 * cost)
         close = min(tolerance, 100 * tolerance * cost * (1 - cost) / (1 + size))
-        leniency.append(size * (cost - enclose_threshold(objective, size, close, guess).midpoint))
+        leniency.append(size * (cost - enclose_threshold(problem, size, close, guess).midpoint))
     return np.asarray(np.polynomial.chebyshev.chebfit(places, leniency, nodes - 1), dtype=np.float64)

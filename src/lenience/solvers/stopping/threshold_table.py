@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.compiled import compiled
 from lenience.core.validation import check_cost, real
-from lenience.objectives.discounted import Discounted
+from lenience.solvers.stopping.solve import DiscountedProblem
 from lenience.solvers.stopping.threshold import enclose_threshold
 
 SMALLEST, LARGEST = 0.05, 3e4  # the belief sizes n of the table
@@ -55,12 +55,12 @@ class ThresholdTable(NamedTuple):
         array([0.22, 0.65, 0.78])
         """
         sizes, discounts = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(discount, dtype=np.float64))
-        found = np.empty(sizes.shape)
+        result = np.empty(sizes.shape)
         for at in np.ndindex(sizes.shape):
-            found[at] = look_up(
+            result[at] = look_up(
                 self.cost, self.n0, self.n_step, self.g0, self.g_step, self.f, float(sizes[at]), float(discounts[at])
             )
-        return found
+        return result
 
 
 @compiled
@@ -129,19 +129,19 @@ def _build(cost: float, columns: int) -> ThresholdTable:
 def _column(cost: float, g: float) -> tuple[float, ...]:
     """f at the nodes in n for one discount, from the smallest n on; each node's guess continues the ones before."""
     discount = -math.expm1(-g)
-    found: list[float] = []
+    nodes: list[float] = []
     for log_n in np.linspace(math.log(SMALLEST), math.log(LARGEST), N_NODES):
         n = math.exp(log_n)
-        guess = math.log(1.0 - cost) + g if not found else found[-1]
-        if len(found) > 1:
-            guess = 2.0 * found[-1] - found[-2]
-        if len(found) > 2:
-            guess = 3.0 * (found[-1] - found[-2]) + found[-3]
+        guess = math.log(1.0 - cost) + g if not nodes else nodes[-1]
+        if len(nodes) > 1:
+            guess = 2.0 * nodes[-1] - nodes[-2]
+        if len(nodes) > 2:
+            guess = 3.0 * (nodes[-1] - nodes[-2]) + nodes[-3]
         start = cost / (1.0 + discount * math.exp(guess))
         tolerance = 2e-4 * min(start, cost - start)
-        threshold = enclose_threshold(Discounted(cost, discount), n, tolerance, start).midpoint
-        found.append(math.log((cost - threshold) / (discount * threshold)))
-    return tuple(found)
+        threshold = enclose_threshold(DiscountedProblem(cost, discount), n, tolerance, start).midpoint
+        nodes.append(math.log((cost - threshold) / (discount * threshold)))
+    return tuple(nodes)
 
 
 def measured_error(cost: float, most_discount: float, points: int = 200, seed: int = 0) -> float:
@@ -158,6 +158,6 @@ def measured_error(cost: float, most_discount: float, points: int = 200, seed: i
         discount = -math.expm1(-rng.uniform(-math.log1p(-LEAST_DISCOUNT), highest))
         quick = float(table.threshold(n, discount))
         scale = min(quick, cost - quick)
-        proved = enclose_threshold(Discounted(cost, discount), n, 1e-4 * scale, quick).midpoint
+        proved = enclose_threshold(DiscountedProblem(cost, discount), n, 1e-4 * scale, quick).midpoint
         worst = max(worst, abs(quick - proved) / min(proved, cost - proved))
     return worst

@@ -1,0 +1,265 @@
+"""Objective: what is to be maximised, and the questions that every objective answers for itself.
+
+An objective is a frozen msgspec struct that extends one of the classes here. Code elsewhere asks it about behaviour
+("does it end?", "do labels come late?") and never for its type, so that a new objective needs no change there.
+
+The concrete objectives are in :mod:`lenience.objectives`, above the policies and the solvers. Importing that package
+makes them known to :meth:`Objective.from_builtins`, which reads an objective from JSON by its tag.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import msgspec
+from msgspec import Meta
+
+from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
+from lenience.core.errors import InputError, refusal
+from lenience.core.formatting import counted
+
+if TYPE_CHECKING:
+    from lenience.core.protocols import Policy
+
+# Limits of what is read from JSON. Smaller numbers have no digits left to compute with.
+Cost = Annotated[float, Meta(ge=1e-9, lt=1, description="The break-even success rate, strictly between 0 and 1")]
+Rate = Annotated[float, Meta(gt=0, le=1e12)]
+EXPIRE_DELAYS = 3  # mean label delays after which an outcome that has not come expires
+
+
+class Objective:
+    """What is to be maximised: the base of every objective.
+
+    The defaults describe an objective without an end whose labels come at once. A subclass is a frozen msgspec struct
+    with a tag and a field ``cost``.
+    """
+
+    __slots__ = ()
+
+    @property
+    def cost(self) -> float:
+        """Return the break-even success rate."""
+        raise NotImplementedError
+
+    @property
+    def discount(self) -> float:
+        """Return the discount factor from one individual to the next; 1 if nothing is discounted."""
+        return 1.0
+
+    @property
+    def horizon(self) -> int | None:
+        """Return the number of individuals in all; None if there is no end."""
+        return None
+
+    @property
+    def arrivals(self) -> float | None:
+        """Return the arrivals per unit of time; None if the objective counts individuals and not time."""
+        return None
+
+    @property
+    def discount_rate(self) -> float | None:
+        """Return the discount rate per unit of time; None if the objective counts individuals and not time."""
+        return None
+
+    @property
+    def label_delay(self) -> float:
+        """Return the mean delay of a label; 0 if labels come at once."""
+        return 0.0
+
+    @property
+    def expire_after(self) -> float | None:
+        """Return the age at which a label that has not come expires: three mean delays; None if labels come at once.
+
+        Under an exponential delay every label comes. In life some never do, and they would block acceptance for good.
+        """
+        return EXPIRE_DELAYS * self.label_delay if self.label_delay else None
+
+    @property
+    def volume(self) -> float:
+        """Return the number of individuals still to come, each counted at its discount."""
+        return math.inf
+
+    @property
+    def stationary(self) -> bool:
+        """Return whether the optimum depends on the belief alone: no end, and no label pending."""
+        return False
+
+    @property
+    def divisible(self) -> bool:
+        """Return whether the value of a population is exactly the sum of its segments' own values."""
+        return False
+
+    def discount_at(self, arrival: int) -> float:
+        """Return the discount factor from an arrival to the next, counting from 0.
+
+        Parameters
+        ----------
+        arrival
+            The number of individuals that came before.
+        """
+        return self.discount
+
+    def clock(self, arrivals: float) -> float:
+        """Return the time by which so many individuals have come, on average; one a unit if there is no rate."""
+        return arrivals / self.arrivals if self.arrivals else float(arrivals)
+
+    def with_cost(self, cost: float) -> Self:
+        """Return the same objective with another break-even success rate."""
+        return msgspec.structs.replace(self, cost=cost)  # type: ignore[type-var]
+
+    def for_share(self, share: float) -> Any:
+        """Return the objective of a segment that is such a share of the arrivals.
+
+        Raises
+        ------
+        InputError
+            If the objective cannot be divided into segments.
+        """
+        raise refusal("objective", self, "an objective that segments can share, such as Discounted")
+
+    def weight_of_share(self, share: float) -> float:
+        """Return what the value of a segment's own objective counts in the value of the whole."""
+        return 1.0
+
+    def remaining(self, acceptances: int) -> Self | None:
+        """Return what is left of the objective after so many acceptances; None if the horizon is over."""
+        return self
+
+    def solve(self, prior: Belief) -> Any:
+        """Return the optimal policy from a prior on."""
+        raise NotImplementedError
+
+    def solve_seconds(self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9) -> float:
+        """Return about how many seconds :meth:`solve` takes on one core; 0 if that is not known beforehand."""
+        return 0.0
+
+    def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
+        """Return bounds of what a policy that looks at the belief alone earns from a belief on.
+
+        Raises
+        ------
+        InputError
+            If the value depends on more than the belief.
+        """
+        raise refusal("objective", self, "a Discounted or a FiniteHorizon objective")
+
+    def starts(self, belief: Belief) -> bool:
+        """Return whether a first acceptance pays at a belief."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return the objective in plain words.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FiniteHorizon
+        >>> Discounted(0.8, 0.99).describe()
+        'break-even 0.8, discount factor 0.99 an arrival'
+        >>> FiniteHorizon(0.8, 1000).describe()
+        'break-even 0.8, an end after 1,000 arrivals'
+        """
+        words = f"break-even {self.cost:g}"
+        if self.discount < 1.0:
+            words += f", discount factor {self.discount:.6g} an arrival"
+        if self.horizon is not None:
+            words += f", an end after {counted(self.horizon, 'arrival')}"
+        if self.label_delay:
+            words += f", outcomes {self.label_delay * (self.arrivals or 1.0):.6g} arrivals late on average"
+        return words
+
+    def options(self) -> dict[str, Any]:
+        """Return the objective as the options that make it, in JSON and on the command line.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).options()
+        {'type': 'delayed', 'cost': 0.8, 'arrivals': 50.0, 'discount_rate': 0.1, 'label_delay': 1.0}
+        """
+        built: dict[str, Any] = msgspec.to_builtins(self)
+        return built
+
+    @classmethod
+    def from_builtins(cls, fields: Any) -> Self:
+        """Return the objective that :meth:`options` describes.
+
+        Parameters
+        ----------
+        fields
+            A mapping with the ``type`` (the tag) and the fields of the objective.
+
+        Raises
+        ------
+        InputError
+            If the type is unknown or does not belong here.
+
+        Examples
+        --------
+        >>> Objective.from_builtins({"type": "discounted", "cost": 0.8, "discount": 0.99})
+        Discounted(cost=0.8, discount=0.99)
+        """
+        kinds = {kind.__struct_config__.tag: kind for kind in _concrete(cls)}
+        tag = fields.get("type") if isinstance(fields, dict) else None
+        if tag not in kinds:
+            raise InputError(f"type of the objective must be one of {', '.join(map(str, kinds))}, not {tag!r}")
+        objective: Self = msgspec.convert(fields, type=kinds[tag])
+        return objective
+
+
+class StoppingObjective(Objective):
+    """An objective whose optimum is to accept until, at some belief, one stops for good."""
+
+    __slots__ = ()
+
+    def solve(self, prior: Belief, rows: Any = None, tolerance: float = 1e-9) -> Any:
+        """Return the optimal policy of the first ``rows`` belief sizes from the prior on, with its certificate."""
+        raise NotImplementedError
+
+    def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+        """Return the value at a belief, and that of accepting there and being optimal afterwards."""
+        raise NotImplementedError
+
+    @property
+    def discounted_count(self) -> float:
+        """Return the number of individuals from the next one on, each counted at its discount."""
+        raise NotImplementedError
+
+    def starts(self, belief: Belief) -> bool:
+        """Return whether a first acceptance pays at a belief."""
+        return belief.mean > self.cost or self.enclose(belief, 1e-12)[1].lower > 0.0
+
+
+class ExposureObjective(Objective):
+    """An objective whose optimum is to accept while fewer than a limit are pending."""
+
+    __slots__ = ()
+
+    def solve(
+        self,
+        prior: Belief,
+        rows: int | None = None,
+        tolerance: float = 1e-6,
+        pending_cap: int | None = None,
+        look_ahead: int | None = None,
+        seconds: float = 60.0,
+    ) -> Any:
+        """Return the exposure limits of the first ``rows`` belief sizes from the prior on, with their certificate."""
+        raise NotImplementedError
+
+    def enclose(
+        self, belief: Belief, pending: int = 0, tolerance: float = 1e-6, seconds: float = 60.0
+    ) -> tuple[Bounds, int | None]:
+        """Return the optimal value at a belief with so many pending, and the exposure limit there."""
+        raise NotImplementedError
+
+    def starts(self, belief: Belief) -> bool:
+        """Return whether a first acceptance pays at a belief."""
+        return self.enclose(belief)[1] != 0
+
+
+def _concrete(kind: type[Objective]) -> list[Any]:
+    """Return the structs among the subclasses of an objective class."""
+    below = [each for child in kind.__subclasses__() for each in _concrete(child)]
+    return [kind, *below] if issubclass(kind, msgspec.Struct) else below

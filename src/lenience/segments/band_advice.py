@@ -1,0 +1,56 @@
+"""advise_bands: how many bands of a score would start, before anything is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from numpy.typing import ArrayLike
+
+from lenience.core.belief import Belief
+from lenience.core.formatting import percent
+from lenience.models.binning import bin_by_quantiles
+from lenience.objectives.discounted import Discounted
+from lenience.segments.starting import starting_volume
+
+
+class BandAdvice(msgspec.Struct, frozen=True):
+    """What so many equal bands would mean: how many would start, the share of arrivals they hold, the smallest
+    volume."""
+
+    bands: int
+    starting: int
+    share_starting: float
+    smallest_volume: float
+    needed: float
+
+    @property
+    def advice(self) -> str:
+        """In words."""
+        if self.starting == self.bands:
+            smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
+            return f"{self.bands} bands: all start ({smallest})"
+        unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are shut out unseen"
+        return f"{self.bands} bands: only {self.starting} start, {unseen}"
+
+
+def advise_bands(
+    scores: ArrayLike, objective: Discounted, prior: Belief, bands: Sequence[int] = (1, 2, 3, 5, 10, 20, 50)
+) -> list[BandAdvice]:
+    """For several numbers of quantile bands, how many would start without pooling.
+
+    >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
+    ...     print(row.advice)
+    5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
+    20 bands: only 0 start, 100 % of arrivals are shut out unseen
+    """
+    needed = starting_volume(prior, objective.cost).midpoint
+    result = []
+    for count in bands:
+        shares = bin_by_quantiles(scores, count).shares(scores)
+        volumes = shares * objective.volume
+        begin = volumes > needed
+        result.append(
+            BandAdvice(len(shares), int(begin.sum()), float(shares[begin].sum()), float(volumes.min()), needed)
+        )
+    return result

@@ -1,0 +1,51 @@
+"""Write the log that ``test_old_logs.py`` opens: one policy of each objective, with every kind of event.
+
+``first.db`` was written by the first release of the service, with this script run in a checkout of it:
+
+    PYTHONPATH=tests python write_log.py first.db
+
+Run it again in a later checkout (with another file name) before the stored forms change.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from random import Random
+
+from engines import Engine
+
+OBJECTIVES = {
+    "factor": {"type": "discounted", "cost": 0.8, "discount": 0.99},
+    "rates": {"type": "discounted", "cost": 0.8, "arrivals": 20, "discount_rate": 0.1},
+    "horizon": {"type": "horizon", "cost": 0.7, "horizon": 120},
+    "late": {"type": "delayed", "cost": 0.8, "arrivals": 20, "discount_rate": 0.2, "label_delay": 0.5},
+}
+SEGMENTS = [{"name": "young", "share": 0.6}, {"name": "old", "share": 0.3, "cost": 0.6, "exposure_cap": 4}]
+
+
+def write_log(path: Path) -> None:
+    """Write the database."""
+    chance = Random(0)
+    engine = Engine(str(path))
+    for name, objective in OBJECTIVES.items():
+        engine.create(name=name, objective=objective, segments=SEGMENTS)
+        for i in range(14):
+            segment = "young" if i % 3 else "old"
+            decision = engine.decide(segment, policy=name, reference=f"{name} {i}")
+            if decision["decision"] == "accept" and i % 5 != 4:
+                engine.outcome(decision["id"], "success" if chance.random() < 0.8 else "failure")
+            if decision["decision"] == "accept" and i == 3:
+                engine.correct(decision["id"], "failure")
+            if decision["decision"] == "accept" and i == 4:
+                engine.give_up(decision["id"])
+            if i == 6:
+                engine.erase(decision["id"])
+        last = engine.decide("young", policy=name)
+        engine.override(last["id"], "reject" if last["decision"] == "accept" else "accept")
+    assert engine.audit().findings == []
+    engine.close()
+
+
+if __name__ == "__main__":
+    write_log(Path(sys.argv[1]))

@@ -1,0 +1,50 @@
+"""Logs of earlier releases open, pass the audit and go on; ``old_logs/write_log.py`` says how they were made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engines import Engine
+from lenience.service.domain.specification import PolicySpecification
+
+OLD = Path(__file__).parent / "old_logs" / "first.db"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Engine]:
+    path = tmp_path / "old.db"
+    shutil.copy(OLD, path)
+    engine = Engine(str(path))
+    yield engine
+    engine.close()
+
+
+def specification_of(engine: Engine, policy: str) -> PolicySpecification:
+    with engine.store.read() as connection:
+        version = engine.registry.load(connection, policy).active
+        assert version is not None
+        return version.specification
+
+
+def test_an_old_log_passes_the_audit_and_goes_on(old: Engine) -> None:
+    assert old.audit().findings == []
+    for policy in ("factor", "rates", "horizon", "late"):
+        decision = old.decide("young", policy=policy)
+        if decision["decision"] == "accept":
+            old.outcome(decision["id"], "success")
+    assert old.audit().findings == []
+
+
+def test_old_objectives_mean_what_they_meant(old: Engine) -> None:
+    rates = specification_of(old, "rates").objective
+    assert (rates.arrivals, rates.discount_rate) == (20.0, 0.1)
+    assert rates.discount == pytest.approx(20 / 20.1, abs=1e-15)
+    assert specification_of(old, "factor").objective.discount == 0.99
+    assert [one.problem.horizon for one in specification_of(old, "horizon").problems()] == [72, 36]
+    late = specification_of(old, "late")
+    assert late.expiry_days == pytest.approx(3 * 365.25 * 0.5)
+    assert [(one.problem.cost, one.problem.arrivals) for one in late.problems()] == [(0.8, 12.0), (0.6, 6.0)]

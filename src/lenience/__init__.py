@@ -6,7 +6,10 @@ the package loads no heavy library, because each name is imported when it is fir
 
 import lazy_loader
 
-# Objectives register themselves by their tag, so that a stored policy can be read whatever was imported before.
-import lenience.objectives as _registered  # noqa: F401
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+def __getattr__(name: str) -> object:
+    if name in __all__ and name != "__version__":
+        import lenience.objectives  # noqa: F401  (policies read from JSON must know every objective)
+    return _load(name)

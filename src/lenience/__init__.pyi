@@ -23,6 +23,7 @@ from .core.bounds import Bounds as Bounds
 from .core.certificate import Certificate as Certificate
 from .core.errors import InputError as InputError
 from .core.errors import TooLargeError as TooLargeError
+from .core.objective import Objective as Objective
 from .core.protocols import Policy as Policy
 from .history.fit import History as History
 from .history.fit import fit_history as fit_history

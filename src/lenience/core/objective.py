@@ -92,25 +92,62 @@ class Objective:
         return False
 
     def discount_at(self, arrival: int) -> float:
-        """Return the discount factor from an arrival to the next, counting from 0.
+        """Return the discount factor from an arrival to the next.
 
         Parameters
         ----------
-        arrival
-            The number of individuals that came before.
+        arrival : int
+            Number of individuals that came before.
+
+        Returns
+        -------
+        float
+            The factor: 1 if nothing is discounted, 0 after the last arrival.
         """
         return self.discount
 
     def clock(self, arrivals: float) -> float:
-        """Return the time by which so many individuals have come, on average; one a unit if there is no rate."""
+        """Return the time by which a number of individuals have come, on average.
+
+        Parameters
+        ----------
+        arrivals : float
+            Number of individuals.
+
+        Returns
+        -------
+        float
+            The time; the number itself if the objective has no rate of arrivals.
+        """
         return arrivals / self.arrivals if self.arrivals else float(arrivals)
 
     def with_cost(self, cost: float) -> Self:
-        """Return the same objective with another break-even success rate."""
+        """Return the same objective with another break-even success rate.
+
+        Parameters
+        ----------
+        cost : float
+            The break-even success rate, strictly between 0 and 1.
+
+        Returns
+        -------
+        Objective
+            An objective of the same type.
+        """
         return msgspec.structs.replace(self, cost=cost)  # type: ignore[type-var]
 
     def for_share(self, share: float) -> Any:
-        """Return the objective of a segment that is such a share of the arrivals.
+        """Return the objective of a segment that is a share of the arrivals.
+
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        Objective
+            An objective of the same type.
 
         Raises
         ------
@@ -120,23 +157,85 @@ class Objective:
         raise InputError("objective", self, "an objective that segments can share, such as Discounted")
 
     def weight_of_share(self, share: float) -> float:
-        """Return what the value of a segment's own objective counts in the value of the whole."""
+        """Return the weight of a segment's own value in the value of the whole.
+
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        float
+            The factor by which to multiply the segment's value.
+        """
         return 1.0
 
     def remaining(self, acceptances: int) -> Self | None:
-        """Return what is left of the objective after so many acceptances; None if the horizon is over."""
+        """Return what is left of the objective after a number of acceptances.
+
+        Parameters
+        ----------
+        acceptances : int
+            Number of individuals accepted so far.
+
+        Returns
+        -------
+        Objective or None
+            An objective of the same type; None if the horizon is over.
+        """
         return self
 
     def solve(self, prior: Belief) -> Any:
-        """Return the optimal policy from a prior on."""
+        """Return the optimal policy.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+
+        Returns
+        -------
+        object
+            A policy; its type depends on the objective.
+        """
         raise NotImplementedError
 
     def solve_seconds(self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9) -> float:
-        """Return about how many seconds :meth:`solve` takes on one core; 0 if that is not known beforehand."""
+        """Estimate how many seconds :meth:`solve` takes on one core.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        float
+            Seconds; 0 if that is not known beforehand.
+        """
         return 0.0
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
-        """Return bounds of what a policy that looks at the belief alone earns from a belief on.
+        """Return bounds of what a policy earns from a belief on.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy to evaluate.
+        belief : Belief
+            What is known of the success probability.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        Bounds
+            The value of the policy, in units of reward.
 
         Raises
         ------
@@ -146,11 +245,27 @@ class Objective:
         raise InputError("objective", self, "a Discounted or a FiniteHorizon objective")
 
     def starts(self, belief: Belief) -> bool:
-        """Return whether a first acceptance pays at a belief."""
+        """Return whether a first acceptance pays at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if it does.
+        """
         raise NotImplementedError
 
     def describe(self) -> str:
         """Return the objective in plain words.
+
+        Returns
+        -------
+        str
+            One sentence.
 
         Examples
         --------
@@ -170,7 +285,12 @@ class Objective:
         return words
 
     def options(self) -> dict[str, Any]:
-        """Return the objective as the options that make it, in JSON and on the command line.
+        """Return the objective as the options that create it, in JSON and on the command line.
+
+        Returns
+        -------
+        dict
+            The ``type`` and the fields.
 
         Examples
         --------
@@ -187,13 +307,18 @@ class Objective:
 
         Parameters
         ----------
-        fields
-            A mapping with the ``type`` (the tag) and the fields of the objective.
+        fields : dict
+            The ``type`` (the tag) and the fields of the objective.
+
+        Returns
+        -------
+        Objective
+            An objective of the type that the fields name.
 
         Raises
         ------
         InputError
-            If the type is unknown or does not belong here.
+            If the type is unknown or is not a kind of this class.
 
         Examples
         --------
@@ -214,11 +339,39 @@ class StoppingObjective(Objective):
     __slots__ = ()
 
     def solve(self, prior: Belief, rows: Any = None, tolerance: float = 1e-9) -> Any:
-        """Return the optimal policy of the first ``rows`` belief sizes from the prior on, with its certificate."""
+        """Return the optimal policy, with its certificate.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        OptimalPolicy
+            The policy.
+        """
         raise NotImplementedError
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
-        """Return the value at a belief, and that of accepting there and being optimal afterwards."""
+        """Return bounds of the optimal value at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        tuple of Bounds
+            The value at the belief, and the value of accepting there and being optimal afterwards.
+        """
         raise NotImplementedError
 
     @property
@@ -227,7 +380,18 @@ class StoppingObjective(Objective):
         raise NotImplementedError
 
     def starts(self, belief: Belief) -> bool:
-        """Return whether a first acceptance pays at a belief."""
+        """Return whether a first acceptance pays at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if it does.
+        """
         return belief.mean > self.cost or self.enclose(belief, 1e-12)[1].lower > 0.0
 
 
@@ -245,17 +409,66 @@ class ExposureObjective(Objective):
         look_ahead: int | None = None,
         seconds: float = 60.0,
     ) -> Any:
-        """Return the exposure limits of the first ``rows`` belief sizes from the prior on, with their certificate."""
+        """Return the exposure limits, with their certificate.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+        pending_cap : int, optional
+            Largest number of pending labels to follow. By default it follows from the tolerance.
+        look_ahead : int, optional
+            Number of rows to compute beyond them. By default it follows from the tolerance.
+        seconds : float
+            Longest time to allow, in seconds. A problem that is estimated to take longer raises an error.
+
+        Returns
+        -------
+        ExposurePolicy
+            The policy.
+        """
         raise NotImplementedError
 
     def enclose(
         self, belief: Belief, pending: int = 0, tolerance: float = 1e-6, seconds: float = 60.0
     ) -> tuple[Bounds, int | None]:
-        """Return the optimal value at a belief with so many pending, and the exposure limit there."""
+        """Return bounds of the optimal value at a belief, and the exposure limit there.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        pending : int
+            Number of accepted individuals whose label is not known yet.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+        seconds : float
+            Longest time to allow, in seconds. A problem that is estimated to take longer raises an error.
+
+        Returns
+        -------
+        tuple of Bounds and int or None
+            The value, and the largest number that may be pending; None if there is no limit.
+        """
         raise NotImplementedError
 
     def starts(self, belief: Belief) -> bool:
-        """Return whether a first acceptance pays at a belief."""
+        """Return whether a first acceptance pays at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if it does.
+        """
         return self.enclose(belief)[1] != 0
 
 

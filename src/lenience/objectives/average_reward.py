@@ -41,7 +41,18 @@ class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_f
         msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))
 
     def value(self, prior: Belief) -> Bounds:
-        """E[max(p − c, 0)] under the prior."""
+        """Return the value of the optimum, E[max(p − c, 0)] under the prior.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+
+        Returns
+        -------
+        Bounds
+            Reward per individual.
+        """
         from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
         check_prior(prior)
@@ -54,9 +65,22 @@ class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_f
         return Bounds(max(gain - slack, least - 1e-15, 0.0), min(gain + slack, most * (1 + 1e-12) + 1e-15))
 
     def solve(self, prior: Belief) -> Persistent:
-        """A policy that attains the optimum: positive acceptance everywhere (Theorem 4), vanishing below the cost and
-        certain above it.
+        """Return a policy that attains the optimum.
 
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+
+        Returns
+        -------
+        Persistent
+            A policy that accepts with a positive probability everywhere (Theorem 4), vanishing below the cost and
+            certain above it.
+            above it.
+
+        Examples
+        --------
         >>> AverageReward(cost=0.8).solve(Belief(2, 1))
         Persistent(cost=0.8, exponent=1.0)
         """

@@ -89,8 +89,22 @@ class Delayed(
         return self.arrivals / (self.arrivals + self.discount_rate)
 
     def for_share(self, share: float) -> Delayed:
-        """The objective of a segment that is a share q of the arrivals: it arrives at the rate qλ.
+        """Return the objective of a segment that is a share of the arrivals.
 
+        The segment arrives at the rate qλ.
+
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        Delayed
+            An objective of the same type.
+
+        Examples
+        --------
         >>> Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).for_share(0.1).arrivals
         5.0
         """
@@ -98,7 +112,20 @@ class Delayed(
         return msgspec.structs.replace(self, arrivals=q * self.arrivals)
 
     def weight_of_share(self, share: float) -> float:
-        """1: the value of a segment's own problem is as of now already, before anyone has arrived."""
+        """Return the weight of a segment's own value in the value of the whole.
+
+        It is 1: the value of a segment's own problem is as of now, before anyone has arrived.
+
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        float
+            The factor by which to multiply the segment's value.
+        """
         return 1.0
 
     def solve(
@@ -110,11 +137,35 @@ class Delayed(
         look_ahead: int | None = None,
         seconds: float = 60.0,
     ) -> ExposurePolicy:
-        """The exposure limits of the first ``rows`` belief sizes n from the prior on, with their certificate.
+        """Return the exposure limits, with their certificate.
 
-        The value at the prior is enclosed within ``tolerance`` of itself; the rows looked ahead and the pending
-        count followed are chosen for that, unless given. By default half of the rows computed are kept. A problem
-        that is estimated to take more than ``seconds`` is refused, with the estimate.
+        The value at the prior is known to within the tolerance, relative to itself. By default the policy keeps half
+        of the rows that are computed.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately the value at the prior is computed, relative to itself.
+        pending_cap : int, optional
+            Largest number of pending labels to follow. By default it follows from the tolerance.
+        look_ahead : int, optional
+            Number of rows to compute beyond them. By default it follows from the tolerance.
+        seconds : float
+            Longest time to allow, in seconds. A problem that is estimated to take longer raises an error.
+
+        Returns
+        -------
+        ExposurePolicy
+            The policy.
+
+        Raises
+        ------
+        TooLargeError
+            If the problem is estimated to take more than ``seconds``.
         """
         import numpy as np
 
@@ -163,7 +214,29 @@ class Delayed(
     def enclose(
         self, belief: Belief, pending: int = 0, tolerance: float = 1e-6, seconds: float = 60.0
     ) -> tuple[Bounds, int | None]:
-        """The optimal value at a belief with so many pending, and the exposure limit there."""
+        """Return bounds of the optimal value at a belief, and the exposure limit there.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        pending : int
+            Number of accepted individuals whose label is not known yet.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+        seconds : float
+            Longest time to allow, in seconds. A problem that is estimated to take longer raises an error.
+
+        Returns
+        -------
+        tuple of Bounds and int or None
+            The value, and the largest number that may be pending; None if there is no limit.
+
+        Raises
+        ------
+        TooLargeError
+            If the problem is estimated to take more than ``seconds``.
+        """
         solution = self._enclose(belief, 1, tolerance, None, None, seconds)
         if pending > solution.pending_cap:
             solution = self._enclose(belief, 1, tolerance, pending, solution.look_ahead, seconds)
@@ -172,7 +245,18 @@ class Delayed(
         return Bounds(float(solution.lower[pending]), float(solution.upper[pending])), limit
 
     def problem(self, prior: Belief) -> DelayedProblem:
-        """The same in the solver's numbers."""
+        """Return the problem in the solver's own numbers.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+
+        Returns
+        -------
+        DelayedProblem
+            The numbers of :mod:`lenience.solvers.delayed`.
+        """
         from lenience.solvers.delayed.plan import DelayedProblem
 
         return DelayedProblem(

@@ -95,10 +95,26 @@ class Discounted(
 
     @classmethod
     def from_rates(cls, cost: float, arrivals: float, discount_rate: float) -> Discounted:
-        """From arrivals and a discount rate per unit of time: γ = λ/(λ + r) for Poisson arrivals.
+        """Create the objective from arrivals and a discount rate per unit of time.
 
         The value of the policy is as of the first arrival; times γ it is the value before it.
 
+        Parameters
+        ----------
+        cost : float
+            The break-even success rate, strictly between 0 and 1.
+        arrivals : float
+            Individuals that arrive per unit of time.
+        discount_rate : float
+            The discount rate per unit of time.
+
+        Returns
+        -------
+        Discounted
+            The objective with γ = λ/(λ + r), for Poisson arrivals.
+
+        Examples
+        --------
         >>> Discounted.from_rates(cost=0.8, arrivals=50, discount_rate=0.1).discount
         0.998003992015968
         """
@@ -125,11 +141,23 @@ class Discounted(
         return True
 
     def for_share(self, share: float) -> Discounted:
-        """The objective of a segment that is a share q of the arrivals: γ_x = γq/(1 − γ + γq).
+        """Return the objective of a segment that is a share of the arrivals.
 
-        The segment's next member comes after a geometric wait, so it counts E γ^wait, which is γ_x. The discounted
-        volume is proportional to the share: γ_x/(1 − γ_x) = q γ/(1 − γ).
+        The segment's discount is γ_x = γq/(1 − γ + γq): its next member comes after a geometric wait, so it counts E
+        γ^wait, which is γ_x. The discounted volume is proportional to the share: γ_x/(1 − γ_x) = q γ/(1 − γ).
 
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        Discounted
+            An objective of the same type.
+
+        Examples
+        --------
         >>> round(Discounted(cost=0.8, discount=0.99).for_share(0.1).discount, 6)
         0.908257
         """
@@ -139,10 +167,23 @@ class Discounted(
         return Discounted(self.cost, self.discount * q / (1.0 - self.discount + self.discount * q))
 
     def weight_of_share(self, share: float) -> float:
-        """q/(1 − γ + γq): what the segment's first member counts, as seen before anyone arrives.
+        """Return the weight of a segment's own value in the value of the whole.
 
-        The first arrival is of the segment with probability q; otherwise one waits and all counts γ times as much.
+        It is q/(1 − γ + γq): what the segment's first member counts, as seen before anyone arrives. The first arrival
+        is of the segment with probability q; otherwise one waits, and everything counts γ times as much.
 
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        float
+            The factor by which to multiply the segment's value.
+
+        Examples
+        --------
         >>> round(Discounted(cost=0.8, discount=0.99).weight_of_share(0.1), 6)
         0.917431
         """
@@ -152,11 +193,26 @@ class Discounted(
     def solve(
         self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9, look_ahead: int | None = None
     ) -> OptimalPolicy:
-        """The optimal policy for the first ``rows`` (1,000) belief sizes n from the prior on, with its certificate.
+        """Return the optimal policy, with its certificate.
 
-        The look-ahead is chosen so that values are known to within ``tolerance`` (or as well as
-        floating-point numbers allow). Given, it fixes the last row instead: the paper's
-        N is ``prior.n + rows − 1 + look_ahead``.
+        The look-ahead is chosen so that values are known to within the tolerance, or as well as floating-point numbers
+        allow. A given look-ahead fixes the last row instead: the paper's N is ``prior.n + rows − 1 + look_ahead``.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on. By default 1,000.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+        look_ahead : int, optional
+            Number of rows to compute beyond them. By default it follows from the tolerance.
+
+        Returns
+        -------
+        OptimalPolicy
+            The policy.
         """
         from lenience.policies.beliefs.optimal import OptimalPolicy
         from lenience.solvers.stopping.solve import solve_discounted
@@ -175,20 +231,67 @@ class Discounted(
     def solve_seconds(
         self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
     ) -> float:
-        """About how many seconds :meth:`solve` takes on one core: nearly (1 − γ)^(−3/2) as many as γ nears 1."""
+        """Estimate how many seconds :meth:`solve` takes on one core.
+
+        The time grows nearly as (1 − γ)^(−3/2) as γ approaches 1.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+        look_ahead : int, optional
+            Number of rows to compute beyond them. By default it follows from the tolerance.
+
+        Returns
+        -------
+        float
+            Seconds; 0 if that is not known beforehand.
+        """
         from lenience.solvers.stopping.solve import discounted_seconds
 
         return discounted_seconds(prior.n, self.cost, self.discount, rows, tolerance, look_ahead)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
-        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        """Return bounds of the optimal value at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        tuple of Bounds
+            The value at the belief, and the value of accepting there and being optimal afterwards.
+        """
         from lenience.solvers.stopping.solve import solve_discounted
 
         solution = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
         return solution.value, solution.continuation
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
-        """Bounds of what a policy earns from a belief on."""
+        """Return bounds of what a policy earns from a belief on.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy to evaluate.
+        belief : Belief
+            What is known of the success probability.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        Bounds
+            The value of the policy, in units of reward.
+        """
         from lenience.solvers.stopping.evaluation import evaluate_discounted
 
         return evaluate_discounted(policy, belief.n, belief.s, self.cost, self.discount, tolerance)

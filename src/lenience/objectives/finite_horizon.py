@@ -70,8 +70,22 @@ class FiniteHorizon(
         return -math.expm1(self.horizon * math.log(self.discount)) / (1.0 - self.discount)
 
     def discount_at(self, arrival: int) -> float:
-        """The discount factor from an arrival to the next: 1 − 1/(those left), discounted.
+        """Return the discount factor from an arrival to the next.
 
+        It is 1 − 1/(number of individuals left), times the discount.
+
+        Parameters
+        ----------
+        arrival : int
+            Number of individuals that came before.
+
+        Returns
+        -------
+        float
+            The factor: 1 if nothing is discounted, 0 after the last arrival.
+
+        Examples
+        --------
         >>> FiniteHorizon(0.8, 3).discount_at(0), FiniteHorizon(0.8, 3).discount_at(2)
         (0.6666666666666667, 0.0)
         """
@@ -79,10 +93,23 @@ class FiniteHorizon(
         return self.discount * (1.0 - 1.0 / left) if left > 1 else 0.0
 
     def for_share(self, share: float) -> FiniteHorizon:
-        """The objective of a segment that is a share of the arrivals: as many individuals as it expects, at least one.
+        """Return the objective of a segment that is a share of the arrivals.
 
-        How many really come is random, so that the value of the whole is only about the sum of its segments' values.
+        It expects as many individuals as its share of the horizon, and at least one. How many really come is random,
+        so the value of the whole is only about the sum of its segments' values.
 
+        Parameters
+        ----------
+        share : float
+            Share of the arrivals, above 0 and at most 1.
+
+        Returns
+        -------
+        FiniteHorizon
+            An objective of the same type.
+
+        Examples
+        --------
         >>> FiniteHorizon(0.8, 1000).for_share(0.25).horizon
         250
         """
@@ -90,7 +117,22 @@ class FiniteHorizon(
         return msgspec.structs.replace(self, horizon=max(1, round(self.horizon * q)))
 
     def solve(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> OptimalPolicy:
-        """The optimal policy, with its certificate: all rows of the horizon, or the first ``rows``."""
+        """Return the optimal policy, with its certificate.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on. By default all of the horizon.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        OptimalPolicy
+            The policy.
+        """
         from lenience.policies.beliefs.optimal import OptimalPolicy
         from lenience.solvers.stopping.solve import solve_horizon
 
@@ -103,25 +145,81 @@ class FiniteHorizon(
         return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
     def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
-        """About how many seconds :meth:`solve` takes on one core, whatever the rows and the tolerance."""
+        """Estimate how many seconds :meth:`solve` takes on one core.
+
+        The time depends on the horizon only.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        float
+            Seconds; 0 if that is not known beforehand.
+        """
         from lenience.solvers.stopping.solve import horizon_seconds
 
         return horizon_seconds(prior.n, self.horizon)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
-        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        """Return bounds of the optimal value at a belief.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        tuple of Bounds
+            The value at the belief, and the value of accepting there and being optimal afterwards.
+        """
         from lenience.solvers.stopping.solve import solve_horizon
 
         solution = solve_horizon(belief.n, belief.s, self.cost, self.discount, self.horizon, 1, tolerance)
         return solution.value, solution.continuation
 
     def remaining(self, acceptances: int) -> FiniteHorizon | None:
-        """What is left after so many individuals, all accepted."""
+        """Return what is left of the objective after a number of acceptances.
+
+        Parameters
+        ----------
+        acceptances : int
+            Number of individuals accepted so far.
+
+        Returns
+        -------
+        FiniteHorizon or None
+            An objective of the same type; None if the horizon is over.
+        """
         left = self.horizon - acceptances
         return FiniteHorizon(self.cost, left, self.discount) if left > 0 else None
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
-        """Bounds of what a policy earns from a belief on."""
+        """Return bounds of what a policy earns from a belief on.
+
+        Parameters
+        ----------
+        policy : Policy
+            The policy to evaluate.
+        belief : Belief
+            What is known of the success probability.
+        tolerance : float
+            How accurately values are computed, in units of reward.
+
+        Returns
+        -------
+        Bounds
+            The value of the policy, in units of reward.
+        """
         from lenience.solvers.stopping.evaluation import evaluate_horizon
 
         return evaluate_horizon(policy, belief.n, belief.s, self.cost, self.discount, self.horizon)

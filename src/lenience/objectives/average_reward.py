@@ -77,7 +77,6 @@ class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_f
         Persistent
             A policy that accepts with a positive probability everywhere (Theorem 4), vanishing below the cost and
             certain above it.
-            above it.
 
         Examples
         --------

@@ -3,16 +3,16 @@
 The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows that prepared it. How much the
 features matter is learnt: three hypotheses, in which the coefficients β_k share a variance of 0.3 (they say next to
 nothing), 3 or 30 (they say nearly everything), run side by side, and each is weighted by how well it predicted the
-labels (:mod:`lenience.models.hypotheses`). Their prior weights, 0.15, 0.6 and 0.25, are close to what 200 labels of each
-of eleven data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.23
-(``python -m research how_much_features_say``).
+labels (:mod:`lenience.models.hypotheses`). Their prior weights, 0.15, 0.6 and 0.25, are close to what 200 labels of
+each of eleven data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.23 (``python -m research
+how_much_features_say``).
 
 The intercept's prior is about the population. If the features contribute variance s to the log-odds, averaging over
 individuals pulls rates towards ½ as if log-odds were divided by κ = √(1 + πs/8). So the log-odds of the population's
 success rate have a prior variance of 0.46 under every hypothesis if β₀ has 0.46 κ². 0.46 is the mean square of
 log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost`, and a
-policy whose model has no ``intercept_mean``, centre β₀ on (3 + κ)/4 · log(c/(1 − c)). This lies between two centres: the
-one at which an average individual (1), and the one at which the population (κ), is equally likely to be above and
+policy whose model has no ``intercept_mean``, centre β₀ on (3 + κ)/4 · log(c/(1 − c)). This lies between two centres:
+the one at which an average individual (1), and the one at which the population (κ), is equally likely to be above and
 below the break-even. It is nearer to the first. A model on its own is centred on p = ½.
 
 One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and a variance of π²/3 each, so that p is about
@@ -124,7 +124,7 @@ class BayesianLogistic(FeatureEstimator):
 
     @classmethod
     def for_cells(cls) -> BayesianLogistic:
-        """Create a model for one-hot cells: no intercept and a variance of π²/3 each, so p is about uniform in every cell.
+        """Create a model for one-hot cells: no intercept, and p about uniform in every cell.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class BayesianLogistic(FeatureEstimator):
         return covariance
 
     def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows as the coefficients see them: standardised, missing values at 0, a 1 for the intercept in front.
+        """Return the rows as the coefficients see them: standardised, missing values at 0, the intercept first.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class BayesianLogistic(FeatureEstimator):
 
 
 def stretch(variance: float) -> float:
-    """Return κ, the factor by which features with this variance in the log-odds shrink a population's log-odds towards 0."""
+    """Return κ, the factor by which features of this variance shrink a population's log-odds towards 0."""
     return math.sqrt(1.0 + math.pi * variance / 8.0)
 
 

@@ -7,9 +7,9 @@ p̂ of the copies' probabilities and their variance, shrunk towards a prior wort
 
     p̂ = (n̂ p̄ + s₀)/(n̂ + n₀),   n = n̂ + n₀,   n̂ = 1/ρ − 1 (at least 0 and at most the number of labels).
 
-ρ is var/(p̄(1 − p̄)), but B copies estimate a variance only to a factor of 1 ± √(2/(B − 1)), and chance agreement is not
-certainty. So the ratio r at x is shrunk towards its mean r̄ over ``TYPICAL`` of the prepared rows, as if true ratios had
-an inverse-χ² distribution over rows. Its ν follows from how much r varies beyond what B copies explain:
+ρ is var/(p̄(1 − p̄)), but B copies estimate a variance only to a factor of 1 ± √(2/(B − 1)), and chance agreement is
+not certainty. So the ratio r at x is shrunk towards its mean r̄ over ``TYPICAL`` of the prepared rows, as if true
+ratios had an inverse-χ² distribution over rows. Its ν follows from how much r varies beyond what B copies explain:
 
     ρ = ((ν − 2) r̄ + (B − 1) r)/(ν + B − 3),   ν = 4 + 2/cv²,   1 + cv² = mean(r²)/r̄² · (B − 1)/(B + 1).
 

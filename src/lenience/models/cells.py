@@ -92,7 +92,7 @@ def _keys(X: NDArray[np.float64]) -> list[bytes]:
 
 
 def _code(cell: object) -> object:
-    """Return a number for a text that is not a number ("inf" and "nan" are names): 52 bits of its hash, far from any feature."""
+    """Return a number for a text ("inf" and "nan" are names): 52 bits of its hash, far from any feature."""
     if not isinstance(cell, str):
         return math.nan if is_missing(cell) else cell
     number = number_in(cell)

@@ -1,8 +1,8 @@
 """A logistic curve in ordered scores, with an effect for each group.
 
-The model. logit p_x = b₀ + Σ_k b_k z_xk + g_group(x), the scores z standardised over the cells, with a Gaussian prior on
-all coefficients. The posterior given the labels is taken as Gaussian at its mode (Laplace): N(μ, Σ), Σ⁻¹ = Λ +
-Σ_x w_x a_x a_xᵀ, w_x = n_x p_x(1 − p_x).
+The model. logit p_x = b₀ + Σ_k b_k z_xk + g_group(x), the scores z standardised over the cells, with a Gaussian prior
+on all coefficients. The posterior given the labels is taken as Gaussian at its mode (Laplace): N(μ, Σ), Σ⁻¹ = Λ + Σ_x
+w_x a_x a_xᵀ, w_x = n_x p_x(1 − p_x).
 
 What a cell receives. Its *cavity*: the posterior without the cell's own labels, so that they do not count twice.
 Removing a cell is a rank-one change, Σ_−x = Σ + w Σaaᵀ Σ/(1 − w v) with v = aᵀΣa, and μ_−x = μ − Σ_−x a (s − n p).

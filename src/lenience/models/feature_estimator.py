@@ -1,8 +1,8 @@
 """What all feature models share, following scikit-learn's conventions.
 
-A model is prepared with rows that need no labels, then learns labels as they arrive. ``fit(X, y)`` does both at once and
-``partial_fit`` continues. So every model is also an ordinary binary classifier: it can be cloned, tuned by a search and
-put behind a Pipeline or a ColumnTransformer.
+A model is prepared with rows that need no labels, then learns labels as they arrive. ``fit(X, y)`` does both at once
+and ``partial_fit`` continues. So every model is also an ordinary binary classifier: it can be cloned, tuned by a search
+and put behind a Pipeline or a ColumnTransformer.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         return self
 
     def centre_on(self, cost: float) -> Self:
-        """Centre a prior that the user left open on a break-even rate. A policy calls this before it prepares its model.
+        """Centre a prior that the user left open on a break-even rate.
+
+        A policy calls this before it prepares its model.
 
         Parameters
         ----------
@@ -150,9 +152,12 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         return self
 
     def spare(self, columns: int) -> Self:
-        """Reserve the last columns for what the prepared rows do not show. A policy calls this before it prepares its model.
+        """Reserve the last columns for what the prepared rows do not show.
 
-        Reserved columns do not count as features: beliefs about rows like the prepared ones are the same as without them.
+        A policy calls this before it prepares its model.
+
+        Reserved columns do not count as features: beliefs about rows like the prepared ones are the same as without
+        them.
 
         Parameters
         ----------

@@ -3,8 +3,8 @@
 How much the features matter is unknown in advance: on some data little, on some nearly everything, and no single prior
 variance serves both. So several hypotheses run side by side, each a Gaussian belief
 (:mod:`lenience.models.gaussian`) with its own prior. A label updates all of them and multiplies the weight of each by
-the probability it gave to that label. This is the posterior over hypotheses, by their marginal likelihoods: the scale of
-the prior is learnt without refitting.
+the probability it gave to that label. This is the posterior over hypotheses, by their marginal likelihoods: the scale
+of the prior is learnt without refitting.
 
 The belief at x is the mixture. With p_k and s_k the mean and variance of p under hypothesis k and w_k its weight,
 
@@ -61,12 +61,12 @@ def absorb_all(
         likelihood, shift[k], shrink[k] = absorb(y, weight, m[k], v[k], U[k], means[k], covariances[k])
         weights[k] *= likelihood
         total += weights[k]
-    total = 0.0
+    sum_of_weights = 0.0
     for k in range(m.size):
         weights[k] = max(weights[k] / total, LEAST_WEIGHT)
-        total += weights[k]
+        sum_of_weights += weights[k]
     for k in range(m.size):
-        weights[k] /= total
+        weights[k] /= sum_of_weights
 
 
 @compiled

@@ -1,33 +1,32 @@
-"""BayesianLogistic: the default model with features, logistic regression with a Gaussian belief about its coefficients.
+"""Bayesian logistic regression: the default feature model.
 
-The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows it was prepared with. How much the
+The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows that prepared it. How much the
 features matter is learnt: three hypotheses, in which the coefficients β_k share a variance of 0.3 (they say next to
-nothing), 3 or 30 (they say nearly all), are kept side by side and weighed by how well each foresaw the labels
-(:mod:`lenience.models.hypotheses`). Their prior weights, 0.15, 0.6 and 0.25, are near what 200
-labels of each of eleven data sets leave on average, from equal ones: 0.17, 0.61 and 0.23
-(:mod:`research.how_much_features_say`).
+nothing), 3 or 30 (they say nearly everything), run side by side, and each is weighted by how well it predicted the
+labels (:mod:`lenience.models.hypotheses`). Their prior weights, 0.15, 0.6 and 0.25, are close to what 200 labels of
+each of eleven data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.23 (``python -m research
+how_much_features_say``).
 
-The intercept's prior is about the population. If the features' part of the log-odds has variance s, averaging over
-individuals draws rates towards ½ as if log-odds were divided by κ = √(1 + πs/8); so the log-odds of the population's
+The intercept's prior is about the population. If the features contribute variance s to the log-odds, averaging over
+individuals pulls rates towards ½ as if log-odds were divided by κ = √(1 + πs/8). So the log-odds of the population's
 success rate have a prior variance of 0.46 under every hypothesis if β₀ has 0.46 κ². 0.46 is the mean square of
 log-odds(success rate) − log-odds(cost) over the data sets on which constants were chosen. :meth:`for_cost`, and a
-policy whose model has no ``intercept_mean``, centres β₀ on (3 + κ)/4 · log(c/(1 − c)), between the centres at which a
-middling individual (1), and at which the population (κ), is as likely above the break-even as below, and nearer to the
-first. A model on its own is centred on p = ½.
+policy whose model has no ``intercept_mean``, centre β₀ on (3 + κ)/4 · log(c/(1 − c)). This lies between two centres:
+the one at which an average individual (1), and the one at which the population (κ), is equally likely to be above and
+below the break-even. It is nearer to the first. A model on its own is centred on p = ½.
 
-One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and π²/3 each, so that p is about uniform: there
-the model is independent counts, cell by cell, in the log-odds.
+One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and a variance of π²/3 each, so that p is about
+uniform: the model is then independent counts, cell by cell, in the log-odds.
 
-Labels are taken one at a time by the rank-one updates of :mod:`lenience.models.gaussian`: the work of a label or a
-belief does not depend on how many labels were seen. Interactions and splines come from a Pipeline in front.
+Labels are learnt one at a time by the rank-one updates of :mod:`lenience.models.gaussian`: the work per label or belief
+does not depend on the number of labels seen. Interactions and splines come from a Pipeline in front.
 
-At the edges. Without labels the belief is the prior's. One class only is no trouble: the prior holds the coefficients.
-A feature that did not vary in N prepared rows is scaled so that a change of 1 is √N standard deviations
-(:mod:`lenience.models.scaling`): of an unseen category nothing is known. A policy's count of these takes no share of
-the
-features' variance.
-A missing value is the feature's mean: it says nothing. Standardised values are kept within ±``limit``, for a row far
-outside of what was seen is not that much more informative.
+Edge cases. Without labels the belief is the prior's. Labels of one class only are no problem, because the prior bounds
+the coefficients. A feature that did not vary in N prepared rows is scaled so that a change of 1 is √N standard
+deviations (:mod:`lenience.models.scaling`), because nothing is known about an unseen category. A policy's column for
+unseen categories takes no share of the features' variance. A missing value counts as the feature's mean: it says
+nothing. Standardised values are limited to ±``limit``, because a row far outside the data is not that much more
+informative.
 """
 
 from __future__ import annotations
@@ -52,14 +51,30 @@ Numbers = float | tuple[float, ...]
 
 
 class BayesianLogistic(FeatureEstimator):
-    """Logistic regression with a Gaussian belief, updated one label at a time.
+    """Logistic regression with a Gaussian belief about its coefficients, updated one label at a time.
 
-    ``feature_variance`` is a prior variance, divided among the features unless ``divided`` is false, or several, each a
-    hypothesis; ``intercept_variance`` (by default 0.46 κ²) and ``intercept_mean``, the prior log-odds of a middling
-    individual (by default as :meth:`for_cost` has it for the objective's cost, in a policy, and 0 elsewhere), are one
-    number or one for each hypothesis; ``hypothesis_weights`` are the hypotheses' prior weights, by
-    default equal unless the hypotheses are the default ones; ``intercept`` and ``standardise`` can be turned off.
+    Parameters
+    ----------
+    intercept_variance : float or tuple of float, optional
+        Prior variance of the intercept, one number or one per hypothesis. The default is 0.46 κ².
+    feature_variance : float or tuple of float, default (0.3, 3, 30)
+        Prior variance of the features' coefficients. Several numbers are several hypotheses.
+    intercept_mean : float or tuple of float, optional
+        Prior log-odds of an average individual, one number or one per hypothesis. By default a policy uses
+        :meth:`for_cost` with the cost of its objective, and a model on its own uses 0.
+    intercept : bool, default True
+        Whether there is an intercept.
+    divided : bool, default True
+        Whether the features share ``feature_variance`` or have it each.
+    standardise : bool, default True
+        Whether to standardise features.
+    limit : float, default 6
+        Largest absolute value of a standardised feature.
+    hypothesis_weights : tuple of float, optional
+        Prior weights of the hypotheses. By default equal, or (0.15, 0.6, 0.25) for the default hypotheses.
 
+    Examples
+    --------
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> model = BayesianLogistic().prepare(X)
     >>> n, mean = model.beliefs([[1.5]])
@@ -93,12 +108,29 @@ class BayesianLogistic(FeatureEstimator):
 
     @classmethod
     def for_cost(cls, cost: float) -> BayesianLogistic:
-        """The default for a cost: the prior is centred near the break-even, whatever the features' part."""
+        """Create the default model for a cost: the prior is centred near the break-even.
+
+        Parameters
+        ----------
+        cost : float
+            The break-even success rate.
+
+        Returns
+        -------
+        BayesianLogistic
+            The model, not yet prepared.
+        """
         return cls(intercept_mean=_centres(check_cost(cost), FEATURE_VARIANCES))
 
     @classmethod
     def for_cells(cls) -> BayesianLogistic:
-        """For one-hot cells: no intercept, and π²/3 each, so that every cell is on its own with p about uniform."""
+        """Create a model for one-hot cells: no intercept, and p about uniform in every cell.
+
+        Returns
+        -------
+        BayesianLogistic
+            The model, not yet prepared.
+        """
         return cls(intercept=False, divided=False, standardise=False, feature_variance=math.pi**2 / 3.0)
 
     def _prepare(self, X: NDArray[np.float64]) -> None:
@@ -109,8 +141,8 @@ class BayesianLogistic(FeatureEstimator):
         centres = _each("intercept_mean", centred, len(spreads), positive=False)
         intercepts = _each("intercept_variance", around, len(spreads))
         own = FEATURE_WEIGHTS if spreads == FEATURE_VARIANCES else 1.0
-        told = own if self.hypothesis_weights is None else self.hypothesis_weights
-        weights = np.array(_each("hypothesis_weights", told, len(spreads)))
+        chosen = own if self.hypothesis_weights is None else self.hypothesis_weights
+        weights = np.array(_each("hypothesis_weights", chosen, len(spreads)))
         real("limit", self.limit, above=0)
         count = X.shape[1]
         self.centre_, self.scale_ = np.zeros(count), np.ones(count)
@@ -129,19 +161,31 @@ class BayesianLogistic(FeatureEstimator):
 
     @property
     def mean_(self) -> NDArray[np.float64]:
-        """The mean of the coefficients, over all hypotheses."""
+        """Mean of the coefficients, over all hypotheses."""
         mean: NDArray[np.float64] = self.weights_ @ self.means_
         return mean
 
     @property
     def covariance_(self) -> NDArray[np.float64]:
-        """The covariance of the coefficients, over all hypotheses."""
+        """Covariance of the coefficients, over all hypotheses."""
         away = self.means_ - self.mean_
-        found: NDArray[np.float64] = np.tensordot(self.weights_, self.covariances_, 1) + (away.T * self.weights_) @ away
-        return found
+        within = np.tensordot(self.weights_, self.covariances_, 1)
+        covariance: NDArray[np.float64] = within + (away.T * self.weights_) @ away
+        return covariance
 
     def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rows as the coefficients see them: standardised, missing values at 0, the intercept's 1 in front."""
+        """Return the rows as the coefficients see them: standardised, missing values at 0, the intercept first.
+
+        Parameters
+        ----------
+        X : ndarray
+            Rows of features.
+
+        Returns
+        -------
+        ndarray
+            One column per coefficient.
+        """
         first = 1 if self.intercept else 0
         out = np.empty((len(X), X.shape[1] + first))
         design_rows(X, self.centre_, self.scale_, self.limit if self.standardise else math.inf, first, out)
@@ -152,7 +196,20 @@ class BayesianLogistic(FeatureEstimator):
         self.labels_ += len(y)
 
     def log_odds(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The mean and the variance of the log-odds at each row, a column a hypothesis."""
+        """Return the mean and the variance of the log-odds at each row, one column per hypothesis.
+
+        Parameters
+        ----------
+        X : ndarray
+            Rows of features.
+
+        Returns
+        -------
+        mean : ndarray
+            Mean of the log-odds.
+        variance : ndarray
+            Variance of the log-odds.
+        """
         rows = self._rows(X)
         m, v = np.empty((2, len(rows), len(self.weights_)))
         project_rows(self.design(rows), self.means_, self.covariances_, m, v)
@@ -164,24 +221,24 @@ class BayesianLogistic(FeatureEstimator):
         return n, mean
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.empty((len(X), len(R)))
-        liken_rows(self.design(X), self.design(R), self.weights_, self.means_, self.covariances_, found)
-        return found
+        likeness = np.empty((len(X), len(R)))
+        liken_rows(self.design(X), self.design(R), self.weights_, self.means_, self.covariances_, likeness)
+        return likeness
 
 
 def stretch(variance: float) -> float:
-    """κ: by how much features of this variance in the log-odds draw a population's log-odds towards 0."""
+    """Return κ, the factor by which features of this variance shrink a population's log-odds towards 0."""
     return math.sqrt(1.0 + math.pi * variance / 8.0)
 
 
 def _centres(cost: float, spreads: tuple[float, ...]) -> tuple[float, ...]:
-    """Where the intercept's prior is centred for a break-even, under each hypothesis."""
+    """Return the centre of the intercept's prior for a break-even, under each hypothesis."""
     odds = math.log(cost / (1.0 - cost))
     return tuple(odds * (3.0 + stretch(s)) / 4.0 for s in spreads)
 
 
 def _each(field: str, given: Numbers, several: int | None = None, positive: bool = True) -> tuple[float, ...]:
-    """One checked number for each hypothesis."""
+    """Return one checked number per hypothesis."""
     values = tuple(given) if isinstance(given, tuple | list | np.ndarray) else (given,)
     if several is not None and len(values) == 1:
         values *= several

@@ -1,28 +1,28 @@
-"""Bootstrap: any scikit-learn classifier becomes a belief, by an ensemble that disagrees where little is known.
+"""Any scikit-learn classifier as a belief: an ensemble whose copies disagree where little is known.
 
-B copies of a classifier each see every label with a weight drawn from Poisson(1), the bootstrap that needs no second
-pass (Oza and Russell 2001): copies with ``partial_fit`` go on from where they are, others are refitted to all labels
-seen, and only when these have grown by a tenth (``every``), so that refitting stays affordable. The belief at x has the
-mean p̂ of the copies' probabilities and their variance, shrunk towards a prior worth ``prior.n`` labels:
+B copies of a classifier see every label with a weight drawn from Poisson(1), the bootstrap that needs no second pass
+(Oza and Russell 2001). Copies with ``partial_fit`` continue from where they are. Others are refitted to all labels, but
+only when the labels have grown by a tenth (``every``), so that refitting stays affordable. The belief at x has the mean
+p̂ of the copies' probabilities and their variance, shrunk towards a prior worth ``prior.n`` labels:
 
     p̂ = (n̂ p̄ + s₀)/(n̂ + n₀),   n = n̂ + n₀,   n̂ = 1/ρ − 1 (at least 0 and at most the number of labels).
 
-ρ is var/(p̄(1 − p̄)), but B copies tell a variance to a factor of 1 ± √(2/(B − 1)) only, and where they happen to agree
-nobody may be sure. So the ratio r at x is drawn towards its mean r̄ over ``TYPICAL`` of the prepared rows, as if true
-ratios had an inverse-χ² distribution over rows, whose ν is found from how much r varies beyond what B copies explain:
+ρ is var/(p̄(1 − p̄)), but B copies estimate a variance only to a factor of 1 ± √(2/(B − 1)), and chance agreement is
+not certainty. So the ratio r at x is shrunk towards its mean r̄ over ``TYPICAL`` of the prepared rows, as if true
+ratios had an inverse-χ² distribution over rows. Its ν follows from how much r varies beyond what B copies explain:
 
     ρ = ((ν − 2) r̄ + (B − 1) r)/(ν + B − 3),   ν = 4 + 2/cv²,   1 + cv² = mean(r²)/r̄² · (B − 1)/(B + 1).
 
-What the copies have in common they cannot disagree about: a classifier that is too stiff for its data (ten small trees)
-is off by more than its belief says, however many copies there are.
+Copies cannot disagree about an error that they share: a classifier that is too rigid for its data (ten small trees) is
+further off than its belief says, whatever the number of copies.
 
-A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy is asked only once it has drawn
-``ENOUGH`` labels of each class, and until half of the copies have, the belief is that of :class:`Neighbours`: the prior
-plus the labels counted by how near they are. It also answers for a copy whose probability is no number (0/0, as naive
-Bayes says far out), the classifiers' warnings of which are not passed on; and for rows with unseen categories, about
-which the copies agree because none has seen them. The likeness of x and r is the squared correlation of the copies'
-probabilities there. Missing values go as they are to a classifier that takes them (by its scikit-learn tags; of a
-Pipeline, its first step's), to others as the mean of the prepared rows.
+A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy takes part only after it has drawn
+``ENOUGH`` labels of each class. Until half of the copies take part, the belief is that of
+:class:`~lenience.models.neighbours.Neighbours`: the prior plus the labels counted by nearness. Neighbours also answer
+where a copy's probability is not a number (0/0, which naive Bayes returns far from the data; its warnings are
+suppressed) and for rows with unseen categories, where copies agree only because none has seen them. The likeness of x
+and r is the squared correlation of the copies' probabilities. Missing values are passed to a classifier that supports
+them (by its scikit-learn tags; for a Pipeline, those of its first step); others get the mean of the prepared rows.
 """
 
 from __future__ import annotations
@@ -46,8 +46,23 @@ TYPICAL = 100  # prepared rows over which the copies' disagreement is averaged
 
 
 class Bootstrap(FeatureEstimator):
-    """An ensemble of any classifier with ``predict_proba``, by the Poisson bootstrap.
+    """Turn any classifier with ``predict_proba`` into a belief, by the Poisson bootstrap.
 
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, optional
+        The default is LogisticRegression().
+    copies : int, default 30
+        Number of copies, at least 5.
+    every : float, default 0.1
+        Refit when the number of labels has grown by this share. Ignored for classifiers with ``partial_fit``.
+    prior : Belief, optional
+        The belief towards which the ensemble is shrunk. The default is Belief(2, 1).
+    random_state : int, RandomState or None
+        Seed of the bootstrap weights.
+
+    Examples
+    --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> rng = np.random.default_rng(1)
     >>> X = rng.normal(size=(300, 2))
@@ -98,19 +113,20 @@ class Bootstrap(FeatureEstimator):
         with np.errstate(all="ignore"):
             if self.incremental_:
                 for k in range(self.copies):
-                    self._go_on(k, len(y))
+                    self._continue_fit(k, len(y))
             elif len(self.outcomes_) >= (1.0 + self.every) * self._trained_on:
                 self._refit()
 
-    def _go_on(self, k: int, new: int) -> None:
-        """Let a copy go on with the newest labels, or begin with all of them once there are enough."""
+    def _continue_fit(self, k: int, new: int) -> None:
+        """Continue a copy with the newest labels, or start it with all labels once there are enough."""
         if not self.fitted_[k] and not self._enough(k):
             return
         start = len(self.outcomes_) - new if self.fitted_[k] else 0
         used = start + np.flatnonzero(self.draws_[k, start:] > 0)
         if len(used):
-            go_on = self.members_[k].partial_fit
-            _weighed(go_on, self.rows_, self.outcomes_, used, self.draws_[k], classes=np.array([0, 1]))
+            _fit_weighted(
+                self.members_[k].partial_fit, self.rows_, self.outcomes_, used, self.draws_[k], classes=np.array([0, 1])
+            )
         self.fitted_[k] = True
 
     def _enough(self, k: int) -> bool:
@@ -125,27 +141,27 @@ class Bootstrap(FeatureEstimator):
             if not self._enough(k):
                 continue
             fresh = clone(member)
-            _weighed(fresh.fit, self.rows_, self.outcomes_, np.flatnonzero(self.draws_[k] > 0), self.draws_[k])
+            _fit_weighted(fresh.fit, self.rows_, self.outcomes_, np.flatnonzero(self.draws_[k] > 0), self.draws_[k])
             self.members_[k] = fresh
             self.fitted_[k] = True
 
     def _votes(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The success probability at each row by each copy that can be asked."""
-        asked = [member for member, fitted in zip(self.members_, self.fitted_, strict=True) if fitted]
+        """Return the success probability at each row by each copy that takes part."""
+        trained = [member for member, fitted in zip(self.members_, self.fitted_, strict=True) if fitted]
         filled = self._filled(X)
         with np.errstate(all="ignore"):
-            votes = np.array([member.predict_proba(filled)[:, 1] for member in asked])
+            votes = np.array([member.predict_proba(filled)[:, 1] for member in trained])
         if np.isfinite(votes).all():
             return votes
         return np.where(np.isfinite(votes), votes, self.near_._beliefs(X)[1])
 
     def _filled(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The rows as the classifier takes them."""
+        """Return the rows as the classifier accepts them."""
         return X if self.takes_missing_ else np.where(np.isnan(X), self.near_.centre_, X)
 
     @property
     def _begun(self) -> bool:
-        """Whether so many copies can be asked that their disagreement means something."""
+        """Whether enough copies take part for their disagreement to mean something."""
         return bool(self.fitted_.sum() >= max(2.0, self.copies / 2))
 
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -153,7 +169,7 @@ class Bootstrap(FeatureEstimator):
             return self.near_._beliefs(X)
         mean, ratio, copies = self._disagreement(X)
         if not self._usual:
-            self._usual.append(_usual(self._disagreement(self._typical)[1], copies))
+            self._usual.append(_typical_ratio(self._disagreement(self._typical)[1], copies))
         usual, freedom = self._usual[0]
         pooled = ((freedom - 2.0) * usual + (copies - 1.0) * ratio) / (freedom + copies - 3.0)
         # Nobody knows more than all labels seen, however well the copies agree.
@@ -167,7 +183,7 @@ class Bootstrap(FeatureEstimator):
         return n, mean
 
     def _disagreement(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-        """At each row p̄ and var/(p̄(1 − p̄)), over the copies that can be asked; and how many these are."""
+        """Return p̄ and var/(p̄(1 − p̄)) at each row, over the copies that take part, and the number of these copies."""
         # So many labels cannot show a rate nearer to 0 or 1 than this, whatever a leaf says.
         least = 0.5 / (len(self.outcomes_) + 1.0)
         votes = np.clip(self._votes(X), least, 1.0 - least)
@@ -184,11 +200,11 @@ class Bootstrap(FeatureEstimator):
         squared = (a.T @ b) ** 2 / np.where(scale > 0, scale, 1.0)
         # With B copies even unrelated rows correlate by chance: 1/(B − 1) on average.
         chance = 1.0 / (len(a) - 1)
-        found: NDArray[np.float64] = np.clip((squared - chance) / (1.0 - chance), 0.0, 1.0)
-        return np.where(scale > 0, found, 1.0)
+        likeness: NDArray[np.float64] = np.clip((squared - chance) / (1.0 - chance), 0.0, 1.0)
+        return np.where(scale > 0, likeness, 1.0)
 
 
-def _weighed(
+def _fit_weighted(
     fit: Any,
     rows: NDArray[np.float64],
     outcomes: NDArray[np.float64],
@@ -196,7 +212,7 @@ def _weighed(
     draws: NDArray[np.float64],
     **options: Any,
 ) -> None:
-    """Fit to the labels used, each by its draw: as a weight, or as often where the classifier takes no weights."""
+    """Fit to the labels used, each with its draw as a weight, or repeated if the classifier takes no weights."""
     if "sample_weight" in signature(fit).parameters:
         options["sample_weight"] = draws[used]
     else:
@@ -212,8 +228,8 @@ def _takes_missing(classifier: Any) -> bool:
     return hasattr(first, "__sklearn_tags__") and bool(get_tags(first).input_tags.allow_nan)
 
 
-def _usual(ratios: NDArray[np.float64], copies: int) -> tuple[float, float]:
-    """r̄ and ν: what the ratios of typical rows say of a row's own before its copies are asked."""
+def _typical_ratio(ratios: NDArray[np.float64], copies: int) -> tuple[float, float]:
+    """Return r̄ and ν: what typical rows say about the ratio of a row before its own copies count."""
     usual = float(ratios.mean())
     if usual <= 0.0:
         return 0.0, 4.0

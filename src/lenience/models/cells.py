@@ -1,10 +1,10 @@
-"""Cells: segment counts as a model with features, the degenerate case in which people are alike or not at all.
+"""Segment counts as a feature model: two rows are the same cell or unrelated.
 
-Each distinct row is a cell with a Beta belief of its own: the prior plus the cell's labels. The likeness of two rows is
-1 if they are the same cell and 0 otherwise, so q is the cell's share of the arrivals, nothing comes for free, and the
-policy is the segmented one: for each cell the optimal policy at its own discount γq/(1 − γ + γq). A row never seen
-before, an unseen category or a missing value included, is a cell at its prior. Columns may be text, for segments have
-names: each text stands for a number of its own.
+Each distinct row is a cell with its own Beta belief: the prior plus the labels of the cell. The likeness of two rows is
+1 if they are the same cell and 0 otherwise. So q is the cell's share of the arrivals, no label comes for free, and the
+policy is the segmented one: for each cell the optimal policy at its own discount γq/(1 − γ + γq). A row that was never
+seen is a cell at its prior; this includes unseen categories and missing values. Columns may hold text, because segments
+have names: each text is mapped to a number of its own.
 """
 
 from __future__ import annotations
@@ -18,12 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.models.feature_estimator import FeatureEstimator, number_in, numbers
-from lenience.models.feature_model import lost
+from lenience.models.feature_model import is_missing
 
 
 class Cells(FeatureEstimator):
-    """Counts by distinct row, from one prior for all cells.
+    """Count labels by distinct row, from one prior for all cells.
 
+    Parameters
+    ----------
+    prior : Belief, optional
+        The belief about a cell without labels. The default is Belief(2, 1).
+
+    Examples
+    --------
     >>> model = Cells().prepare([[0.0], [1.0]]).learn([[0.0], [0.0], [1.0]], [1, 0, 1])
     >>> model.beliefs([[0.0], [1.0], [2.0]])
     (array([4., 3., 2.]), array([0.5       , 0.66666667, 0.5       ]))
@@ -36,12 +43,23 @@ class Cells(FeatureEstimator):
         self.prior = prior
 
     def coded(self, X: Any) -> Any:
-        """The rows with a number for each text, the same one whenever it comes; a frame stays a frame."""
+        """Replace text in rows by numbers, the same number for the same text every time.
+
+        Parameters
+        ----------
+        X : array_like or DataFrame
+            Rows of features.
+
+        Returns
+        -------
+        array_like or DataFrame
+            The rows with numbers only; a frame stays a frame.
+        """
         cells = np.asarray(X)
         if cells.dtype.kind not in "OUST" or cells.ndim != 2:
             return X
-        found = np.array([[_code(cell) for cell in row] for row in np.asarray(X, dtype=object)], dtype=object)
-        return type(X)(found, columns=X.columns, index=X.index) if hasattr(X, "iloc") else found
+        codes = np.array([[_code(cell) for cell in row] for row in np.asarray(X, dtype=object)], dtype=object)
+        return type(X)(codes, columns=X.columns, index=X.index) if hasattr(X, "iloc") else codes
 
     def _numbers(self, X: ArrayLike, *y: ArrayLike, **options: Any) -> Any:
         return numbers(self, self.coded(X), *y, **options)
@@ -57,9 +75,9 @@ class Cells(FeatureEstimator):
             count[1] += weight * outcome
 
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        found = np.array([self.counts_.get(key, (0.0, 0.0)) for key in _keys(X)]).reshape(-1, 2)
-        n = self.prior_.n + found[:, 0]
-        return n, (self.prior_.s + found[:, 1]) / n
+        counts = np.array([self.counts_.get(key, (0.0, 0.0)) for key in _keys(X)]).reshape(-1, 2)
+        n = self.prior_.n + counts[:, 0]
+        return n, (self.prior_.s + counts[:, 1]) / n
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
         left, right = np.array(_keys(X), dtype=object), np.array(_keys(R), dtype=object)
@@ -74,9 +92,9 @@ def _keys(X: NDArray[np.float64]) -> list[bytes]:
 
 
 def _code(cell: object) -> object:
-    """A number for a text that is none ("inf" and "nan" are names), far from any of a feature: 52 bits of its hash."""
+    """Return a number for a text ("inf" and "nan" are names): 52 bits of its hash, far from any feature."""
     if not isinstance(cell, str):
-        return math.nan if lost(cell) else cell
+        return math.nan if is_missing(cell) else cell
     number = number_in(cell)
     if number is not None and math.isfinite(number):
         return number

@@ -1,18 +1,16 @@
-"""Curve: the log-odds of success are linear in one or several ordered features, with an effect for each group.
+"""A logistic curve in ordered scores, with an effect for each group.
 
-The model. logit p_x = b₀ + Σ_k b_k z_xk + g_group(x), the features z standardised over the cells, with a Gaussian
-prior on all coefficients. The posterior given the labels is taken Gaussian at its mode (Laplace): N(μ, Σ), Σ⁻¹ = Λ +
-Σ_x w_x a_x a_xᵀ, w_x = n_x p_x(1 − p_x).
+The model. logit p_x = b₀ + Σ_k b_k z_xk + g_group(x), the scores z standardised over the cells, with a Gaussian prior
+on all coefficients. The posterior given the labels is taken as Gaussian at its mode (Laplace): N(μ, Σ), Σ⁻¹ = Λ + Σ_x
+w_x a_x a_xᵀ, w_x = n_x p_x(1 − p_x).
 
-What a cell is given. Its *cavity*: the posterior without the cell's own labels, so that they are not counted twice.
-Taking a cell out is a rank-one change, Σ_−x = Σ + w Σaaᵀ Σ/(1 − w v) with v = aᵀΣa, and μ_−x = μ − Σ_−x a (s − n p).
-The cavity's moments of p, by Gauss–Hermite quadrature, are those of a Beta of size p̂(1 − p̂)/var − 1: that size, at
-most ``cap``, is what is transferred. The cap is what the curve is worth at most, in labels: no curve is exactly right,
-and a cell's own labels must be able to overrule it.
+What a cell receives. Its *cavity*: the posterior without the cell's own labels, so that they do not count twice.
+Removing a cell is a rank-one change, Σ_−x = Σ + w Σaaᵀ Σ/(1 − w v) with v = aᵀΣa, and μ_−x = μ − Σ_−x a (s − n p).
+The cavity's moments of p, by Gauss–Hermite quadrature, are those of a Beta of size p̂(1 − p̂)/var − 1. That size, at
+most ``cap``, is transferred to the cell. No curve is exactly right, so the cap lets a cell's own labels overrule it.
 
 The prior. b₀ ~ N(0, 1.65) and the slopes share a variance of 1.65, together π²/3, so that before any label p is about
-uniform in a middling cell. Where a feature is said to be *rising* (a higher score is better) its slope has mean
-``slope`` instead of 0.
+uniform in an average cell. If a score is *rising* (a higher score is better) its slope has mean ``slope`` instead of 0.
 """
 
 from __future__ import annotations
@@ -38,8 +36,30 @@ STEPS = 50
 
 
 class Curve:
-    """A logistic curve in ordered features plus group effects, fitted to the labels of all cells.
+    """Fit a logistic curve in scores, plus group effects, to the labels of all cells.
 
+    Parameters
+    ----------
+    scores : array_like
+        One score per cell, or a table of cells by scores.
+    groups : sequence of str, optional
+        The group of each cell. Each group gets an effect of its own.
+    cap : float, default 20
+        The most labels that the curve is worth to a cell.
+    rising : bool, default True
+        Whether a higher score is better.
+    slope : float, default 1
+        Prior mean of the slope of a rising score, per standard deviation.
+    group_variance : float, default 0.5
+        Prior variance of a group effect, in log-odds.
+
+    Raises
+    ------
+    InputError
+        If scores are not finite, or groups do not match the cells.
+
+    Examples
+    --------
     >>> curve = Curve(scores=[10, 30, 50, 70, 90])
     >>> n0, s0 = curve.priors([0, 0, 40, 40, 40], [0, 0, 20, 30, 38])
     >>> (s0 / n0).round(2)  # the first two cells have no labels; the curve says what to expect
@@ -82,11 +102,26 @@ class Curve:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return len(self.design)
 
     def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What the other cells' labels say of each cell, by way of the curve, worth at most ``cap`` labels."""
+        """Compute what the labels of the other cells say about each cell through the curve.
+
+        Parameters
+        ----------
+        labels : array_like
+            Number of labels of each cell.
+        successes : array_like
+            Number of successes of each cell.
+
+        Returns
+        -------
+        n : ndarray
+            Prior size n₀ of each cell, at most ``cap``.
+        s : ndarray
+            Prior successes s₀ of each cell.
+        """
         n, s = checked_counts(self.cells, labels, successes)
         size, good = np.empty(self.cells), np.empty(self.cells)
         nodes, weights = quadrature()
@@ -94,11 +129,24 @@ class Curve:
         return size, good
 
     def coefficients(self, labels: ArrayLike, successes: ArrayLike) -> NDArray[np.float64]:
-        """The fitted coefficients: intercept, slopes (per standard deviation), group effects."""
+        """Fit the coefficients to the labels.
+
+        Parameters
+        ----------
+        labels : array_like
+            Number of labels of each cell.
+        successes : array_like
+            Number of successes of each cell.
+
+        Returns
+        -------
+        ndarray
+            Intercept, slopes (per standard deviation) and group effects.
+        """
         n, s = checked_counts(self.cells, labels, successes)
-        found = self.mean.copy()
-        climb(self.design, n, s, self.mean, self.precision, found)
-        return found
+        coefficients = self.mean.copy()
+        climb(self.design, n, s, self.mean, self.precision, coefficients)
+        return coefficients
 
     def __repr__(self) -> str:
         return f"Curve({self.cells} cells, {self.design.shape[1]} coefficients, cap={self.cap:g})"
@@ -113,7 +161,7 @@ def log_posterior(
     precision: NDArray[np.float64],
     b: NDArray[np.float64],
 ) -> float:
-    """The log posterior density of the coefficients, up to a constant."""
+    """Return the log posterior density of the coefficients, up to a constant."""
     total = 0.0
     for k in range(b.size):
         total -= 0.5 * precision[k] * (b[k] - mean[k]) ** 2
@@ -135,9 +183,9 @@ def climb(
     precision: NDArray[np.float64],
     b: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Newton steps from ``b`` to the posterior mode, in place; returns the covariance there.
+    """Take Newton steps from ``b`` to the posterior mode, in place; return the covariance there.
 
-    The log posterior is strictly concave, so a Newton step that is halved until it climbs gets there from anywhere.
+    The log posterior is strictly concave, so Newton steps that are halved until they climb arrive from anywhere.
     """
     count = b.size
     height = log_posterior(design, n, s, mean, precision, b)
@@ -192,7 +240,7 @@ def transfer(
     size: NDArray[np.float64],
     good: NDArray[np.float64],
 ) -> None:
-    """Fit from ``b`` on (in place) and write the size and the successes that each cell is given."""
+    """Fit from ``b`` on (in place) and write the size and the successes that each cell receives."""
     covariance = climb(design, n, s, mean, precision, b)
     count = b.size
     for i in range(n.size):
@@ -216,6 +264,6 @@ def transfer(
             first += weights[q] * p
             second += weights[q] * p * p
         variance = max(second - first * first, 1e-12)
-        found = first * (1.0 - first) / variance - 1.0
-        size[i] = min(max(found, LEAST), cap)
+        transferred = first * (1.0 - first) / variance - 1.0
+        size[i] = min(max(transferred, LEAST), cap)
         good[i] = size[i] * first

@@ -1,8 +1,8 @@
-"""FeatureEstimator: what the models with features have in common, by scikit-learn's conventions.
+"""What all feature models share, following scikit-learn's conventions.
 
-A model is prepared with rows that need no labels, then learns labels as they come; ``fit(X, y)`` does both at once, and
-``partial_fit`` goes on. So every model is also an ordinary binary classifier, which can be cloned, searched over and
-put behind a Pipeline or a ColumnTransformer.
+A model is prepared with rows that need no labels, then learns labels as they arrive. ``fit(X, y)`` does both at once
+and ``partial_fit`` continues. So every model is also an ordinary binary classifier: it can be cloned, tuned by a search
+and put behind a Pipeline or a ColumnTransformer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ else:
 
 
 class FeatureEstimator(ClassifierMixin, BaseEstimator):
-    """The frame of a model; a subclass says how to prepare, learn, believe and liken."""
+    """Base class of feature models; a subclass implements ``_prepare``, ``_learn``, ``_beliefs`` and ``_likeness``."""
 
     classes_: NDArray[Any]
     n_features_in_: int
@@ -43,7 +43,27 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
     _spare: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Prepare with the rows and learn their labels, two classes of any kind (the second in order is success)."""
+        """Prepare with the rows and learn their labels.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+        y : array_like
+            Labels of two classes of any kind; the second in sorted order is success.
+        sample_weight : array_like, optional
+            Weight of each row.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
+
+        Raises
+        ------
+        InputError
+            If there are more than two classes or a weight is negative.
+        """
         from sklearn.utils.multiclass import check_classification_targets
 
         rows, labels = self._numbers(X, y)
@@ -60,7 +80,29 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn more labels; the first call prepares with its own rows."""
+        """Learn more labels. The first call prepares the model with its own rows.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+        y : array_like
+            Labels.
+        classes : array_like, optional
+            The two classes, for a first call whose labels do not show both.
+        sample_weight : array_like, optional
+            Weight of each row.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
+
+        Raises
+        ------
+        InputError
+            If a label is of neither class.
+        """
         if not hasattr(self, "classes_"):
             rows, labels = self._numbers(X, y)
             self.classes_ = _classes(labels if classes is None else np.asarray(classes))
@@ -74,52 +116,150 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         return self
 
     def prepare(self, X: ArrayLike) -> Self:
-        """Forget all labels; take scales and columns from rows without labels."""
+        """Forget all labels; take scales and columns from rows without labels.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
+        """
         rows = self._numbers(X)
         self.classes_ = np.array([0, 1])
         self._prepare(rows)
         return self
 
     def centre_on(self, cost: float) -> Self:
-        """Let a prior that was left open be about this break-even: a policy says so before it prepares its model."""
+        """Centre a prior that the user left open on a break-even rate.
+
+        A policy calls this before it prepares its model.
+
+        Parameters
+        ----------
+        cost : float
+            The break-even success rate.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
+        """
         self._break_even = check_cost(cost)
         return self
 
     def spare(self, columns: int) -> Self:
-        """Let the last so many columns be for what the prepared rows do not show: a policy says so before it prepares.
+        """Reserve the last columns for what the prepared rows do not show.
 
-        They are not counted among the features: beliefs about rows like the prepared ones are as without them.
+        A policy calls this before it prepares its model.
+
+        Reserved columns do not count as features: beliefs about rows like the prepared ones are the same as without
+        them.
+
+        Parameters
+        ----------
+        columns : int
+            Number of reserved columns.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
         """
         self._spare = columns
         return self
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Take outcomes (0 or 1), on top of those seen before."""
+        """Learn outcomes, in addition to those learnt before.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+        y : array_like
+            The outcome of each row, 0 or 1.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
+        """
         rows = self._rows(X)
         self._learn(rows, checked_outcomes(y, len(rows)), np.ones(len(rows)))
         return self
 
     def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """n and p̂ at each row."""
+        """Return the belief at each row.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+
+        Returns
+        -------
+        n : ndarray
+            Belief size at each row: how many observations the model's certainty is worth.
+        mean : ndarray
+            Success probability p̂ at each row.
+        """
         return self._beliefs(self._rows(X))
 
     def likeness(self, X: ArrayLike, R: ArrayLike) -> NDArray[np.float64]:
-        """ρ² between each row of X and each row of R."""
+        """Return ρ² between each row of X and each row of R.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+        R : array_like
+            Rows to compare with.
+
+        Returns
+        -------
+        ndarray
+            A matrix with one row for each row of X and one column for each row of R.
+        """
         return self._likeness(self._rows(X), self._rows(R))
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The believed probabilities of failure and success, 1 − p̂ and p̂."""
+        """Return the probabilities of failure and success, 1 − p̂ and p̂.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+
+        Returns
+        -------
+        ndarray
+            Two columns: failure and success.
+        """
         mean = self.beliefs(X)[1]
         return np.column_stack((1.0 - mean, mean))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The likelier class."""
+        """Return the more likely class of each row.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+
+        Returns
+        -------
+        ndarray
+            A class for each row.
+        """
         likelier = (self.beliefs(X)[1] > 0.5).astype(np.int64)
         classes: NDArray[Any] = self.classes_[likelier]
         return classes
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes, and rows with missing values are welcome."""
+        """Declare two classes and support for missing values."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.allow_nan = True
@@ -135,7 +275,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         return rows
 
     def _prior(self, given: Any) -> Belief:
-        """The prior that was given, or one worth two labels that is centred on the break-even."""
+        """Return the given prior, or one worth two labels and centred on the break-even."""
         return Belief(2, 2.0 * self._break_even) if given is None else check_prior(given)
 
     def _numbers(self, X: ArrayLike, *y: ArrayLike, **options: Any) -> Any:
@@ -155,7 +295,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
 
 def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
-    """Rows as numbers by scikit-learn's checks (with labels, if given), which remember the columns on the estimator."""
+    """Return rows as numbers, checked by scikit-learn (with labels if given); the estimator remembers the columns."""
     from sklearn.utils.validation import validate_data
 
     try:
@@ -175,22 +315,22 @@ def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
 
 
 def _texts(X: Any) -> dict[str | int, str]:
-    """The columns that hold text, by name or number, each with the first."""
+    """Return the columns that hold text, by name or number, each with its first text."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2:
         return {}
     names = list(getattr(X, "columns", range(cells.shape[1])))
-    found: dict[str | int, str] = {}
+    texts: dict[str | int, str] = {}
     for name, column in zip(names, cells.T, strict=True):
         for cell in column:
             if isinstance(cell, str) and number_in(cell) is None:
-                found[name] = cell
+                texts[name] = cell
                 break
-    return found
+    return texts
 
 
 def number_in(text: str) -> float | None:
-    """The number that a text is, if it is one."""
+    """Parse a text as a number; return None if it is not one."""
     try:
         return float(text)
     except ValueError:
@@ -198,7 +338,7 @@ def number_in(text: str) -> float | None:
 
 
 def plain(X: object, columns: int | None) -> bool:
-    """Whether X needs no conversion: scikit-learn's own checks take longer than a decision."""
+    """Return whether X needs no conversion. scikit-learn's own checks take longer than a decision."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -211,26 +351,26 @@ def plain(X: object, columns: int | None) -> bool:
 
 
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
-    found = np.unique(labels)
-    if len(found) > 2:
+    classes = np.unique(labels)
+    if len(classes) > 2:
         raise InputError.because(
             "Only binary classification is supported. The type of the target is multiclass.",
             "y",
             label="",
-            value=len(found),
+            value=len(classes),
             allowed="two classes",
         )
-    if len(found) == 1:
+    if len(classes) == 1:
         # Selective labels often begin with one class only: outcomes 0 and 1 are known to be two.
-        if found[0] in (0, 1):
-            return np.array([0, 1], dtype=found.dtype) if found.dtype != np.bool_ else np.array([False, True])
+        if classes[0] in (0, 1):
+            return np.array([0, 1], dtype=classes.dtype) if classes.dtype != np.bool_ else np.array([False, True])
         raise InputError.because(
-            f"must have two classes, or be outcomes 0 and 1, not the one class {found[0]!r}",
+            f"must have two classes, or be outcomes 0 and 1, not the one class {classes[0]!r}",
             "y",
-            value=found[0],
+            value=classes[0],
             allowed="two classes, or outcomes 0 and 1",
         )
-    return found
+    return classes
 
 
 def _weights(given: ArrayLike | None, rows: int) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""What every model with features can do: from the labels seen, say what is believed of anyone.
+"""The protocol of feature models: from the labels seen so far, return a belief about anyone.
 
-A belief at features x is the pair (n, p̂) of a Beta distribution; the *likeness* of x and r is the share ρ² of what is
-unknown at r that would be known if all were known at x: 1 where x and r stand or fall together (the same cell), 0 where
-a label at one teaches nothing about the other. Both are what a policy needs to know of a model, and nothing else is.
+A belief at features x is the pair (n, p̂) of a Beta distribution. The *likeness* of x and r is the share ρ² of the
+uncertainty at r that would disappear if everything at x were known: 1 where x and r always succeed or fail together
+(the same cell), 0 where a label at one teaches nothing about the other. A policy needs these two things and nothing
+else.
 """
 
 from __future__ import annotations
@@ -18,23 +19,73 @@ from lenience.core.errors import InputError
 
 @runtime_checkable
 class FeatureModel(Protocol):
-    """Labels in, beliefs and likeness out. ``prepare`` comes first, with rows of features that need no labels."""
+    """Protocol: labels in, beliefs and likeness out. Call ``prepare`` first, with rows that need no labels."""
 
     def prepare(self, X: ArrayLike) -> FeatureModel:
-        """Forget all labels; take scales and columns from rows without labels."""
+        """Forget all labels; take scales and columns from rows without labels.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+
+        Returns
+        -------
+        FeatureModel
+            The model itself.
+        """
 
     def learn(self, X: ArrayLike, y: ArrayLike) -> FeatureModel:
-        """Take labels, on top of those seen before."""
+        """Learn labels, in addition to those learnt before.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+        y : array_like
+            The outcome of each row, 0 or 1.
+
+        Returns
+        -------
+        FeatureModel
+            The model itself.
+        """
 
     def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """n and p̂ at each row."""
+        """Return the belief at each row.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+
+        Returns
+        -------
+        n : ndarray
+            Belief size at each row.
+        mean : ndarray
+            Success probability p̂ at each row.
+        """
 
     def likeness(self, X: ArrayLike, R: ArrayLike) -> NDArray[np.float64]:
-        """ρ² between each row of X and each row of R."""
+        """Return ρ² between each row of X and each row of R.
+
+        Parameters
+        ----------
+        X : array_like
+            Rows of features.
+        R : array_like
+            Rows to compare with.
+
+        Returns
+        -------
+        ndarray
+            A matrix with one row for each row of X and one column for each row of R.
+        """
 
 
 def checked_outcomes(y: ArrayLike, rows: int) -> NDArray[np.float64]:
-    """Outcomes as an array of 0.0 and 1.0, one a row."""
+    """Return outcomes as an array of 0.0 and 1.0, one per row."""
     given = np.asarray(y)
     if given.dtype == np.float64 and given.shape == (rows,) and bool(((given == 0.0) | (given == 1.0)).all()):
         return given
@@ -55,8 +106,8 @@ def checked_outcomes(y: ArrayLike, rows: int) -> NDArray[np.float64]:
     return outcomes
 
 
-def lost(cell: object) -> bool:
-    """Whether a cell holds nothing: None, NaN, and pandas' NA, which is not even unlike itself."""
+def is_missing(cell: object) -> bool:
+    """Return whether a cell is empty: None, NaN or pandas' NA (which does not equal itself)."""
     return (
         cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
     )

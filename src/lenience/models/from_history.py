@@ -1,10 +1,10 @@
-"""FromHistory: the paper's own suggestion, n₀ the outcomes observed and s₀ the successes, cell by cell.
+"""Priors from past outcomes: n₀ is the number of past outcomes and s₀ the number of successes, cell by cell.
 
-Within a cell, past acceptances are a fair sample of the cell as long as those who were accepted differ from those who
-were not only by what the cell records. Between cells they are not: the past accepted the best cells, so their pooled
-success rate says nothing of the cells it rejected. Pooling a selected history at full weight is the selective-labels
-trap: it makes every cell look like the best ones, with a certainty of thousands of labels that no later label can
-shake. Asked to do so, this model warns.
+This is the paper's own suggestion. Within a cell, past acceptances are a fair sample if accepted and rejected
+applicants differ only by what the cell records. Between cells they are not: the past accepted the best cells, so the
+pooled success rate says nothing about the cells it rejected. Pooling a selected history at full weight is the
+selective-labels trap: every cell looks like the best ones, with the certainty of thousands of labels, and later labels
+cannot correct it. This model warns when it is told to pool.
 """
 
 from __future__ import annotations
@@ -25,15 +25,39 @@ MODEST = 20.0  # pooled history worth no more labels than this can still be over
 
 
 class SelectiveLabelsWarning(UserWarning):
-    """A history that was selected is about to be taken for the whole population."""
+    """A selected history is about to stand for the whole population."""
 
 
 class FromHistory:
-    """Past outcomes as the prior: each cell's own, or (with a warning) pooled over all cells.
+    """Use past outcomes as the prior: each cell's own, or (with a warning) pooled over all cells.
 
-    ``weight`` counts each past outcome as so much of a new one. ``arrivals`` are all who came in the past, accepted or
-    not; with them the software can see how selected a pooled history is.
+    Parameters
+    ----------
+    labels : array_like
+        Number of past outcomes of each cell.
+    successes : array_like
+        Number of past successes of each cell.
+    base : Belief, default Belief(2, 1)
+        The belief before any past outcome.
+    weight : float, default 1
+        How much a past outcome counts compared with a new one, from 0 to 1.
+    pooled : bool, default False
+        Give every cell the outcomes of all cells. Warns if they are worth more than 20 labels.
+    arrivals : array_like, optional
+        Number of past applicants of each cell, accepted or not. The warning then says how selected the history is.
 
+    Raises
+    ------
+    InputError
+        If the counts are not one number per cell, or ``arrivals`` is below ``labels``.
+
+    Warns
+    -----
+    SelectiveLabelsWarning
+        If a large history is pooled.
+
+    Examples
+    --------
     >>> FromHistory(labels=[100, 0], successes=[90, 0]).priors([0, 0], [0, 0])
     (array([102.,   2.]), array([91.,  1.]))
     >>> FromHistory([100, 0], [90, 0], weight=0.1).priors([0, 0], [0, 0])[0]
@@ -62,11 +86,26 @@ class FromHistory:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.labels.size
 
     def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The base prior plus the past outcomes."""
+        """Return the base prior plus the past outcomes.
+
+        Parameters
+        ----------
+        labels : array_like
+            Number of new labels of each cell. They do not change this prior.
+        successes : array_like
+            Number of new successes of each cell. They do not change this prior.
+
+        Returns
+        -------
+        n : ndarray
+            Prior size n₀ of each cell.
+        s : ndarray
+            Prior successes s₀ of each cell.
+        """
         n, s = self.labels, self.successes
         if self.pooled:
             n, s = np.full_like(n, n.sum()), np.full_like(s, s.sum())

@@ -1,18 +1,17 @@
-"""Several Gaussian beliefs at once, weighed by how well each foresaw the labels.
+"""Several Gaussian beliefs at once, weighted by how well each predicted the labels.
 
-How much the features matter is not known beforehand: on some data something, on some nearly everything, and no single
-prior variance serves both. So several hypotheses are kept, each a Gaussian belief of its own
-(:mod:`lenience.models.gaussian`) with its own prior. A label moves all of them, and multiplies the weight of each by
-the
-probability it gave to that label: the posterior over hypotheses, by their marginal likelihoods, and the prior's scale
-is learnt without being refitted.
+How much the features matter is unknown in advance: on some data little, on some nearly everything, and no single prior
+variance serves both. So several hypotheses run side by side, each a Gaussian belief
+(:mod:`lenience.models.gaussian`) with its own prior. A label updates all of them and multiplies the weight of each by
+the probability it gave to that label. This is the posterior over hypotheses, by their marginal likelihoods: the scale
+of the prior is learnt without refitting.
 
 The belief at x is the mixture. With p_k and s_k the mean and variance of p under hypothesis k and w_k its weight,
 
     p̂ = Σ w_k p_k,        variance = Σ w_k (s_k + (p_k − p̂)²);
 
-the covariance of p at x and at r is Σ w_k (ρ_k √(s_k s_rk) + (p_k − p̂)(p_rk − p̂_r)), ρ_k the correlation of the
-log-odds under k. Its square over both variances is the likeness: with one hypothesis, ρ².
+the covariance of p at x and at r is Σ w_k (ρ_k √(s_k s_rk) + (p_k − p̂)(p_rk − p̂_r)), where ρ_k is the correlation of
+the log-odds under k. Its square over both variances is the likeness: with one hypothesis, ρ².
 """
 
 from __future__ import annotations
@@ -56,18 +55,18 @@ def absorb_all(
     shift: NDArray[np.float64],
     shrink: NDArray[np.float64],
 ) -> None:
-    """Take a label at the x that m, v and U belong to; writes each hypothesis' shift and shrink."""
+    """Learn a label at the x that m, v and U belong to; write the shift and shrink of each hypothesis."""
     total = 0.0
     for k in range(m.size):
         likelihood, shift[k], shrink[k] = absorb(y, weight, m[k], v[k], U[k], means[k], covariances[k])
         weights[k] *= likelihood
         total += weights[k]
-    kept = 0.0
+    sum_of_weights = 0.0
     for k in range(m.size):
         weights[k] = max(weights[k] / total, LEAST_WEIGHT)
-        kept += weights[k]
+        sum_of_weights += weights[k]
     for k in range(m.size):
-        weights[k] /= kept
+        weights[k] /= sum_of_weights
 
 
 @compiled
@@ -78,7 +77,7 @@ def mixed(
     p: NDArray[np.float64],
     s: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """p̂ and the variance of p at an x; writes p and s of each hypothesis."""
+    """Return p̂ and the variance of p at an x; write p and s of each hypothesis."""
     mean = 0.0
     for k in range(m.size):
         p[k], s[k] = moments(m[k], v[k])
@@ -144,7 +143,7 @@ def learn_rows(
     means: NDArray[np.float64],
     covariances: NDArray[np.float64],
 ) -> None:
-    """Take the labels of many rows, one after the other."""
+    """Learn the labels of many rows, one after the other."""
     several, size = means.shape
     m, v, shift, shrink = np.empty((4, several))
     U = np.empty((several, size))
@@ -161,7 +160,7 @@ def project_rows(
     m: NDArray[np.float64],
     v: NDArray[np.float64],
 ) -> None:
-    """Write m and v of many rows, a column a hypothesis."""
+    """Write m and v of many rows, one column per hypothesis."""
     several, size = means.shape
     U = np.empty((several, size))
     for i in range(X.shape[0]):

@@ -1,15 +1,15 @@
-"""Neighbours: a kernel's effective sample size, the belief of whoever has no model.
+"""Labels counted by nearness: the effective sample size of a kernel, for users without a model.
 
 With weights k_i = K(|z − z_i|/b) over the labelled rows i (features standardised over the prepared rows), the belief at
 x is
 
     n = n₀ + Σ k_i,    s = s₀ + Σ k_i y_i,
 
-the prior plus labels counted by how near they are. K(t) = e^{−t²/2} with t² divided by the number of features, so that
-the bandwidth b means the same in any dimension. The likeness of x and r is K², as for a Gaussian process of that
-kernel. By default the prior is worth two labels and centred on ½, in a policy on its objective's cost: from ½ one would
-not try anyone where the cost is high and so many features tell people apart that labels reach few. Missing values are
-the mean. The newest ``most`` labels are kept: memory and the time of a decision are bounded.
+the prior plus the labels counted by nearness. K(t) = e^{−t²/2} with t² divided by the number of features, so that the
+bandwidth b means the same in any dimension. The likeness of x and r is K², as for a Gaussian process with that kernel.
+By default the prior is worth two labels. Its centre is ½, or the cost of the objective inside a policy: from ½ a policy
+with a high cost would accept nobody when many features tell people apart and labels reach few of them. A missing value
+counts as the mean. Only the newest ``most`` labels are used, so memory and decision time are bounded.
 """
 
 from __future__ import annotations
@@ -25,8 +25,19 @@ from lenience.models.scaling import centre_and_scale
 
 
 class Neighbours(FeatureEstimator):
-    """Labels counted by nearness.
+    """Estimate beliefs from nearby labels with a Gaussian kernel.
 
+    Parameters
+    ----------
+    bandwidth : float, default 0.5
+        Kernel width in standard deviations of a feature.
+    prior : Belief, optional
+        The belief far from any label. The default is worth two labels, centred on the cost.
+    most : int, default 5000
+        Number of newest labels to use.
+
+    Examples
+    --------
     >>> model = Neighbours(bandwidth=0.5).prepare([[-1.0], [1.0]]).learn([[1.0], [1.0]], [1, 1])
     >>> n, mean = model.beliefs([[1.0], [-1.0]])
     >>> n.round(2), mean.round(2)

@@ -1,18 +1,17 @@
-"""Shared: the cells' success probabilities are draws from one Beta distribution, fitted to all labels (empirical
-Bayes).
+"""A shared prior: all cells draw their success probability from one Beta distribution (empirical Bayes).
 
-The model. p_x ~ Beta(α, β) for every cell x; x's labels are n_x with s_x successes. The labels' marginal likelihood is
-the beta-binomial one,
+The model. p_x ~ Beta(α, β) for every cell x; cell x has n_x labels, s_x of them successes. The marginal likelihood of
+all labels is beta-binomial,
 
     L(α, β) = Σ_x [ log B(α + s_x, β + n_x − s_x) − log B(α, β) ],
 
-and (α, β) = (n₀m, n₀(1 − m)) maximises it together with a weak belief about the population of cells, logit m ~
-N(0, 1.1²) and log n₀ ~ N(log 5, 1). So cells that have been tried say what to expect of one that has not.
+and (α, β) = (n₀m, n₀(1 − m)) maximises it together with a weak prior on the population of cells, logit m ~ N(0, 1.1²)
+and log n₀ ~ N(log 5, 1). Cells with labels therefore say what to expect of a cell without labels.
 
-What a cell is given. After a few labels m itself is hardly known, and a prior that pretended it were would shut all
-cells after the first few failures. So the spread of m around its maximum (Laplace: normal in logit m) counts too: the
-cell is given the Beta with mean E m and variance E m(1 − m)/(n₀ + 1) + var m. Without labels that is Beta(1.0, 1.0) to
-a few per cent. The maximum is found by Newton steps in (logit m, log n₀), halved until they climb.
+What a cell receives. After a few labels m itself is uncertain. A prior that ignored this would close all cells after
+the first few failures. So the spread of m around its maximum (Laplace: normal in logit m) counts too: the cell receives
+the Beta with mean E m and variance E m(1 − m)/(n₀ + 1) + var m. Without labels this is Beta(1, 1) to within a few per
+cent. Newton steps in (logit m, log n₀) find the maximum; a step is halved until it climbs.
 """
 
 from __future__ import annotations
@@ -34,8 +33,17 @@ SIZE_VARIANCE = 1.0
 
 
 class Shared:
-    """One Beta prior for all cells, fitted to their labels.
+    """Fit one Beta prior for all cells to the labels of all cells.
 
+    Parameters
+    ----------
+    cells : int
+        Number of cells.
+    strongest : float, default 100
+        The largest prior size n₀, in labels.
+
+    Examples
+    --------
     >>> n0, s0 = Shared(4).priors([50, 50, 50, 0], [45, 40, 42, 0])
     >>> round(float(n0[3]), 1), round(float(s0[3] / n0[3]), 2)  # the fourth cell has no labels of its own
     (8.1, 0.78)
@@ -47,11 +55,26 @@ class Shared:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self._cells
 
     def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The fitted Beta, the same for all cells; its size is at most ``strongest``."""
+        """Compute the fitted prior, which is the same for all cells.
+
+        Parameters
+        ----------
+        labels : array_like
+            Number of labels of each cell.
+        successes : array_like
+            Number of successes of each cell.
+
+        Returns
+        -------
+        n : ndarray
+            Prior size n₀ of each cell, at most ``strongest``.
+        s : ndarray
+            Prior successes s₀ of each cell.
+        """
         n, s = checked_counts(self._cells, labels, successes)
         nodes, weights = quadrature()
         size, good = given_beta(n, s, np.array([0.0, SIZE_CENTRE]), self.strongest, nodes, weights)
@@ -63,7 +86,7 @@ class Shared:
 
 @compiled
 def digamma_pair(x: float) -> tuple[float, float]:
-    """ψ(x) and ψ′(x) for x > 0: the recurrence up to 8, then the asymptotic series (to about 1e-11)."""
+    """Return ψ(x) and ψ′(x) for x > 0: the recurrence up to 8, then the asymptotic series (error about 1e-11)."""
     psi = 0.0
     tri = 0.0
     while x < 8.0:
@@ -78,7 +101,7 @@ def digamma_pair(x: float) -> tuple[float, float]:
 
 @compiled
 def beta_likelihood(n: NDArray[np.float64], s: NDArray[np.float64], u: float, v: float) -> float:
-    """The penalised marginal log-likelihood at logit m = u, log n₀ = v."""
+    """Return the penalised marginal log-likelihood at logit m = u, log n₀ = v."""
     size = math.exp(v)
     a = size / (1.0 + math.exp(-u))
     b = size - a
@@ -92,10 +115,10 @@ def beta_likelihood(n: NDArray[np.float64], s: NDArray[np.float64], u: float, v:
 
 
 @compiled
-def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.float64]) -> float:
-    """Climb from ``found`` = (logit m, log n₀) to the maximum, in place; returns the variance of logit m there."""
-    u = found[0]
-    v = found[1]
+def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], peak: NDArray[np.float64]) -> float:
+    """Climb from ``peak`` = (logit m, log n₀) to the maximum, in place; return the variance of logit m there."""
+    u = peak[0]
+    v = peak[1]
     height = beta_likelihood(n, s, u, v)
     spread = LOGIT_VARIANCE
     for _ in range(STEPS):
@@ -159,8 +182,8 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.f
         height = trial
         if gain < 1e-9 * (1.0 + abs(height)) and step * largest < 1e-5:
             break
-    found[0] = u
-    found[1] = v
+    peak[0] = u
+    peak[1] = v
     return spread
 
 
@@ -168,19 +191,19 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], found: NDArray[np.f
 def given_beta(
     n: NDArray[np.float64],
     s: NDArray[np.float64],
-    found: NDArray[np.float64],
+    peak: NDArray[np.float64],
     strongest: float,
     nodes: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """Fit from ``found`` on (in place); the size and the successes of the Beta that every cell is given."""
-    root = math.sqrt(fit_beta(n, s, found))
+    """Fit from ``peak`` on (in place); return the size and the successes of the Beta that every cell receives."""
+    root = math.sqrt(fit_beta(n, s, peak))
     first = 0.0
     second = 0.0
     for q in range(nodes.size):
-        m = 1.0 / (1.0 + math.exp(-(found[0] + root * nodes[q])))
+        m = 1.0 / (1.0 + math.exp(-(peak[0] + root * nodes[q])))
         first += weights[q] * m
         second += weights[q] * m * m
-    variance = (first - second) / (math.exp(found[1]) + 1.0) + second - first * first
+    variance = (first - second) / (math.exp(peak[1]) + 1.0) + second - first * first
     size = min(max(first * (1.0 - first) / variance - 1.0, 0.05), strongest)
     return size, size * first

@@ -30,7 +30,7 @@ from lenience.core.validation import real
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.feature_estimator import BaseEstimator, numbers, plain
-from lenience.models.feature_model import FeatureModel, lost
+from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.policies.features.outcome_matching import Awaited, checked_arrivals
 from lenience.policies.features.unseen import UnseenCategories, dense
 
@@ -312,7 +312,7 @@ def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
     if (
         not isinstance(found, list)
         or len(found) != rows
-        or not all(not lost(flag) and flag in (0, 1) for flag in found)
+        or not all(not is_missing(flag) and flag in (0, 1) for flag in found)
     ):
         raise InputError("accepted", accepted, f"true or false for each of the {rows} rows")
     return found
@@ -330,7 +330,7 @@ def _known(y: ArrayLike, rows: int, accepted: list[Any] | None = None) -> tuple[
         )
     which, seen = [], []
     for i, value in enumerate(given):
-        if lost(value) or (accepted is not None and not accepted[i]):
+        if is_missing(value) or (accepted is not None and not accepted[i]):
             continue
         if isinstance(value, list) or value not in (0, 1):
             raise InputError("outcomes", value, "0 or 1 (false or true)")

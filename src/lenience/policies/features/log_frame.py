@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from lenience.core.errors import InputError
-from lenience.models.feature_model import lost
+from lenience.models.feature_model import is_missing
 
 
 def log_rows(log: Sequence[Any], outcomes: Mapping[int, float], X: Any = None) -> list[dict[str, Any]]:
@@ -36,5 +36,5 @@ def log_rows(log: Sequence[Any], outcomes: Mapping[int, float], X: Any = None) -
             hint="Rename it.",
             code="duplicate",
         )
-    features = [[None if lost(cell) else cell for cell in own] for own in cells.tolist()]
+    features = [[None if is_missing(cell) else cell for cell in own] for own in cells.tolist()]
     return [{**dict(zip(names, own, strict=True)), **row} for own, row in zip(features, rows, strict=True)]

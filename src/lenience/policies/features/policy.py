@@ -34,7 +34,7 @@ from lenience.core.formatting import count, percents, plural
 from lenience.core.objective import ExposureObjective
 from lenience.core.validation import real, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
-from lenience.models.feature_model import FeatureModel, lost
+from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
 from lenience.policies.beliefs.exposure import ExposurePolicy
@@ -131,7 +131,7 @@ class FeaturePolicy(SelectivePolicy):
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:  # a sparse matrix, in which what is not there is 0
             return [[]] * X.shape[0]
-        return [[name for name, cell in zip(self._names(), row, strict=True) if lost(cell)] for row in cells]
+        return [[name for name, cell in zip(self._names(), row, strict=True) if is_missing(cell)] for row in cells]
 
     def _unfamiliar(self, X: Any, rows: NDArray[np.float64]) -> list[list[str]]:
         """Of each row the categories that are unseen, those of missing features aside."""
@@ -144,7 +144,7 @@ class FeaturePolicy(SelectivePolicy):
                 cell = None if block.name is None else cells[i, names.index(block.name)]
                 if unseen and block.name is None:
                     said.append("of a feature that the Pipeline makes")
-                elif unseen and not lost(cell):
+                elif unseen and not is_missing(cell):
                     said.append(f"{block.name} = {cell!r}")
             found.append(said)
         return found

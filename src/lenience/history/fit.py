@@ -34,7 +34,7 @@ from lenience.files.source import open_source, reading, repetitions, without_eng
 from lenience.history.counts import BAD_ROWS, KINDS, count_rows, strange_dates
 from lenience.history.dates import SUCH, check_span, in_days, make_clock
 from lenience.history.statuses import GivenWords, check_words, strange_values
-from lenience.segments.similar_names import AlikeSegmentsWarning, told_alike
+from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
 
 if TYPE_CHECKING:
     from lenience.core.objective import Objective
@@ -194,7 +194,7 @@ class History(msgspec.Struct, frozen=True):
             are = "is an exact repetition" if self.repeated == 1 else "are exact repetitions"
             lines.append(f"{counted(self.repeated, 'row')} {are} of others, and counted as often as they are there.")
         lines += self.notes
-        same = told_alike(row.segment for row in self.segments)
+        same = describe_similar_names(row.segment for row in self.segments)
         if same is not None:
             lines.append(same)
         return "\n".join(lines)
@@ -257,7 +257,7 @@ def fit_history(
     ``accepted_values`` and ``rejected_values`` which of ``accepted``; one that does not occur is refused. With
     ``only_given`` no other value has a meaning, and texts are compared as they are written. White space around texts
     does not count. Segments whose names differ only by case, or by space within, are told by ``describe()``, and with
-    ``warn`` by an :class:`AlikeSegmentsWarning`.
+    ``warn`` by an :class:`SimilarNamesWarning`.
 
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],
@@ -308,9 +308,9 @@ def fit_history(
             label="history",
             value=history.bad_rows,
         )
-    same = told_alike(row.segment for row in history.segments) if warn else None
+    same = describe_similar_names(row.segment for row in history.segments) if warn else None
     if same is not None:
-        warnings.warn(same, AlikeSegmentsWarning, stacklevel=2)
+        warnings.warn(same, SimilarNamesWarning, stacklevel=2)
     return history
 
 

@@ -68,7 +68,8 @@ class Segment(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise InputError("name", self.name, "text that is not empty")
-        msgspec.structs.force_setattr(self, "share", real(f"share of {self.name}", self.share, above=0, most=1))
+        share = real("share", self.share, above=0, most=1, label=f"share of {self.name}")
+        msgspec.structs.force_setattr(self, "share", share)
         if not isinstance(self.objective, Objective) or not self.objective.divisible:
             raise InputError("objective", self.objective, "an objective that segments can share, such as Discounted")
         check_prior(self.prior)

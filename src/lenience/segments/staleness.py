@@ -1,7 +1,7 @@
-"""What it loses to keep a policy although the discount or the belief has moved: when to solve again.
+"""The loss from keeping a policy after the discount or the belief has changed: when to solve again.
 
 Let π′ be optimal for the discount γ′ and the belief b′, and let γ and b be right. Write x = 1/(1 − γ) for the
-discounted number of individuals (the one at hand included), G = E_{b′}(p − c)⁺ for what one who knows p gains per
+discounted number of individuals (including the current one) and G = E_{b′}(p − c)⁺ for what knowing p gains per
 individual. Then
 
     V*_{γ,b} − V^{π′}_{γ,b}  ≤  G |x − x′|  +  x ∫ |p − c| |b(p) − b′(p)| dp.
@@ -21,10 +21,10 @@ The discount, γ > γ′. W = V^π′_γ′ ≥ 0, as π′ is optimal there. Th
 satisfies T_γ W ≥ T_γ′ W = W because E W ≥ 0, so iterating it gives V^π′_γ ≥ V^π′_γ′ = V*_γ′. And V*_γ ≤ V*_γ′ + G (x −
 x′), as in the case before with the optimal policy of γ. Together V*_γ − V^π′_γ ≤ G (x − x′). ∎
 
-In words: a share that is wrong by 1% costs at most 1% of what the clairvoyant would earn in the segment (G x). The
-optimum is flat, so the true loss is of second order and far smaller; the bound is what is guaranteed. The integral
-needs no quadrature: the two densities cross at most twice, since their log ratio Δα log p + Δβ log(1 − p) + const has
-one extremum, and between crossings and c it is a sum of incomplete Beta functions.
+In words: a share that is wrong by 1% costs at most 1% of what knowing p would earn in the segment (G x). The optimum is
+flat, so the true loss is of second order and far smaller, but only the bound is guaranteed. The integral needs no
+quadrature. The two densities cross at most twice, because their log ratio Δα log p + Δβ log(1 − p) + const has one
+extremum. Between crossings and c the integral is a sum of incomplete Beta functions.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
 
 
 class StartForecast(msgspec.Struct, frozen=True):
-    """Whether a segment would start, as far as it can be computed in a limited time.
+    """Whether a segment would start, if that can be computed in a limited time.
 
     Parameters
     ----------

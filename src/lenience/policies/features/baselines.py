@@ -358,6 +358,6 @@ def _design(model: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the features as a linear learner uses them: scaled and with an intercept."""
     if not isinstance(model, BayesianLogistic):
         raise InputError(
-            "model", model, "a BayesianLogistic, which says how features are scaled, or a Pipeline that ends in one"
+            "model", model, "a BayesianLogistic, which defines how features are scaled, or a Pipeline that ends in one"
         )
     return model.design(rows)

@@ -81,7 +81,7 @@ class FeaturePolicy(SelectivePolicy):
     >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
     >>> policy.decide(X[:3])  # nothing is known yet: the first is given the benefit of the doubt
     array([ True,  True,  True])
-    >>> policy.observe(X[:2], [True, True], [1, 0]).pending_  # the third has not been heard of
+    >>> policy.observe(X[:2], [True, True], [1, 0]).pending_  # the outcome of the third is unknown
     1
     >>> [decision.propensity for decision in policy.log_]
     [1.0, 1.0, 1.0]

@@ -1,8 +1,8 @@
 """The Gittins index of a Beta belief: the cost at which accepting is worth exactly nothing.
 
-One accepts at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1 (the first
-acceptance alone costs c), so the index is a root that :func:`lenience.solvers.stopping.root.enclose_root` encloses;
-it is at least p̂, where Ṽ ≥ 0, and at most 1.
+Accepting is optimal at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1 (the
+first acceptance alone costs c), so the index is a root that :func:`lenience.solvers.stopping.root.enclose_root`
+encloses. It is at least p̂, where Ṽ ≥ 0, and at most 1.
 """
 
 from __future__ import annotations

@@ -66,16 +66,19 @@ def check_policy(policy: Accepts, prior: Belief | None = None, rows: int = 40) -
 
 
 def _named(error: Exception) -> str:
+    """Return the class and the message of an error."""
     return f"{type(error).__name__}: {error}"
 
 
 def _lattice(start: Belief, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return n and s of all beliefs in the first rows after a start."""
     k = np.concatenate([np.full(row + 1, row) for row in range(rows)])
     j = np.concatenate([np.arange(row + 1) for row in range(rows)])
     return start.n + k, start.s + j.astype(np.float64)
 
 
 def _acceptance(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
+    """Call the policy and turn any error into a PolicyError."""
     try:
         return np.asarray(acceptance_at(policy, n, s, pending))
     except Exception as error:  # A user's policy may raise anything.
@@ -84,11 +87,13 @@ def _acceptance(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike 
 
 
 def _require(condition: bool, sentence: str) -> None:
+    """Raise a PolicyError with this sentence unless the condition holds."""
     if not condition:
         raise PolicyError(sentence)
 
 
 def _probabilities(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    """Check that acceptance returns probabilities as float64."""
     chance = _acceptance(policy, n, s)
     _require(chance.dtype == np.float64, f"acceptance must return float64, not {chance.dtype}")
     _require(bool(np.all((chance >= 0) & (chance <= 1))), "acceptance must be a probability from 0 to 1 everywhere")
@@ -96,6 +101,7 @@ def _probabilities(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float6
 
 
 def _shapes(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    """Check that acceptance takes numbers and arrays, and broadcasts."""
     flat = _acceptance(policy, n, s)
     square = _acceptance(policy, n.reshape(1, -1), s.reshape(1, -1))
     _require(square.shape == (1, n.size), "acceptance must keep the shape of its arguments")
@@ -126,6 +132,7 @@ def _no_state(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -
 
 
 def _json(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    """Check that the policy can be written as JSON and read again."""
     writer: Any = policy
     if not hasattr(policy, "to_json"):
         raise PolicyError(
@@ -149,6 +156,7 @@ def _json(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bo
 
 
 def _repr(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    """Check that repr is stable and begins with the name of the class."""
     text = repr(policy)
     _require(
         text == repr(policy) and " at 0x" not in text, "repr must be the same each time and contain no memory address"
@@ -171,6 +179,7 @@ def _monotone(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -
 
 
 def _two_values(policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64]) -> bool:
+    """Check, for policies marked ``two_valued``, that acceptance takes at most two values at each n."""
     if not getattr(policy, "two_valued", False):
         return False
     chance = _acceptance(policy, n, s)

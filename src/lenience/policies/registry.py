@@ -220,6 +220,7 @@ def label_of_fields(value: msgspec.Struct) -> str:
 
 
 def _maker(name: str) -> Callable[..., Policy]:
+    """Return the function or class that creates the policy of this name."""
     tag = name.replace("-", "_") if isinstance(name, str) else ""
     special: Mapping[object, Callable[..., Policy]] = {
         "always_accept": _always_accept,
@@ -250,23 +251,28 @@ def _create(name: str, make: Callable[..., Made], parameters: Mapping[str, Any])
 
 
 def _class(tag: str) -> Any:
+    """Import the class of a tag."""
     module, kind = POLICIES[tag]
     return getattr(import_module(f"lenience.policies.beliefs.{module}"), kind)
 
 
 def _always_accept() -> Policy:
+    """Create the policy that accepts everyone."""
     from lenience.policies.beliefs.constant import Constant
 
     return Constant(1.0)
 
 
 def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
+    """Solve a Discounted problem."""
     return Discounted(cost, discount).solve(prior)
 
 
 def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:
+    """Solve a Delayed problem."""
     return Delayed(cost, arrivals, discount_rate, label_delay).solve(prior)
 
 
 def _finite_horizon(cost: float, horizon: int, prior: Belief, discount: float = 1.0) -> Policy:
+    """Solve a FiniteHorizon problem."""
     return FiniteHorizon(cost, horizon, discount).solve(prior)

@@ -232,6 +232,7 @@ def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed
 
 
 def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePolicy | NotComputed | None) -> Exposure:
+    """Combine what is known of a cell without a solve with the result of a solve."""
     policy = solved if isinstance(solved, ExposurePolicy) else None
     reason = solved if isinstance(solved, NotComputed) else None
     own: Delayed = cell.own

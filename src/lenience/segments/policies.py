@@ -280,6 +280,7 @@ def solve_segments(
 def _solve_all(
     cells: Sequence[Segment], rows: int | None, tolerance: float, allowed: float, workers: int | None
 ) -> list[Solved]:
+    """Solve all cells, each distinct problem once, in threads."""
     keys = [(_merged(cell.own, allowed), cell.prior) for cell in cells]
     distinct = list(dict.fromkeys(keys))
     # Threads help because the kernel releases Python's lock. Each batch has long and short solves, so that batches take
@@ -298,6 +299,7 @@ def _solve_all(
 
 
 def _solve_one(objective: Objective, prior: Belief, rows: int | None, tolerance: float) -> Solved:
+    """Solve one problem."""
     if not objective.stationary:
         policy = objective.solve(prior)
         return Solved(objective, prior, policy, policy.value(prior))

@@ -362,12 +362,14 @@ class Segments:
         return f"Segments({len(self.cells):,} cells: {', '.join(self.names[:3])}{', …' if len(self) > 3 else ''})"
 
     def _known(self, changes: Mapping[str, object]) -> tuple[Segment, ...]:
+        """Return the cells, after checking that all names are known."""
         for name in changes:
             self[name]
         return self.cells
 
 
 def _own(given: Entry | Mapping[str, Entry], name: str, field: str) -> Entry:
+    """Return the entry of a segment from one value for all or a mapping by name."""
     if not isinstance(given, Mapping):
         return given
     if name not in given:

@@ -75,6 +75,7 @@ def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, m
 
 @lru_cache(maxsize=65_536)
 def _starting_volume(belief: Belief, cost: float, precision: float, most: float) -> Bounds:
+    """Return bounds of the starting volume by bisection, cached."""
     from lenience.solvers.stopping.solve import solve_discounted
 
     if belief.mean > cost:
@@ -287,6 +288,7 @@ def forecast_starts(segments: Segments | Iterable[Segment], seconds: float) -> l
 
 
 def _forecast(cell: Segment, in_time: Callable[[], bool]) -> StartForecast:
+    """Forecast whether one segment starts, if there is time."""
     cost, volume = cell.objective.cost, cell.share * cell.objective.volume
     needed: float | None = None
     begins: bool | None = None

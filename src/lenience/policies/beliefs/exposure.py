@@ -418,4 +418,5 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
 
 @lru_cache(maxsize=4096)
 def _enclose(objective: ExposureObjective, belief: Belief, pending: int, tolerance: float) -> tuple[Bounds, int | None]:
+    """Return bounds of the value and the limit, cached."""
     return objective.enclose(belief, pending, tolerance)

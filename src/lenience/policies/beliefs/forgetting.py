@@ -111,6 +111,7 @@ def thresholds(cost: float, discount: float, n: NDArray[np.float64]) -> NDArray[
 
 @lru_cache(maxsize=32)
 def _series(cost: float, discount: float) -> tuple[float, ...]:
+    """Return the series that interpolates the leniency, cached."""
     from lenience.solvers.stopping.solve import DiscountedProblem
 
     if discount == 0.0:

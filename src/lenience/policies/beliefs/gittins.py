@@ -78,11 +78,13 @@ class Gittins(Rule, frozen=True, tag="gittins"):
         return result
 
     def _exceeds(self, n: float, s: float) -> bool:
+        """Return whether the index at (n, s) is above the cost."""
         return _index(n, s, self.discount, self.tolerance) > self.cost
 
 
 @lru_cache(maxsize=65536)
 def _index(n: float, s: float, discount: float, tolerance: float) -> float:
+    """Return the midpoint of the bounds of the index."""
     from lenience.solvers.stopping.gittins_index import gittins_index
 
     return gittins_index(Belief(n, s), discount, tolerance).midpoint

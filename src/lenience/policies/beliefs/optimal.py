@@ -461,6 +461,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return f"OptimalPolicy({self.objective!r}, prior={self.prior!r}, rows={self.rows})"
 
     def _row(self, n: float) -> int:
+        """Return the number of observations beyond the prior, or −1 off the lattice."""
         k = round(n - self.prior.n)
         return k if is_near(n, self.prior.n, size_distance(self.prior)) else -1
 
@@ -485,6 +486,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return _grown(self.objective, self.prior, 1 << (rows - 1).bit_length(), self.certificate.tolerance)
 
     def _horizon(self) -> int:
+        """Return the horizon, or 0 if there is none."""
         return self.objective.horizon or 0
 
     def _left(self, n: float) -> StoppingObjective | None:
@@ -504,11 +506,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
 @lru_cache(maxsize=4096)
 def _enclose(objective: StoppingObjective, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+    """Return bounds of the value and of the value of accepting, cached."""
     return objective.enclose(belief, tolerance)
 
 
 @lru_cache(maxsize=8)
 def _grown(objective: StoppingObjective, prior: Belief, rows: int, tolerance: float) -> NDArray[np.int64]:
+    """Return the table solved with more rows, cached."""
     most = rows if objective.horizon is None else min(rows, objective.horizon)
     table: NDArray[np.int64] = objective.solve(prior, rows=most, tolerance=tolerance).accept_from
     return table

@@ -189,9 +189,7 @@ class Capped(Around, frozen=True, tag="capped", tag_field="type"):
         """
         room = np.asarray(pending) < self.cap
         if not self.everywhere:
-            room = room | (
-                np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - AT_COST)
-            )
+            room = room | self._reaches_cost(n, s)
         return np.where(room, self.policy.acceptance(n, s), 0.0)
 
     def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
@@ -209,6 +207,9 @@ class Capped(Around, frozen=True, tag="capped", tag_field="type"):
         ndarray of int
             Where the policy inside accepts, the cap or the largest 64-bit integer (no limit); 0 elsewhere.
         """
-        good = np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - AT_COST)
-        limit = np.where(good & (not self.everywhere), UNLIMITED, self.cap)
+        limit = np.where(self._reaches_cost(n, s) & (not self.everywhere), UNLIMITED, self.cap)
         return np.where(self.policy.acceptance(n, s) > 0.5, limit, 0)
+
+    def _reaches_cost(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.bool_]:
+        """Return whether p̂ ≥ cost, except for rounding."""
+        return np.asarray(s, dtype=np.float64) >= self.cost * np.asarray(n, dtype=np.float64) * (1 - AT_COST)

@@ -29,7 +29,7 @@ from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.feature_estimator import BaseEstimator, numbers, plain
 from lenience.models.feature_model import FeatureModel, is_missing
-from lenience.policies.features.outcome_matching import PendingOutcomes, checked_arrivals
+from lenience.policies.features.outcome_matching import PendingOutcomes, checked_arrivals, one_per_row
 from lenience.policies.features.unseen import UnseenCategories, dense
 
 
@@ -360,6 +360,7 @@ class SelectivePolicy(BaseEstimator):
         """Take the rows that represent the population."""
 
     def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
+        """Decide rows in turn; ``chances`` are the random numbers that acceptance is drawn with."""
         n, mean = self.model_.beliefs(rows)
         decisions = []
         accepted = 0
@@ -375,12 +376,14 @@ class SelectivePolicy(BaseEstimator):
         raise NotImplementedError
 
     def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
+        """Learn the outcomes of these rows."""
         self.model_.learn(rows, outcomes)
 
     def _arrived(self, rows: NDArray[np.float64]) -> None:
         """Take everyone who arrived, including the rejected."""
 
     def _expire(self, now: float) -> None:
+        """Expire pending outcomes that are too old now."""
         own = getattr(self, "expire_after", None)
         after = self.objective.expire_after if own is None else own
         if after is not None:
@@ -400,6 +403,7 @@ class SelectivePolicy(BaseEstimator):
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
 
     def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the rows as numbers, checked and transformed."""
         named = hasattr(self, "feature_names_in_") or getattr(self, "transformer_", self) is not None
         if not named and plain(X, getattr(self, "n_features_in_", None)):
             return X  # type: ignore[return-value]
@@ -438,6 +442,7 @@ def _parts(model: Any) -> tuple[Any, Any]:
 
 
 def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
+    """Return whether each row was accepted, after checking that the flags are 0 or 1."""
     # Plain numbers in a loop are quicker than an array, because most calls have one row.
     flags: Any = accepted if isinstance(accepted, list) else np.asarray(accepted).tolist()
     if (
@@ -451,16 +456,8 @@ def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
 
 def _known(y: ArrayLike, rows: int, accepted: list[Any] | None = None) -> tuple[list[int], list[float]]:
     """Return which accepted rows have a known outcome, and these outcomes. The others' values are ignored."""
-    given: Any = y if isinstance(y, list) else np.asarray(y).tolist()
-    if not isinstance(given, list) or len(given) != rows:
-        raise InputError.because(
-            f"must have one entry for each of the {rows} rows, not the shape {np.shape(y)}",
-            "outcomes",
-            value=np.shape(y),
-            code="length_mismatch",
-        )
     which, seen = [], []
-    for i, value in enumerate(given):
+    for i, value in enumerate(one_per_row("outcomes", y, rows)):
         if is_missing(value) or (accepted is not None and not accepted[i]):
             continue
         if isinstance(value, list) or value not in (0, 1):

@@ -38,6 +38,7 @@ class _Rule(SelectivePolicy):
     rule: ClassVar[int]
 
     def _parameter(self) -> float:
+        """Return the parameter of the rule, checked."""
         raise NotImplementedError
 
     def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:

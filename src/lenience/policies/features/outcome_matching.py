@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -114,6 +115,7 @@ class PendingOutcomes:
         return [i for i, _ in new.values()], [outcome for _, outcome in new.values()]
 
     def _record(self, arrival: int, key: bytes, outcome: float) -> None:
+        """Record the outcome of a pending or expired acceptance."""
         if self.pending.pop(arrival, None) is not None:
             _remove(self._pending_by_key, key, arrival)
         else:
@@ -125,22 +127,28 @@ class PendingOutcomes:
 
 def checked_arrivals(arrivals: ArrayLike, rows: int, decided: int) -> list[int]:
     """Return one arrival for each row, after checking that each was decided."""
-    given = arrivals if isinstance(arrivals, list) else np.asarray(arrivals).tolist()
-    if not isinstance(given, list) or len(given) != rows:
-        raise InputError.because(
-            f"must have one entry for each of the {rows} rows, not the shape {np.shape(arrivals)}",
-            "arrivals",
-            value=np.shape(arrivals),
-            code="length_mismatch",
-        )
-    numbers = [whole("arrivals", arrival) for arrival in given]
+    numbers = [whole("arrivals", arrival) for arrival in one_per_row("arrivals", arrivals, rows)]
     for arrival in numbers:
         if arrival >= decided:
             raise InputError("arrivals", arrival, f"one of the {decided:,} decisions so far, counted from 0")
     return numbers
 
 
+def one_per_row(field: str, values: ArrayLike, rows: int) -> list[Any]:
+    """Return the values as a list, after checking that there is one for each row."""
+    entries: Any = values if isinstance(values, list) else np.asarray(values).tolist()
+    if not isinstance(entries, list) or len(entries) != rows:
+        raise InputError.because(
+            f"must have one entry for each of the {rows} rows, not the shape {np.shape(values)}",
+            field,
+            value=np.shape(values),
+            code="length_mismatch",
+        )
+    return entries
+
+
 def _remove(lists: dict[bytes, list[int]], key: bytes, arrival: int) -> None:
+    """Remove an arrival from the list of its key, and the list if it is then empty."""
     lists[key].remove(arrival)
     if not lists[key]:
         del lists[key]

@@ -256,6 +256,7 @@ class FeaturePolicy(SelectivePolicy):
     def _decide_logistic(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
     ) -> NDArray[np.float64]:
+        """Decide with a Bayesian logistic regression, in compiled code."""
         model = self.model_
         cache = self._cache
         if not cache:
@@ -318,6 +319,7 @@ class FeaturePolicy(SelectivePolicy):
         return out
 
     def _limited(self) -> bool:
+        """Return whether exposure limits apply."""
         return self.exposure is not None or self.objective.label_delay > 0.0
 
     def _limit(self, n: float, mean: float, q: float) -> float:
@@ -336,15 +338,18 @@ class FeaturePolicy(SelectivePolicy):
 
 
 def _without(missing: list[str]) -> str:
+    """Return a phrase that lists missing features."""
     return f", without the missing {plural(len(missing), 'feature')} {', '.join(missing)}" if missing else ""
 
 
 def _with(unseen: list[str]) -> str:
+    """Return a phrase that lists unseen categories."""
     return f", with the unseen {plural(len(unseen), 'category', 'categories')} {', '.join(unseen)}" if unseen else ""
 
 
 @lru_cache(maxsize=64)
 def _solved(objective: ExposureObjective) -> ExposurePolicy:
+    """Solve the problem of people like x, cached."""
     policy: ExposurePolicy = objective.solve(Belief(2, 1), tolerance=1e-4)
     return policy
 

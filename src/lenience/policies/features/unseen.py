@@ -93,6 +93,7 @@ def _blocks(transformer: Any, names: list[str] | None) -> list[Block]:
 
 
 def _encoded(encoder: Any, names: list[str] | None) -> list[Block]:
+    """Return the blocks of a one-hot encoder that ignores unknown categories."""
     known = getattr(encoder, "categories_", None)  # An encoder without columns is not fitted.
     if known is None or encoder.handle_unknown == "error" or encoder.drop is not None:
         return []

@@ -108,8 +108,8 @@ def test_batches_exports_and_imports(
         "loan 3;weg",
         "loan 4;läuft",
         "loan 5;gut",
-        "loan 6;?",
-        "loan 7;?",
+        "loan 6;??",
+        "loan 7;??",
     ]
     (tmp_path / "own.csv").write_bytes("\n".join(["Nr;Status", *lines]).encode("cp1252"))
     given = ("--url", served.url, "--reference", "Nr", "--outcome", "Status", "--success", "gut")
@@ -121,7 +121,7 @@ def test_batches_exports_and_imports(
         f"2 lines, the first line 4: {twice}",
         "line 7: no accepted decision has the reference 'loan 5'",
         "2 lines, the first line 8: Status must be success or failure, or a word for one such as repaid, "
-        "default, 1 or 0, not '?'",
+        "default, 1 or 0, not '??'",
     ]
     assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
     code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")

@@ -67,11 +67,17 @@ def test_states_outside_the_triangle_are_decided() -> None:
 @pytest.mark.parametrize(
     ("belief", "start"),
     [
-        (Belief(10, 7), "Accept: 7 of 10 succeeded (70%), short of the 80% break-even, but above the 65.4%"),
-        (Belief(10, 8), "Accept: 8 of 10 succeeded (80%), not above the 80% break-even, but"),
-        (Belief(10, 9), "Accept: 9 of 10 succeeded (90%), above the 80% break-even."),
-        (Belief(10, 6), "Reject: 6 of 10 succeeded (60%), not above the 65.4% that is asked after 10 observations"),
-        (Belief(1, 0.5), "Accept: 0.5 of 1 succeeded (50%), short of the 80% break-even, but above the 21.7%"),
+        (
+            Belief(10, 7),
+            "Accept: 7 of 10 succeeded (70%), below the break-even of 80%. The minimum after 10 observations is 65.4%",
+        ),
+        (Belief(10, 8), "Accept: 8 of 10 succeeded (80%), not above the break-even of 80%. The minimum"),
+        (Belief(10, 9), "Accept: 9 of 10 succeeded (90%), above the break-even of 80%."),
+        (Belief(10, 6), "Reject: 6 of 10 succeeded (60%). The minimum after 10 observations is 65.4%."),
+        (
+            Belief(1, 0.5),
+            "Accept: 0.5 of 1 succeeded (50%), below the break-even of 80%. The minimum after 1 observation is 21.7%",
+        ),
     ],
 )
 def test_explanations(belief: Belief, start: str) -> None:

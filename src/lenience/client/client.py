@@ -182,9 +182,11 @@ class Client:
                 answer = {"problems": [{"position": i, "detail": _unknown(item)} for i, item in enumerate(items)]}
             else:
                 for problem in answer["problems"]:  # which reference it was, the service does not repeat
-                    reference = items[problem["position"]].get("reference")
-                    if reference is not None:
-                        problem["detail"] = f"reference {reference!r}: {problem['detail']}"
+                    item = items[problem["position"]]
+                    if problem.get("code") == "unknown_reference":
+                        problem["detail"] = _unknown(item)
+                    elif "reference" in item:
+                        problem["detail"] = f"reference {item['reference']!r}: {problem['detail']}"
             return answer
 
         column = id_column if reference_column is None else reference_column

@@ -213,3 +213,18 @@ def test_thresholds_lie_between_the_states_of_the_table() -> None:
         assert between.lower <= threshold.upper
         assert between.upper >= threshold.lower
         assert between.width <= 1 / n + 1e-12 or between.lower == 0
+
+
+def test_a_boundary_ends_with_the_horizon() -> None:
+    policy = FiniteHorizon(0.7, 60).solve(Belief(2, 1))
+    assert policy.boundary(2, 1, 60) is not None
+    assert policy.boundary(2, 1, 61) is None
+    assert policy.boundary(12, 6, 50) is not None
+    assert policy.boundary(12, 6, 51) is None
+
+
+def test_where_every_state_is_accepted_the_threshold_may_be_0() -> None:
+    policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
+    assert policy.least_accepted(2) == 1.0
+    assert policy.between(2).lower == 0.0
+    assert policy.between(2).upper == 0.5

@@ -47,9 +47,9 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     own = Delayed(0.8, 30 * 22 / 57, 0.1, 1).solve(Belief(10, 7), tolerance=1e-4)
     limit = own.limit(Belief(10, 7))
     assert limit is not None
-    assert 0 < limit < 4  # of them five would be pending, but one is given up
+    assert 0 < limit < 4  # of them five would be pending, but one has expired
     south = found["south"]
-    assert (south["pending"], south["given_up"], south["accept"]) == (5, 1, False)
+    assert (south["pending"], south["expired"], south["accept"]) == (5, 1, False)
     assert south["late"] == {
         "pending": 4, "limit": limit, "unlimited": False, "proved": own.proved(Belief(10, 7)), "room": 0,
         "now": "wait", "not_computed": None,
@@ -62,7 +62,7 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     code, out, _ = run("fit", *asked, "--label-delay", "0.75")
     assert code == 0
     said = " ".join(out.split())
-    assert "1 of the pending is given up" in said
+    assert "1 of the pending has expired" in said
     assert "Outcomes arrive after 9 months on average" in said
     assert "365 days, longer than the --label-delay of 0.75 years" in said
     assert re.search(r"north .* 4 +no limit +accept", out)

@@ -72,10 +72,10 @@ def test_outcomes_that_are_missing_for_too_long_are_given_up(tmp_path: Path, kin
     ages = [(last - day).days for day, yes, y in zip(data["day"], data["accepted"], data["outcome"], strict=True)
             if yes and y is None]  # fmt: skip
     for days, maturity, waited in ((100, None, 100), (100, 250, 250), (1e9, None, 1e9)):
-        history = fit_history(source, "region", "accepted", "outcome", "day", maturity=maturity, give_up_after=days)
+        history = fit_history(source, "region", "accepted", "outcome", "day", maturity=maturity, expire_after=days)
         agree(history, by_hand(data, maturity=maturity))
         lost = sum(age >= waited for age in ages)
-        assert sum(row.given_up for row in history.segments) == lost
+        assert sum(row.expired for row in history.segments) == lost
         assert sum(row.out for row in history.segments) == sum(row.pending for row in history.segments) - lost
         assert (f"{lost:,} of the pending " in history.describe()) == (lost > 0)
         assert (lost > 0) == (days < 1e9)

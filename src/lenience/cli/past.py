@@ -192,7 +192,7 @@ def read_past_options(
         scores=score_columns,
         maturity=maturity,
         half_life=half_life,
-        give_up_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
+        expire_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
         as_of=as_of,
     )
     with saying("Counting past decisions"):

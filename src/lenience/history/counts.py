@@ -116,7 +116,7 @@ def count_rows(
     if "weight" in groups.columns:
         sums |= {"n": judged.weight.sum(where=labelled), "s": judged.weight.sum(where=judged.kind == "success")}
     if "awaited" in groups.columns:  # these hold the late ones too
-        sums["given_up"] = (dated - judged.awaited).sum(where=judged.kind == "pending")
+        sums["expired"] = (dated - judged.awaited).sum(where=judged.kind == "pending")
     by_segment = judged.group_by(names).agg(
         **sums,
         turned_down=here.sum(where=judged.kind == "turned_down"),

@@ -25,11 +25,11 @@ def make_clock(
     as_of: dt.datetime | dt.date | str | None,
     maturity: float | None,
     half_life: float | None,
-    give_up_after: float | None = None,
+    expire_after: float | None = None,
 ) -> Clock | None:
     """When rows were decided, by their time column, and what day the count is of."""
     if time is None:
-        if any(option is not None for option in (maturity, half_life, give_up_after, as_of)):
+        if any(option is not None for option in (maturity, half_life, expire_after, as_of)):
             raise InputError.because(
                 "must name a column if maturity, half_life, expire_after or as_of is given", "time", code="missing"
             )
@@ -50,8 +50,8 @@ def make_clock(
             )
     cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
     awaited = None
-    if now is not None and give_up_after is not None:
-        awaited = now - dt.timedelta(days=min(max(give_up_after, maturity or 0.0), ALL_DAYS))
+    if now is not None and expire_after is not None:
+        awaited = now - dt.timedelta(days=min(max(expire_after, maturity or 0.0), ALL_DAYS))
     return Clock(when, now, until, cutoff, half_life, as_of is None and until is not None, awaited)
 
 

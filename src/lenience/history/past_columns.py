@@ -57,7 +57,7 @@ class PastColumns(msgspec.Struct, frozen=True):
         Days until an outcome is certain.
     half_life
         Days after which a label counts half.
-    give_up_after
+    expire_after
         Days after which a missing outcome is no longer expected.
     as_of
         The date of the count; by default the last date that is not in the future.
@@ -79,6 +79,6 @@ class PastColumns(msgspec.Struct, frozen=True):
     scores: tuple[str, ...] = ()
     maturity: float | None = None
     half_life: float | None = None
-    give_up_after: float | None = None
+    expire_after: float | None = None
     as_of: str | None = None
     cells: tuple[DividedColumn, ...] = ()

@@ -149,7 +149,31 @@ def segments_report(
 
 
 def write_segments_report(path: str | Path, policies: SegmentPolicies, **options: Any) -> Path:
-    """Save the page of :func:`segments_report`, which receives the options. Return its path."""
+    """Write the page of :func:`segments_report` to a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    policies : SegmentPolicies
+        The solved segments, as returned by ``Segments.solve()``.
+    **options : Any
+        The other parameters of :func:`segments_report`.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from lenience import Belief, Discounted, Segments
+    >>> segments = Segments.of({"north": 1.0}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_segments_report(f"{folder}/report.html", segments.solve(), title="Loans").name
+    'report.html'
+    """
     target = Path(path)
     target.write_text(segments_report(policies, **options), encoding="utf-8")
     return target

@@ -12,7 +12,7 @@ import pytest
 from lenience import Belief, Discounted
 from lenience.files.columns import read_columns
 from lenience.history.fit import fit_history
-from lenience.segments import AlikeSegmentsWarning
+from lenience.segments import SimilarNamesWarning
 from past_decisions import agree, by_hand, past
 from rejections import rejected
 
@@ -109,7 +109,7 @@ BAD: dict[str, list[object]] = {
 
 def test_names_that_differ_by_case_or_space_are_told() -> None:
     rows = {"region": ["North", "north", "south"], "in": [1, 1, 1], "good": [1, 0, 1]}
-    with pytest.warns(AlikeSegmentsWarning, match="'North' and 'north'"):
+    with pytest.warns(SimilarNamesWarning, match="'North' and 'north'"):
         history = fit_history(rows, "region", "in", "good")
     assert "differ only by case or space are separate: 'North' and 'north'" in history.describe()
     assert len(fit_history(rows, "region", "in", "good", warn=False).segments) == 3

@@ -36,7 +36,7 @@ from lenience.files.source import open_source, reading, repetitions, without_eng
 from lenience.history.counts import BAD_ROWS, KINDS, count_rows, strange_dates
 from lenience.history.dates import SUCH, check_span, in_days, make_clock
 from lenience.history.statuses import GivenWords, check_words, strange_values
-from lenience.segments.similar_names import AlikeSegmentsWarning, told_alike
+from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
 
 if TYPE_CHECKING:
     from lenience.core.objective import Objective
@@ -344,7 +344,7 @@ class History(msgspec.Struct, frozen=True):
             are = "is an exact copy of another row" if self.repeated == 1 else "are exact copies of other rows"
             lines.append(f"{counted(self.repeated, 'row')} {are}. Every copy is counted.")
         lines += self.notes
-        similar_names = told_alike(row.segment for row in self.segments)
+        similar_names = describe_similar_names(row.segment for row in self.segments)
         if similar_names is not None:
             lines.append(similar_names)
         return "\n".join(lines)
@@ -445,7 +445,7 @@ def fit_history(
     strict : bool, default False
         Whether to raise an error if any row cannot be used.
     warn : bool, default True
-        Whether to warn (``AlikeSegmentsWarning``) if names of segments differ only by case or inner white space.
+        Whether to warn (``SimilarNamesWarning``) if names of segments differ only by case or inner white space.
 
     Returns
     -------
@@ -509,9 +509,9 @@ def fit_history(
             label="history",
             value=history.bad_rows,
         )
-    similar_names = told_alike(row.segment for row in history.segments) if warn else None
+    similar_names = describe_similar_names(row.segment for row in history.segments) if warn else None
     if similar_names is not None:
-        warnings.warn(similar_names, AlikeSegmentsWarning, stacklevel=2)
+        warnings.warn(similar_names, SimilarNamesWarning, stacklevel=2)
     return history
 
 

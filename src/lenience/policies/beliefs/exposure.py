@@ -323,7 +323,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
             )
         return (
             f"Reject: {short}, by so much that one more label is not worth its {loss}. With nothing pending the "
-            "rejection is final, for nothing more is learnt without acceptances."
+            "rejection is final, because nothing more is learnt without acceptances."
         )
 
     @property

@@ -29,7 +29,7 @@ from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.feature_estimator import BaseEstimator, numbers, plain
 from lenience.models.feature_model import FeatureModel, is_missing
-from lenience.policies.features.outcome_matching import Awaited, checked_arrivals
+from lenience.policies.features.outcome_matching import PendingOutcomes, checked_arrivals
 from lenience.policies.features.unseen import UnseenCategories, dense
 
 
@@ -102,7 +102,7 @@ class SelectivePolicy(BaseEstimator):
         self.arrivals_ = 0
         self.accepted_ = 0
         self.labels_ = 0
-        self._awaited = Awaited()
+        self._pending_outcomes = PendingOutcomes()
         self._latest = 0
         self._random = check_random_state(self.random_state)
         self.transformer_, self.model_ = _parts(self.model)
@@ -159,7 +159,7 @@ class SelectivePolicy(BaseEstimator):
             self.log_.append(decision)
             accepted[i] = decision.accepted
             self.accepted_ += decision.accepted
-            self._awaited.decided(decision.arrival, rows[i], decision.accepted, now)
+            self._pending_outcomes.decided(decision.arrival, rows[i], decision.accepted, now)
         self._latest = self.arrivals_
         self.arrivals_ += len(rows)
         self._arrived(rows)
@@ -199,11 +199,11 @@ class SelectivePolicy(BaseEstimator):
         which, seen = _known(outcomes, len(rows), _flags(accepted, len(rows)))
         if arrivals is not None:
             given = checked_arrivals(arrivals, len(rows), self.arrivals_)
-            which, seen = self._awaited.by_arrival(given, rows, which, seen)
+            which, seen = self._pending_outcomes.by_arrival(given, rows, which, seen)
         if which:
             known = rows if len(which) == len(rows) else rows[which]
             if arrivals is None:
-                self._awaited.by_features(known, seen)
+                self._pending_outcomes.by_features(known, seen)
             self._learn(known, np.array(seen))
             self.labels_ += len(seen)
         return self
@@ -232,7 +232,7 @@ class SelectivePolicy(BaseEstimator):
         """
         from lenience.policies.features.log_frame import log_rows
 
-        return to_frame(log_rows(self.log_, self._awaited.outcomes, X), backend)
+        return to_frame(log_rows(self.log_, self._pending_outcomes.outcomes, X), backend)
 
     def use_reference(self, X: ArrayLike) -> Self:
         """Replace the rows that represent the population.
@@ -319,12 +319,12 @@ class SelectivePolicy(BaseEstimator):
     @property
     def pending_(self) -> int:
         """The number of accepted individuals without an outcome."""
-        return len(self._awaited.pending)
+        return len(self._pending_outcomes.pending)
 
     @property
     def outcomes_(self) -> dict[int, float]:
         """The outcomes observed, by arrival."""
-        return dict(self._awaited.outcomes)
+        return dict(self._pending_outcomes.outcomes)
 
     @property
     def latest_(self) -> NDArray[np.int64]:
@@ -384,7 +384,7 @@ class SelectivePolicy(BaseEstimator):
         own = getattr(self, "expire_after", None)
         after = self.objective.expire_after if own is None else own
         if after is not None:
-            self._awaited.expire(now, after)
+            self._pending_outcomes.expire(now, after)
 
     def _raw(self, X: ArrayLike, reset: bool) -> Any:
         """Return the rows, checked. Frames stay frames, because a transformer may select their columns by name."""

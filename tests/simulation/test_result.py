@@ -94,9 +94,9 @@ def test_the_table_reads_well(found: ln.simulation.Simulation) -> None:
 
 
 def test_unknown_names_are_refused(found: ln.simulation.Simulation) -> None:
-    with rejected("policy"):
+    with rejected("policy", "unknown_name"):
         found.estimate("x", "accepted")
-    with rejected("metric"):
+    with rejected("metric", "unknown_name"):
         found.estimate("greedy", "luck")
     with rejected("confidence"):
         found.estimate("greedy", "accepted", 1.0)

@@ -288,8 +288,8 @@ def test_past_rows_from_files(tmp_path: Path) -> None:
         ln.simulation.PastRows.from_file(str(file), "repaid")
     pq.write_table(pa.table({"outcome": [True, False], "band": [1, 2]}), tmp_path / "rows.parquet")
     assert ln.simulation.PastRows.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
-    for missing, error in (("none.csv", ("data", "missing_file")), ("none.parquet", ("file", "unreadable_file"))):
-        with rejected(*error):
+    for missing in ("none.csv", "none.parquet"):
+        with rejected("data", "missing_file"):
             ln.simulation.world_named("past-rows", file=str(tmp_path / missing))
 
 

@@ -127,8 +127,8 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
     assert again["summary"] == first["summary"]
     code, out, _ = run(*words)
     assert code == 0
-    assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
-    assert "Shut out: the share of all arrivals, in all replications, whose population is" in " ".join(out.split())
+    assert "Behind optimum:" in out
+    assert "Shut out:" in out
 
 
 def test_sweep(run: Run, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert "behind optimum" in out
     assert re.search(r"optimum +-?\d+\.\d+ ± \d", out)
-    assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
+    assert "Behind optimum:" in out
     assert plain.read_text().splitlines()[0].replace('"', "").startswith("cost,discount,horizon,world,policy,metric")
     file.write_text('cost = 0.5\nhorizon = 40\n[[worlds]]\nname = "utopia"\n')
     code, _, err = run("sweep", str(file))

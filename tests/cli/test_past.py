@@ -309,7 +309,7 @@ def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> No
     assert now["amounts"] == "in money, per year"
     assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
     assert [row["accept"] for row in now["segments"]] == [True, False, True]
-    uneven = "along region decisions go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
+    uneven = "decisions along region go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
     assert found["warning"].startswith(uneven)
     text = page.read_text()
     assert "Compared with today" in text

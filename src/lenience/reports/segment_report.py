@@ -16,7 +16,7 @@ import msgspec
 
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
-from lenience.analysis.status_quo import Money, compare_with_now
+from lenience.analysis.status_quo import Money, compare_with_status_quo
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
@@ -121,7 +121,7 @@ def segments_report(
     if late:
         dated = history is not None and history.as_of is not None
         sections.append(exposure_section(late, ignored, shown, dated))
-    compared = [] if history is None else compare_with_now(policies, history, late)
+    compared = [] if history is None else compare_with_status_quo(policies, history, late)
     if compared:
         sections.append(status_quo_section(compared, shown))
     sections.append(_rejected_section(policies.segments, [row for row in rows if not row.starts], truths))

@@ -34,12 +34,12 @@ def test_solve_json(run: Run) -> None:
 def test_solve_says_what_to_do_before_the_figures(run: Run) -> None:
     _, out, err = run("solve", "--cost", "0.8", "--discount", "0.99")
     words = " ".join(out.split())
-    assert "above the rate asked: 37.6% after 2 observations, 65.4% after 10, 77.8% after 100" in words
+    assert "above the minimum: 37.6% after 2 observations, 65.4% after 10, 77.8% after 100" in words
     assert (
-        "This is expected to earn 1.03 in all. Someone who knew the success rate beforehand would expect 2, so" in words
+        "This is expected to earn 1.03 in all. Someone who knew the success rate in advance would expect 2, so" in words
     )
     assert "learning costs 0.971" in words
-    assert words.index("above the rate asked") < words.index("leniency c − cₙ") < words.index("Discounted(cost=0.8")
+    assert words.index("above the minimum") < words.index("leniency c − cₙ") < words.index("Discounted(cost=0.8")
     assert "a success earns 0.2 and a failure loses 0.8" in words
     _, out, err = run("solve", "--cost", "0.8", "--discount", "0.95")
     assert "This earns nothing, and loses nothing." in " ".join(out.split())
@@ -60,7 +60,7 @@ def test_threshold_json(run: Run) -> None:
     assert answer["thresholds"][0]["threshold"]["lower"] == pytest.approx(0.654376406, abs=1e-9)
     assert answer["leniency_rate"] == pytest.approx(2.61800741, abs=1e-8)
     _, out, _ = run("threshold", "--cost", "0.8", "--discount", "0.99", "-n", "10")
-    assert out.startswith("Accept while the share of successes is above the rate asked: 65.4% after 10 observations.")
+    assert out.startswith("Accept while the success rate is above the minimum: 65.4% after 10 observations.")
 
 
 def test_characteristics_json(run: Run) -> None:

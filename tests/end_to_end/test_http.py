@@ -108,8 +108,8 @@ def test_batches_exports_and_imports(
         "loan 3;weg",
         "loan 4;läuft",
         "loan 5;gut",
-        "loan 6;?",
-        "loan 7;?",
+        "loan 6;??",
+        "loan 7;??",
     ]
     (tmp_path / "own.csv").write_bytes("\n".join(["Nr;Status", *lines]).encode("cp1252"))
     given = ("--url", served.url, "--reference", "Nr", "--outcome", "Status", "--success", "gut")
@@ -117,15 +117,15 @@ def test_batches_exports_and_imports(
     assert (code, out) == (2, "8 lines read: 1 outcome recorded, 1 without an outcome yet, 6 rejected.\n")
     twice = "line 4 says success of 'loan 3' and line 5 says failure: neither was recorded"
     assert err.splitlines() == [
-        f"line 2: 2 accepted decisions have the reference 'loan 1': give their ids ({own[0]}, {own[1]})",
+        f"line 2: reference 'loan 1': 2 accepted decisions have this reference: give their ids ({own[0]}, {own[1]})",
         f"2 lines, the first line 4: {twice}",
         "line 7: no accepted decision has the reference 'loan 5'",
         "2 lines, the first line 8: Status must be success or failure, or a word for one such as repaid, "
-        "default, 1 or 0, not '?'",
+        "default, 1 or 0, not '??'",
     ]
     assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
     code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")
-    assert (code, err) == (2, "lenience: 'wegg' does not occur in Status; did you mean 'weg'?\n")
+    assert (code, err) == (2, "lenience: 'wegg' does not occur in Status. Did you mean 'weg'?\n")
     # The batch carries the references: one request for each thousand.
     asked: list[str] = []
     client._http.event_hooks["request"].append(lambda request: asked.append(request.url.path))
@@ -284,7 +284,7 @@ def test_a_second_writer_is_refused_on_sqlite(served: Served) -> None:
         return
     found = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert found.returncode == 2
-    assert "another process" in found.stderr
+    assert "Another process" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
 
 

@@ -382,3 +382,18 @@ def test_a_column_that_is_not_there_is_guessed() -> None:
     many = {f"c{i}": [1] for i in range(40)}
     with rejected("segment", "unknown_name"):
         fit_history(many, "region", "accepted", "outcome")
+
+
+@pytest.mark.parametrize("word", ["?", "n/a", "<NA>", "none", "NULL"])
+def test_a_missing_word_is_an_outcome_that_is_not_known_yet(word: str) -> None:
+    columns = {"region": ["n", "n"], "accepted": ["yes", "yes"], "outcome": ["1", word]}
+    row = fit_history(columns, "region", "accepted", "outcome")["n"]
+    assert (row.labels, row.pending) == (1, 1)
+
+
+def test_only_the_values_given_have_a_meaning() -> None:
+    columns = {"region": ["n"] * 4, "accepted": ["Yes", "Yes", "yes", "Yes"], "outcome": ["Paid", "lost", "Paid", "0"]}
+    given: dict[str, Any] = {"success": ["Paid"], "failure": ["lost"], "accepted_values": ["Yes"]}
+    history = fit_history(columns, "region", "accepted", "outcome", **given, only_given=True)
+    assert (history["n"].labels, history["n"].successes) == (2, 1)
+    assert (history.bad["accepted"], history.bad["outcome"]) == (1, 1)

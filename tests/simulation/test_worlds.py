@@ -319,7 +319,7 @@ def test_names() -> None:
         (
             "late-labels",
             {"world": {"name": "bernoulli", "p": 0.5}, "delay": {"kind": "slow"}},
-            ("kind", "invalid_value"),
+            ("kind", "unknown_name"),
         ),
         (
             "late-labels",

@@ -219,7 +219,7 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
     try:
         return work()
     except TooLargeError as error:
-        return str(error)
+        return error.sentence
 
 
 def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:

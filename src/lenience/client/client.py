@@ -376,10 +376,12 @@ class Client:
                 # If the service knows none of the decisions, it rejects the whole batch.
                 answer = {"problems": [{"position": i, "detail": _unknown(item)} for i, item in enumerate(items)]}
             else:
-                for problem in answer["problems"]:  # the service's detail does not name the reference
-                    reference = items[problem["position"]].get("reference")
-                    if reference is not None:
-                        problem["detail"] = f"reference {reference!r}: {problem['detail']}"
+                for problem in answer["problems"]:  # which reference it was, the service does not repeat
+                    item = items[problem["position"]]
+                    if problem.get("code") == "unknown_reference":
+                        problem["detail"] = _unknown(item)
+                    elif "reference" in item:
+                        problem["detail"] = f"reference {item['reference']!r}: {problem['detail']}"
             return answer
 
         column = id_column if reference_column is None else reference_column

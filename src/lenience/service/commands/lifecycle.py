@@ -87,6 +87,10 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             stored.append(
                 StoredSegment(segment.name, segment.share, digest, segment.exposure_cap, segment.exploration_floor)
             )
+    except TooLargeError as error:
+        # The solver's own hint is about its tolerance, which a request cannot choose.
+        fits = error if error.field == "segments" else error.with_hint(SMALLER)
+        raise BadRequest.of(fits.with_fields(dict.fromkeys(fits.fields, "segments"))) from None
     except InputError as error:
         raise BadRequest.of(error) from None
     loaded = {digest: load(text) for digest, text in tables.items()}

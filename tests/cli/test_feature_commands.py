@@ -90,11 +90,11 @@ def test_replay_table(run: Run, loans: Path) -> None:
         "--seeds", "2", "--warm", "5", "--report", str(page), "--group", "sex",
     )  # fmt: skip
     assert code == 0
-    used = f"Only the {len(lines):,} of {len(lines) + 1:,} rows whose outcome is known are used"
+    used = f"Only the {len(lines):,} of {len(lines) + 1:,} rows with a known outcome are used"
     for text in (" ".join(out.split()), page.read_text()):
         assert used in text
         assert "to use it): name." in text
-        assert "The group sex is no feature" in text
+        assert "The group sex is not a feature" in text
     assert "total reward, not discounted" in page.read_text()
     assert "5 outcomes are known at the start" in out
     assert "Thompson" in out

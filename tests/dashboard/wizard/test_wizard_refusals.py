@@ -30,7 +30,7 @@ def test_a_form_of_another_site_is_refused(clerk: Browser) -> None:
         ("gr\xf6\xdfe\x81,a\n1,2\n".encode("latin-1"), "not a CSV in UTF-8"),
         (b"a,b\n\x00,1\n", "the file is not a CSV"),
         (b"PK\x03\x04rest", "an Excel workbook"),
-        (b"PAR1 and then nothing", "begins as Parquet"),
+        (b"PAR1 and then nothing", "starts like Parquet"),
         (b"just one column\n1\n2\n", "only one column"),
         (b"a,b,a\n1,2,3\n", "'a' is there twice"),
         (b"a,,b\n1,2,3\n", "column 2 has none"),

@@ -151,7 +151,7 @@ def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(clerk: Browser, form
     assert "would make 2 bands" in shown
     assert all(name in html.unescape(shown) for name in ("score<550", "score>=550"))
     told = clerk.http.get("/new/bands", params={**answers, "of": "score", "bands:score": "x"}).text
-    assert "must be how many there are to be" in html.unescape(told)
+    assert "must be a number of bands" in html.unescape(told)
     answers = {**answers, **OBJECTIVE, "name": "cut", "segment": ["score", "region"], "bands:score": "550,"}
     check = clerk.http.get("/new/check", params=answers)
     assert '"features": {"score": 550, "region": "n"}' in html.unescape(check.text)

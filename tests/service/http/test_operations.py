@@ -169,7 +169,7 @@ def test_making_a_key_does_not_migrate(run: Run, database: str) -> None:
     store.upgrade("0002")
     code, _, err = run("keys", "create", "--database", database, "--label", "x", "--role", "read")
     assert code == 2
-    assert "has schema 0002, and this version of lenience needs" in err
+    assert "has schema 0002; this version of lenience needs" in err
     with store.read() as connection:
         assert revision_of(connection) == "0002"
     store.close()

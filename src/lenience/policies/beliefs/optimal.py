@@ -346,9 +346,8 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         --------
         >>> from lenience import Discounted
         >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 7)))
-        Accept: 7 of 10 succeeded (70%), short of the 80% break-even, but above the 65.4% that is enough after 10
-        observations: what an acceptance teaches is worth more than its expected loss of 0.1. Accepting is worth 0.563
-        in all.
+        Accept: 7 of 10 succeeded (70%), below the break-even of 80%. The minimum after 10 observations is 65.4%. What
+        the outcome teaches is worth more than the expected loss of 0.1. Accepting is worth 0.563 in all.
         """
         check_prior(belief, "belief")
         left = self._left(belief.n)

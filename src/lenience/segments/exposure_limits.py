@@ -222,7 +222,7 @@ def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
 
 
 def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed:
-    """Return the policy to the best tolerance that the time allows, or why there is none."""
+    """Return the policy to the best tolerance that the time allows, or why it was not computed."""
     for tolerance in TOLERANCES:
         try:
             return objective.solve(belief, tolerance=tolerance, seconds=SECONDS)

@@ -312,6 +312,6 @@ def test_pending_reaches_those_who_look_at_it() -> None:
 
 
 def test_at_the_break_even_nothing_is_expected_to_be_lost() -> None:
-    said = ln.Discounted(0.8, 0.99).solve(FLAT).explain(ln.Belief(10, 8))
-    assert "nothing is expected to be lost" in said
-    assert "loss of 0" not in said
+    explanation = ln.Discounted(0.8, 0.99).solve(FLAT).explain(ln.Belief(10, 8))
+    assert "no loss is expected" in explanation
+    assert "loss of 0" not in explanation

@@ -163,7 +163,7 @@ class FeaturePolicy(SelectivePolicy):
         return sentences
 
     def _missing(self, X: Any) -> list[list[str]]:
-        """Return the missing features of each row, as it was given."""
+        """Return the missing features of each row as given."""
         cells = np.asarray(X, dtype=object)
         if cells.ndim != 2:  # A sparse matrix has zeros and no missing values.
             return [[]] * X.shape[0]

@@ -165,7 +165,7 @@ def test_paper_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         Claim("3.1", "Proposition 3: E[V] [/a]", "holds", "seen", "more"),
         Claim("4", "another", "made precise", "measured"),
     ]
-    monkeypatch.setattr("lenience.paper.check_paper", lambda seed: claims)
+    monkeypatch.setattr("lenience.paper.check.check_paper", lambda seed: claims)
     report = tmp_path / "paper.html"
     code, out, _ = run("paper", "--output", str(report), "--json")
     assert code == 0

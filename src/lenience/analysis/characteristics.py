@@ -97,7 +97,7 @@ def characteristics(
     >>> good = characteristics(policy, p=0.9)
     >>> print(good.shut_out)
     0.265645860... ± ...
-    >>> print(good.accepted)  # it may go on for ever
+    >>> print(good.accepted)  # the policy may never stop
     ∞
     >>> bad = characteristics(policy, p=0.7)
     >>> print(bad.accepted)

@@ -296,8 +296,8 @@ def _numbers(X: Any) -> NDArray[np.float64]:
     if _is_numbers(X) or not hasattr(X, "columns") or not hasattr(X, "to_numpy"):
         return floats("X", X)
     texts = [str(column) for column in X.columns if not _is_numbers(X[column])]
-    several = plural(len(texts), "column {} is", "columns {} are").format(", ".join(texts))
-    raise InputError.because(f"must be numbers; its {several} not", "X", value=texts, allowed="numbers")
+    columns = plural(len(texts), "column {} is", "columns {} are").format(", ".join(texts))
+    raise InputError.because(f"must be numbers; its {columns} not", "X", value=texts, allowed="numbers")
 
 
 def _is_numbers(values: Any) -> bool:

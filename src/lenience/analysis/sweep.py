@@ -347,10 +347,12 @@ def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:
     lines: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*\[", line):
-            mine = re.match(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]", line) is not None
-            seen += mine
-            inner = re.match(rf"\s*\[\s*{re.escape(key)}\.", line) is not None  # [worlds.delay] belongs to the last
-            inside = (mine or inner) and seen == index
+            opens = re.match(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]", line) is not None
+            seen += opens
+            inner = (
+                re.match(rf"\s*\[\s*{re.escape(key)}\.", line) is not None
+            )  # [worlds.delay] belongs to the last [[worlds]]
+            inside = (opens or inner) and seen == index
         if inside:
             lines.append((number, line))
     return lines or [(1, "")]

@@ -122,8 +122,8 @@ def plot_comparison(
     2
     """
     having("simulation", simulation, "checkpoints", SIMULATION)
-    wanted = listed("metrics", metrics, f"a list of names among {', '.join(TITLES)}")
-    chosen = [metric for metric in wanted if metric != "behind" or simulation.baseline is not None]
+    requested = listed("metrics", metrics, f"a list of names among {', '.join(TITLES)}")
+    chosen = [metric for metric in requested if metric != "behind" or simulation.baseline is not None]
     for metric in chosen:
         if metric not in TITLES:
             raise InputError("metrics", metric, f"names among {', '.join(TITLES)}")

@@ -91,12 +91,12 @@ def thresholds(problems: Iterable[Discounted], most: float = 1000.0) -> Figure:
     >>> len(figure.axes[0].lines)
     3
     """
-    several = list(problems)
+    curves = list(problems)
     figure, (axes,) = canvas(1, 7.2, 4.4)
     n = np.geomspace(1.0, most, 300)
-    for problem, colour in zip(several, (BLUE, ORANGE, GREEN, PURPLE, SKY, RED) * len(several), strict=False):
+    for problem, colour in zip(curves, (BLUE, ORANGE, GREEN, PURPLE, SKY, RED) * len(curves), strict=False):
         curve = threshold_curve(problem, n)
-        alone = len(several) == 1
+        alone = len(curves) == 1
         axes.fill_between(n, curve, problem.cost, color=colour, alpha=0.18, linewidth=0)
         label = "threshold cₙ" if alone else f"threshold cₙ, c = {problem.cost:g}, γ = {problem.discount:g}"
         axes.plot(n, curve, color=colour, linewidth=1.8, label=label)
@@ -112,7 +112,7 @@ def thresholds(problems: Iterable[Discounted], most: float = 1000.0) -> Figure:
                 fontsize=9,
             )
             axes.set_title(f"Accept above the curve, stop below (c = {problem.cost:g}, γ = {problem.discount:g})")
-    for cost in sorted({problem.cost for problem in several}):
+    for cost in sorted({problem.cost for problem in curves}):
         axes.axhline(cost, color=INK, linewidth=1, linestyle="--", label=f"break-even c = {cost:g}")
     axes.set_xscale("log")
     axes.set_xlim(1, most)

@@ -305,20 +305,20 @@ def _named(
     chosen: dict[str, tuple[Accepts, ...]] = {}
     for name, choice in given.items():
         field = f"policies[{name!r}]"
-        several = (choice,) if hasattr(choice, "acceptance") else tuple(listed(field, choice, POLICIES))
-        if not several:
+        per_segment = (choice,) if hasattr(choice, "acceptance") else tuple(listed(field, choice, POLICIES))
+        if not per_segment:
             raise InputError(field, choice, POLICIES)
-        for policy in several:
+        for policy in per_segment:
             having(field, policy, "acceptance", POLICIES)
-        chosen[name] = several
+        chosen[name] = per_segment
     segments = world.open(replication_keys(0, 0, 1), 1).segments
-    for name, several in chosen.items():
-        if len(several) not in (1, segments):
+    for name, per_segment in chosen.items():
+        if len(per_segment) not in (1, segments):
             raise InputError.because(
-                f"must be one policy or one for each of {segments} segments, not {len(several)}",
+                f"must be one policy or one for each of {segments} segments, not {len(per_segment)}",
                 f"policies[{name!r}]",
                 label=name,
-                value=len(several),
+                value=len(per_segment),
                 code="length_mismatch",
             )
     return chosen

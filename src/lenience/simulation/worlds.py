@@ -18,24 +18,10 @@ from lenience.simulation.stream import FixedStream, Stream, draw
 ROUNDED = 1e-6  # tolerance for the sum of shares
 
 
-class Bernoulli(msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
-    """A world in which everyone succeeds with the same known probability.
+class _ConstantRate:
+    """A world whose success probability is the same for all arrivals of a replication."""
 
-    Parameters
-    ----------
-    p : float
-        The success probability, from 0 to 1.
-
-    Examples
-    --------
-    >>> Bernoulli(p=0.9).fixed_rates(np.arange(2, dtype=np.uint64))
-    array([0.9, 0.9])
-    """
-
-    p: float
-
-    def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "p", real("p", self.p, least=0, most=1))
+    __slots__ = ()
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
         """Open a stream of individuals.
@@ -55,6 +41,30 @@ class Bernoulli(msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
         return FixedStream(keys, self.fixed_rates(keys))
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """Return the success probability of each replication."""
+        raise NotImplementedError
+
+
+class Bernoulli(_ConstantRate, msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
+    """A world in which everyone succeeds with the same fixed probability.
+
+    Parameters
+    ----------
+    p : float
+        The success probability, from 0 to 1.
+
+    Examples
+    --------
+    >>> Bernoulli(p=0.9).fixed_rates(np.arange(2, dtype=np.uint64))
+    array([0.9, 0.9])
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "p", real("p", self.p, least=0, most=1))
+
+    def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return p for every replication.
 
         Parameters
@@ -70,7 +80,7 @@ class Bernoulli(msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
         return np.full(keys.size, self.p)
 
 
-class FromPrior(msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
+class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
     """A world in which each replication draws its success probability from a belief.
 
     This is the setting in which the optimum is optimal.
@@ -91,23 +101,6 @@ class FromPrior(msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
 
     def __post_init__(self) -> None:
         check_prior(self.prior)
-
-    def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """Open a stream of individuals.
-
-        Parameters
-        ----------
-        keys : ndarray of uint64
-            The random keys of the replications, one each.
-        horizon : int
-            The number of arrivals.
-
-        Returns
-        -------
-        Stream
-            The individuals, the same whenever the keys are the same.
-        """
-        return FixedStream(keys, self.fixed_rates(keys))
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Draw a success probability from the prior for each replication.

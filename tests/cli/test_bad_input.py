@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lenience.cli import cli, main
-from lenience.cli.options import discounted, told_units
+from lenience.cli.options import discounted, note_units
 
 Run = Any
 
@@ -189,7 +189,7 @@ def test_an_interruption_is_obeyed_though_a_solve_does_not_hear_of_it(
 
 def test_what_is_hardly_in_the_unit_asked_for_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
     discounted(0.8, None, 50, 10)
-    told_units(0.1, [30])
+    note_units(0.1, [30])
     assert capsys.readouterr().err.splitlines() == [
         "Note: --discount-rate is a fraction a year, 0.1 for 10%: 10 is 1,000% a year.",
         "Note: --label-delay is in years, 0.25 for three months: 30 is long.",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Discounted, FiniteHorizon
-from lenience.cli.options import console, table, told_width
+from lenience.cli.options import console, note_rounding, table
 from lenience.cli.progress import solving
 from lenience.paper import Claim
 
@@ -302,8 +302,8 @@ def test_work_that_takes_a_moment_says_what_it_is(
     assert (code, err) == (0, said + "\n")
 
 
-def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
-    """Work that is not done before its length is foretold."""
+def _later(done: threading.Event, label: str, work: Any, estimate: Any) -> Any:
+    """Work that is not done before its length is estimate."""
 
     def waiting() -> Any:
         assert done.wait(20)
@@ -311,7 +311,7 @@ def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
 
     def telling() -> Any:
         done.set()
-        return foretold()
+        return estimate()
 
     return solving(label, waiting, telling)
 
@@ -327,7 +327,7 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     monkeypatch.setattr("lenience.cli.solve.TOLD", 0.0)
     done = threading.Event()
     monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.01)
-    monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, foretold: _later(done, label, work, foretold))
+    monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, estimate: _later(done, label, work, estimate))
     code, out, err = run(*given)
     assert code == 0
     assert err == "This takes about 0 s: Discounted(cost=0.8, discount=0.99) looks far ahead.\n"
@@ -341,9 +341,9 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
 
 
 def test_what_rounding_leaves_open_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
-    told_width(1.1e-9, 1e-9)
+    note_rounding(1.1e-9, 1e-9)
     assert capsys.readouterr().err == ""
-    told_width(2.9e-7, 1e-9)
+    note_rounding(2.9e-7, 1e-9)
     assert "rounding leaves 3e-07 open, more than --tolerance" in capsys.readouterr().err
 
 

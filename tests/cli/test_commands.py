@@ -297,7 +297,7 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
 def test_work_that_takes_a_moment_says_what_it_is(
     run: Run, monkeypatch: pytest.MonkeyPatch, words: str, said: str
 ) -> None:
-    monkeypatch.setattr("lenience.cli.progress.SILENCE", 0.0)
+    monkeypatch.setattr("lenience.cli.progress.SENTENCE_AFTER", 0.0)
     code, _, err = run(*words.split())
     assert (code, err) == (0, said + "\n")
 
@@ -324,9 +324,9 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     assert "leniency c − cₙ" in out
     assert err == ""
     monkeypatch.setattr("lenience.policies.beliefs.optimal.LONG", 0.0)
-    monkeypatch.setattr("lenience.cli.solve.TOLD", 0.0)
+    monkeypatch.setattr("lenience.cli.solve.LONG_WAIT", 0.0)
     done = threading.Event()
-    monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.01)
+    monkeypatch.setattr("lenience.cli.progress.BAR_AFTER", 0.01)
     monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, estimate: _later(done, label, work, estimate))
     code, out, err = run(*given)
     assert code == 0
@@ -344,7 +344,7 @@ def test_what_rounding_leaves_open_is_noted(capsys: pytest.CaptureFixture[str]) 
     note_rounding(1.1e-9, 1e-9)
     assert capsys.readouterr().err == ""
     note_rounding(2.9e-7, 1e-9)
-    assert "rounding leaves 3e-07 open, more than --tolerance" in capsys.readouterr().err
+    assert "rounding limits the precision to 3e-07" in capsys.readouterr().err
 
 
 def test_in_a_narrow_window_words_are_broken_and_not_cut(

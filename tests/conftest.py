@@ -204,7 +204,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     from lenience.cli import main
 
     # What is said of work that takes a moment depends on the machine.
-    monkeypatch.setattr("lenience.cli.progress.SILENCE", 600.0)
+    monkeypatch.setattr("lenience.cli.progress.SENTENCE_AFTER", 600.0)
 
     def call(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["lenience", *words])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lenience.cli import cli, main
-from lenience.cli.options import discounted, told_units
+from lenience.cli.options import discounted, note_units
 
 Run = Any
 
@@ -142,7 +142,7 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
             ("keys", "create", "--label", "a", "--role", "read", "--days", "inf"),
             "--days",
         ),
-        (("keys", "add"), "No such command 'add'. There are create, list, revoke."),
+        (("keys", "add"), "No such command 'add'. The commands are create, list, revoke."),
         (("audit", "--database", os.path.dirname(__file__)), "is a folder"),
         (("fit", "none.csv", "--segment", "a", "--accepted", "b", "--outcome", "c", "--cost", "2"), "--discount"),
         (("simulate", "--cost", "0.8", "--policy", "best"), "--policy"),
@@ -150,7 +150,7 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "--policy"),
         (("sweep", "nowhere.toml"), "'nowhere.toml': no such file or directory"),
         (("paper", "--output", "paper.pdf"), "--output"),
-        (("sovle",), "No such command 'sovle'. There are audit, characteristics, completion"),
+        (("sovle",), "No such command 'sovle'. The commands are audit, characteristics, completion"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -189,8 +189,8 @@ def test_an_interruption_is_obeyed_though_a_solve_does_not_hear_of_it(
 
 def test_what_is_hardly_in_the_unit_asked_for_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
     discounted(0.8, None, 50, 10)
-    told_units(0.1, [30])
+    note_units(0.1, [30])
     assert capsys.readouterr().err.splitlines() == [
-        "Note: --discount-rate is a fraction a year, 0.1 for 10%: 10 is 1,000% a year.",
+        "Note: --discount-rate is a fraction per year, 0.1 for 10%: 10 is 1,000% per year.",
         "Note: --label-delay is in years, 0.25 for three months: 30 is long.",
     ]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Discounted, FiniteHorizon
-from lenience.cli.options import console, table, told_width
+from lenience.cli.options import console, note_rounding, table
 from lenience.cli.progress import solving
 from lenience.paper import Claim
 
@@ -36,13 +36,14 @@ def test_solve_says_what_to_do_before_the_figures(run: Run) -> None:
     words = " ".join(out.split())
     assert "above the minimum: 37.6% after 2 observations, 65.4% after 10, 77.8% after 100" in words
     assert (
-        "This is expected to earn 1.03 in all. Someone who knew the success rate in advance would expect 2, so" in words
+        "This is expected to earn 1.03 in total. Someone who knew the success rate in advance would expect 2, so"
+        in words
     )
     assert "learning costs 0.971" in words
     assert words.index("above the minimum") < words.index("leniency c − cₙ") < words.index("Discounted(cost=0.8")
     assert "a success earns 0.2 and a failure loses 0.8" in words
     _, out, err = run("solve", "--cost", "0.8", "--discount", "0.95")
-    assert "This earns nothing, and loses nothing." in " ".join(out.split())
+    assert "This earns nothing and loses nothing." in " ".join(out.split())
     assert err == ""
 
 
@@ -263,7 +264,7 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
     exact = {row["policy"]: row["value"] for row in json.loads(run(*given, "--json")[1])["values"]}
     monkeypatch.setattr("lenience.cli.delay.MOST_UPDATES", 0)
     _, out, err = run(*given, "--json")
-    assert err.startswith("6 values would take too long to be exact: simulating, about ")
+    assert err.startswith("6 values would take too long to compute exactly: simulating, about ")
     simulated = json.loads(out)["simulated"]
     assert len(simulated) == 6
     for row in simulated:  # two and a half times the half-width holds all six but once in ten thousand
@@ -274,7 +275,7 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
     rows = {line.split("  ")[0].strip(): line.split()[-1] for line in out.splitlines() if line.strip()}
     assert float(rows["exposure limit"]) > 0
     assert rows["blind to pending"] == rows["cap 3"] == rows["wait for every label"] == "–"
-    assert "–: exact evaluation would take too long" in out
+    assert "–: an exact value would take too long" in out
     _, out, _ = run(*given, "--json")
     assert [row["policy"] for row in json.loads(out)["values"]] == ["exposure limit"]
     code, _, err = run("delay", "--cost", "0.85", "--arrivals", "9000", "--discount-rate", "0.1", "--label-delay", "1")
@@ -297,13 +298,13 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
 def test_work_that_takes_a_moment_says_what_it_is(
     run: Run, monkeypatch: pytest.MonkeyPatch, words: str, said: str
 ) -> None:
-    monkeypatch.setattr("lenience.cli.progress.SILENCE", 0.0)
+    monkeypatch.setattr("lenience.cli.progress.SENTENCE_AFTER", 0.0)
     code, _, err = run(*words.split())
     assert (code, err) == (0, said + "\n")
 
 
-def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
-    """Work that is not done before its length is foretold."""
+def _later(done: threading.Event, label: str, work: Any, estimate: Any) -> Any:
+    """Work that is not done before its length is estimate."""
 
     def waiting() -> Any:
         assert done.wait(20)
@@ -311,7 +312,7 @@ def _later(done: threading.Event, label: str, work: Any, foretold: Any) -> Any:
 
     def telling() -> Any:
         done.set()
-        return foretold()
+        return estimate()
 
     return solving(label, waiting, telling)
 
@@ -324,16 +325,16 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
     assert "leniency c − cₙ" in out
     assert err == ""
     monkeypatch.setattr("lenience.policies.beliefs.optimal.LONG", 0.0)
-    monkeypatch.setattr("lenience.cli.solve.TOLD", 0.0)
+    monkeypatch.setattr("lenience.cli.solve.LONG_WAIT", 0.0)
     done = threading.Event()
-    monkeypatch.setattr("lenience.cli.progress.PATIENCE", 0.01)
-    monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, foretold: _later(done, label, work, foretold))
+    monkeypatch.setattr("lenience.cli.progress.BAR_AFTER", 0.01)
+    monkeypatch.setattr("lenience.cli.solve.solving", lambda label, work, estimate: _later(done, label, work, estimate))
     code, out, err = run(*given)
     assert code == 0
     assert err == "This takes about 0 s: Discounted(cost=0.8, discount=0.99) looks far ahead.\n"
-    assert "but enough after 2 observations" in out
+    assert out.startswith("Accept: 1 of 2 succeeded (50%)")
     assert "0.7700 … 0.7800" in out
-    assert "to within one observation" in out
+    assert "precise to one observation" in out
     monkeypatch.undo()
     seconds = [Discounted(0.8, discount).solve_seconds(Belief(2, 1)) for discount in (0.99, 0.9999, 0.999999)]
     assert seconds[0] < 0.01 < seconds[1] < 1 < seconds[2] < 60
@@ -341,10 +342,10 @@ def test_a_long_solve_is_foretold_and_its_thresholds_are_those_of_the_table(
 
 
 def test_what_rounding_leaves_open_is_noted(capsys: pytest.CaptureFixture[str]) -> None:
-    told_width(1.1e-9, 1e-9)
+    note_rounding(1.1e-9, 1e-9)
     assert capsys.readouterr().err == ""
-    told_width(2.9e-7, 1e-9)
-    assert "rounding leaves 3e-07 open, more than --tolerance" in capsys.readouterr().err
+    note_rounding(2.9e-7, 1e-9)
+    assert "rounding limits the precision to 3e-07" in capsys.readouterr().err
 
 
 def test_in_a_narrow_window_words_are_broken_and_not_cut(

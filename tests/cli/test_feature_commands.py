@@ -93,7 +93,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
     used = f"Only the {len(lines):,} of {len(lines) + 1:,} rows with a known outcome are used"
     for text in (" ".join(out.split()), page.read_text()):
         assert used in text
-        assert "to use it): name." in text
+        assert "to use them): name." in text
         assert "The group sex is not a feature" in text
     assert "total reward, not discounted" in page.read_text()
     assert "5 outcomes are known at the start" in out
@@ -131,9 +131,9 @@ def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
     assert "score 'score' must be known in every row; it is missing in 80 of 800 rows (10%)" in err
     found = {}
     for meaning, said in (
-        ("reject", "Without score, and rejected by the proposal: 80 of 800 rows (10%)."),
-        ("accept", "Without score, and accepted by the proposal: 80 of 800 rows (10%)."),
-        ("leave-out", "Without score, and left out: 80 of 800 rows (10%)."),
+        ("reject", "Without score and rejected by the proposal: 80 of 800 rows (10%)."),
+        ("accept", "Without score and accepted by the proposal: 80 of 800 rows (10%)."),
+        ("leave-out", "Without score and left out: 80 of 800 rows (10%)."),
     ):
         assert said in run(*words, "--without-score", meaning)[1]
         found[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])

@@ -80,7 +80,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     code, out, _ = run("fit", str(loans), *given, "--model", "pooled-history")
     assert code == 0
     assert "pooled over 8 cells" in " ".join(out.split())
-    assert "4 segments never start; of the 2 that deserve acceptance, " in out
+    assert "4 segments never start; of the 2 above the break-even, " in out
     asked = ["--truths", str(truths), "--floor", "0.1", "--floor-group", "y", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given, "--model", "history", *asked, "--json")
     assert code == 0
@@ -166,7 +166,7 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
     [
         ("a.csv", b"", "the file is empty"),
         ("a.csv", bytes(range(256)) * 9, "the file is not a CSV in UTF-8. Save it as “CSV UTF-8”, or as Parquet."),
-        ("a.csv", b"a\x00b\n", "the file is not a CSV: it holds bytes that no text has"),
+        ("a.csv", b"a\x00b\n", "the file is not a CSV: it contains binary data"),
         (
             "a.csv",  # cut off
             LOANS.encode() + b"north,1",
@@ -177,15 +177,15 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
             b"region,approved,Region\nnorth,1,1\n",
             "the names of columns must differ; 'region' is there twice",
         ),
-        ("a.parquet", b"PAR1 and no more", "the file begins as Parquet and cannot be read as such: it may be cut off"),
+        ("a.parquet", b"PAR1 and no more", "the file starts like Parquet but cannot be read: it may be cut off"),
         (
             "a.csv",  # with a line that has a value too many
             LOANS.encode() + b"north,1,yes\n" * 30_000 + b"north,1,yes,no\n",
             "the file cannot be read as CSV at line 30,008, which has more values than the heading's 3",
         ),
         ("a.parquet", LOANS.encode(), "the file is not Parquet, as its name says"),
-        ("a.csv.gz", LOANS.encode(), "it is not packed as its ending .gz says, or it is cut off"),
-        ("a.csv.zst", LOANS.encode(), "it is not packed as its ending .zst says, or it is cut off"),
+        ("a.csv.gz", LOANS.encode(), "it is not compressed as its ending .gz says, or it is cut off"),
+        ("a.csv.zst", LOANS.encode(), "it is not compressed as its ending .zst says, or it is cut off"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "the file is empty"),
     ],
 )
@@ -237,9 +237,9 @@ def test_a_file_of_a_german_spreadsheet(run: Run, tmp_path: Path, encoding: str)
     assert ("cp1252" in found["description"]) == (encoding == "cp1252")
     for extra, said in (
         (("--failure", "ausgefalen"), "'ausgefalen' does not occur in Status. Did you mean 'ausgefallen'?"),
-        (("--accepted-value", "x"), "'x' does not occur in genehmigt. There are 'ja', 'nein'."),
+        (("--accepted-value", "x"), "'x' does not occur in genehmigt. The values are 'ja', 'nein'."),
         (("--pending", "zurückgezahlt"), "--success and --pending must have no value in common; 'zurückgezahlt' is in"),
-        (("--maturity", "999"), "than all dates of the file: the dates span 120 days (2021-01-31 to 2021-05-31)"),
+        (("--maturity", "999"), "the dates span 120 days (2021-01-31 to 2021-05-31)"),
         (("--as-of", "gestern"), "--as-of must be a date such as 2024-12-31 or 31.12.2024, not 'gestern'"),
     ):
         code, _, err = run("fit", str(loans), *GERMAN_COLUMNS, *extra)

@@ -38,7 +38,7 @@ def test_ascii(monkeypatch: pytest.MonkeyPatch, errors: str) -> None:
     assert called(monkeypatch, io.TextIOWrapper(written, encoding="ascii", errors=errors)) == 0
     text = written.getvalue().decode("ascii")
     assert "c = 0.8, ? = 0.9" in text
-    assert "It fades like" in text  # the last line
+    assert "It decreases like" in text  # the last line
 
 
 @pytest.mark.parametrize("extra", [(), ("--json",)])

@@ -161,7 +161,7 @@ def test_audit_in_words_and_its_exit_code(run: Run, tmp_path: Path) -> None:
     kept.write_text(run("audit", "--database", database, "--json")[1])
     code, out, _ = run("audit", "--database", database, "--expect", str(kept))
     assert code == 0
-    assert out.startswith("All holds: 4 events in 4 chains, 1 decision recomputed.")
+    assert out.startswith("Everything holds: 4 events in 4 chains, 1 decision recomputed.")
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE decision SET status = 'success'")
     connection.close()

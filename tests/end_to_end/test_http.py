@@ -142,11 +142,11 @@ def test_batches_exports_and_imports(
     # The data of a person, or of long ago, is counted first and erased when that is confirmed.
     at = ("--url", served.url)
     code, out, _ = run("erase", "--reference", "loan 1", *at)
-    assert (code, out) == (0, "2 decisions would lose personal data for good. Give --yes to erase it.\n")
+    assert (code, out) == (0, "2 decisions would lose personal data for good. Add --yes to erase it.\n")
     assert client.decision(own[0])["reference"] == "loan 1"
     code, out, _ = run("erase", "--reference", "loan 1", "--policy", "cards", "--yes", *at)
-    assert (code, out) == (0, "The personal data of 2 decisions is erased; the log stays whole.\n")
-    assert run("erase", "--reference", "loan 1", "--yes", *at)[1] == "No such decision has personal data.\n"
+    assert (code, out) == (0, "Erased the personal data of 2 decisions. The log stays complete.\n")
+    assert run("erase", "--reference", "loan 1", "--yes", *at)[1] == "No matching decision has personal data.\n"
     assert [client.decision(one)["reference"] for one in own] == [None, None, "loan 2", "loan 3", "loan 4"]
     code, out, _ = run("erase", "--older-than", "1", "--json", *at)
     assert (code, json.loads(out)) == (0, {"found": 0, "erased": 0})

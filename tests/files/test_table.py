@@ -243,7 +243,7 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     from lenience.dashboard.wizard.past_file import columns
     from lenience.dashboard.wizard.upload_reader import notes, save_upload
 
-    with rejected("source", "invalid_file"):
+    with rejected("source", "unreadable_file"):
         read_table("/dev/null", "gut")
     file = tmp_path / "kredite.csv"
     file.write_bytes("Höhe;Ort;gut\n1.603,7;Köln;1\n603,7;Ulm;0\n;Ulm;1\n".encode("cp1252"))

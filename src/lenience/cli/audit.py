@@ -11,8 +11,8 @@ import msgspec
 
 from lenience.cli.keys import opened
 from lenience.cli.options import FILE, console, json_option, print_json
-from lenience.cli.serve import database_option, needed
-from lenience.cli.streams import to_a_reader
+from lenience.cli.serve import database_option, require_service
+from lenience.cli.streams import ignoring_broken_pipe
 from lenience.core.errors import InputError, in_words
 from lenience.core.formatting import counted
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from lenience.service.queries.audit import AuditReport
 
 
-@click.command(short_help="Recompute a service's log: is everything as it was decided?")
+@click.command(short_help="Recompute a service's log and check every decision.")
 @database_option
-@click.option("--expect", type=FILE, help="The --json output of an earlier audit: must still hold.")
+@click.option("--expect", type=FILE, help="The --json output of an earlier audit, which must still hold.")
 @json_option
 def audit(database: str, expect: str | None, as_json: bool) -> None:
-    """Recompute the log: the chain is whole, every belief is the one the events give, every decision the policy's own.
+    """Recompute the log, and check its chains, every belief and every decision.
 
-    The exit code is 0 only if all holds, 1 if anything does not; each finding says where. Keep the --json output
-    somewhere else, and give it as --expect next time: then even a log that was cut off or written anew is found out.
-    The service may go on running meanwhile.
+    The exit code is 0 if everything holds and 1 otherwise; each finding says where. Keep the --json output in another
+    place and give it as --expect next time. The audit then also detects a log that was cut off or rewritten. The
+    service may keep running.
 
     \b
     Example:
@@ -37,7 +37,7 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
       lenience audit --database decisions.db --json > audit.json
       lenience audit --database decisions.db --expect audit.json
     """
-    needed()
+    require_service()
     from lenience.service.queries.audit import AuditReport
     from lenience.service.queries.audit import audit as run
 
@@ -54,7 +54,7 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
             ) from None
     with opened(database, "read") as store:
         report = run(store, earlier)
-    with to_a_reader():  # whose going must not change the code
+    with ignoring_broken_pipe():  # a closed pipe must not change the exit code
         _print(report, as_json)
     sys.exit(0 if report.whole else 1)
 
@@ -66,7 +66,7 @@ def _print(report: AuditReport, as_json: bool) -> None:
         out = console()
         for finding in report.findings:
             out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
-        verdict = "All holds" if report.whole else counted(len(report.findings), "finding")
+        verdict = "Everything holds" if report.whole else counted(len(report.findings), "finding")
         out.print(
             f"{verdict}: {counted(report.events, 'event')} in {counted(report.chains, 'chain')}, "
             f"{counted(report.decisions, 'decision')} recomputed. Digest of the heads: {report.digest}",

@@ -1,4 +1,4 @@
-"""lenience characteristics: what a policy does to a population."""
+"""lenience characteristics: compute what a policy does to a population."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from lenience.analysis.characteristics import Characteristics
 
 
-@click.command(short_help="What a policy does to a population: whom it shuts out, what learning costs.")
+@click.command(short_help="Compute what a policy does to a population: who is shut out, what learning costs.")
 @objective_options
 @prior_option
 @click.option("--p", "truths", type=float, multiple=True, help="True success probabilities; may be repeated.")
-@click.option("--rows", type=int, default=3000, show_default=True, help="Acceptances followed (without --horizon).")
-@click.option("--greedy", is_flag=True, help="Of the greedy policy (accept while p̂ > c) instead of the optimum.")
+@click.option(
+    "--rows", type=int, default=3000, show_default=True, help="The number of acceptances to follow (without --horizon)."
+)
+@click.option("--greedy", is_flag=True, help="Use the greedy policy (accept while p̂ > c) instead of the optimum.")
 @json_option
 def characteristics(
     cost: float,
@@ -43,7 +45,7 @@ def characteristics(
     greedy: bool,
     as_json: bool,
 ) -> None:
-    """Exact operating characteristics at true success probabilities p, and averaged over the prior.
+    """Compute exact operating characteristics at true success probabilities p, and averaged over the prior.
 
     \b
     Example:
@@ -55,33 +57,35 @@ def characteristics(
 
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
     policy: Policy = Greedy(cost) if greedy else problem.solve(prior)
-    wanted: list[float | None] = [*truths, None] if truths else [0.5 * cost, cost, 0.5 * (1 + cost), None]
-    found = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", wanted)]
+    chosen: list[float | None] = [*truths, None] if truths else [0.5 * cost, cost, 0.5 * (1 + cost), None]
+    results = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", chosen)]
     if as_json:
-        print_json({"policy": "greedy" if greedy else "optimal", "characteristics": [_entry(one) for one in found]})
+        entries = [_entry(result) for result in results]
+        print_json({"policy": "greedy" if greedy else "optimal", "characteristics": entries})
         return
     name = "Greedy" if greedy else "Optimal"
     grid = table(f"{name} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}")
     for heading in ("true p", "stops for good", "accepted", "reward", "shut out though p > c"):
         grid.add_column(heading, justify="right")
-    for one in found:
+    for result in results:
         grid.add_row(
-            "prior's" if one.p is None else f"{one.p:g}",
-            show(one.stops, 4),
-            show(one.accepted, 4),
-            show(one.reward, 4),
-            "" if one.shut_out is None else show(one.shut_out, 4),
+            "prior's" if result.p is None else f"{result.p:g}",
+            show(result.stops, 4),
+            show(result.accepted, 4),
+            show(result.reward, 4),
+            "" if result.shut_out is None else show(result.shut_out, 4),
         )
     console().print(grid)
 
 
-def _entry(one: Characteristics) -> dict[str, object]:
-    last = int(one.stops_at.nonzero()[0].max(initial=-1)) + 1
+def _entry(result: Characteristics) -> dict[str, object]:
+    """Return the characteristics at one success probability for JSON."""
+    last = int(result.stops_at.nonzero()[0].max(initial=-1)) + 1
     return {
-        "p": one.p,
-        "stops": as_dict(one.stops),
-        "accepted": as_dict(one.accepted),
-        "reward": as_dict(one.reward),
-        "shut_out": None if one.shut_out is None else as_dict(one.shut_out),
-        "stops_at": one.stops_at[:last].tolist(),
+        "p": result.p,
+        "stops": as_dict(result.stops),
+        "accepted": as_dict(result.accepted),
+        "reward": as_dict(result.reward),
+        "shut_out": None if result.shut_out is None else as_dict(result.shut_out),
+        "stops_at": result.stops_at[:last].tolist(),
     }

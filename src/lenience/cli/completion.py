@@ -1,4 +1,4 @@
-"""lenience completion: the shell code that completes commands, options, their values and file names."""
+"""lenience completion: print the shell code that completes commands, options, their values and file names."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from click.shell_completion import get_completion_class
 from lenience.cli.options import json_option, print_json
 
 SHELLS = ("bash", "zsh", "fish")
-INSTRUCTION = "_LENIENCE_COMPLETE"  # what click's code sets when the shell asks it to complete
+INSTRUCTION = "_LENIENCE_COMPLETE"  # the variable by which click's code asks for completions
 
 
-@click.command(short_help="The shell code that completes commands and options.")
+@click.command(short_help="Print the shell code that completes commands and options.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @json_option
 def completion(shell: str, as_json: bool) -> None:
-    """Print the code that lets a shell complete commands, options, values where there is a list of them (models,
-    policies, worlds, roles) and file names; bash needs version 4.4 or later.
+    """Print the code with which a shell completes commands, options, known values (models, policies, worlds, roles) and
+    file names. Bash must be version 4.4 or later.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""lenience delay: what late labels cost, and how many may be pending."""
+"""lenience delay: compute what late labels cost, and how many acceptances may be pending."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lenience.cli.options import (
     console,
     cost_option,
     json_option,
+    note_units,
     print_json,
     prior_option,
     table,
-    told_units,
 )
-from lenience.cli.progress import each, saying
+from lenience.cli.progress import announcing, each
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import counted, duration
@@ -36,31 +36,33 @@ if TYPE_CHECKING:
     from lenience.simulation.delay_events import SimulatedValue
 
 DELAYS = (1 / 12, 0.25, 0.5, 1.0)
-MOST_SECONDS = 15.0  # of a solve, as estimated
-MOST_SIMULATED = 30.0  # seconds, by the estimate, of what is simulated instead
+MOST_SECONDS = 15.0  # the longest solve, by its estimate
+MOST_SIMULATED = 30.0  # the longest simulation in seconds, by its estimate
 REPLICATIONS = 1_000
-ROW_SECONDS = 1e-4  # of a simulated policy, for each arrival that counts: to look up its limits takes longest
-MOST_UPDATES = 2e9  # of the evaluation of one rival: about ten seconds
+ROW_SECONDS = 1e-4  # seconds to simulate one arrival of one policy; looking up the limit takes longest
+MOST_UPDATES = 2e9  # limit for the exact evaluation of a baseline: about ten seconds
 HALF = 1.96  # standard errors in half a 95% interval
-SIZES = (0, 1, 3, 8, 18, 48, 98)  # labels since the prior at which limits are printed
+SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which limits are printed
 
 
-@click.command(short_help="What late labels cost, and how many acceptances may be pending.")
+@click.command(short_help="Compute what late labels cost, and how many acceptances may be pending.")
 @cost_option
-@click.option("--arrivals", type=float, required=True, help="Individuals a year.")
+@click.option("--arrivals", type=float, required=True, help="Individuals per year.")
 @click.option("--discount-rate", type=float, required=True, help="The yearly interest rate, such as 0.1.")
 @click.option(
     "--label-delay",
     "delays",
     type=float,
     multiple=True,
-    help="The mean delay of an outcome in years; may be repeated. Limits are shown for the last.",
+    help="The mean delay of an outcome in years; may be repeated. Limits are shown for the last one.",
 )
 @prior_option
 @click.option("--cap", "caps", type=int, multiple=True, default=(1, 3, 10), help="Fixed caps to compare with.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="The relative gap of values.")
-@click.option("--pending", type=int, default=0, show_default=True, help="How many are pending now.")
-@click.option("--applicants", type=int, help="How many of this many applicants to accept now, at the prior.")
+@click.option(
+    "--pending", type=int, default=0, show_default=True, help="The number of acceptances that are pending now."
+)
+@click.option("--applicants", type=int, help="Show how many of this many applicants to accept now.")
 @click.option("--figure", type=FILE, help="Draw value against mean delay to this file (PNG, SVG or PDF).")
 @click.option("--limits-figure", type=FILE, help="Draw the map of exposure limits to this file (PNG, SVG or PDF).")
 @json_option
@@ -78,7 +80,7 @@ def delay(
     limits_figure: str | None,
     as_json: bool,
 ) -> None:
-    """Labels that come late: the optimal exposure limits, and what policies that ignore what is pending lose.
+    """Compute optimal exposure limits for late labels, and what policies lose that ignore pending acceptances.
 
     \b
     Example:
@@ -93,18 +95,16 @@ def delay(
 
             check_path(path, option)
     if 0.0 in delays:
-        raise InputError(
-            "--label-delay", 0, "a number above 0", hint="For labels that come at once use lenience solve."
-        )
+        raise InputError("--label-delay", 0, "a number above 0", hint="If labels come at once, use lenience solve.")
     whole("pending", pending)
     for cap in caps:
         whole("cap", cap, least=1)
     if applicants is not None:
         whole("applicants", applicants)
-    told_units(discount_rate, delays)
+    note_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     try:
-        with saying("Solving for labels that come late"):
+        with announcing("Solving for labels that come late"):
             policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
     except TooLargeError as error:
         raise error.with_hint("Use a larger --tolerance, or give the --arrivals of one segment.") from error
@@ -114,7 +114,7 @@ def delay(
         for row in _values(problem, policy, caps, tolerance)
     ]
     names = [OPTIMAL, *baselines(problems[-1], prior, caps)]
-    drawn = _simulated(problems, prior, caps, {(row.policy, row.label_delay) for row in values})
+    simulated = _simulated(problems, prior, caps, {(row.policy, row.label_delay) for row in values})
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
     files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
     if as_json:
@@ -135,21 +135,21 @@ def delay(
                     for row in values
                 ],
                 "simulated": [
-                    {"policy": name, "label_delay": years, "mean": one.mean, "half_width": HALF * one.error}
-                    for (name, years), one in drawn.items()
+                    {"policy": name, "label_delay": years, "mean": value.mean, "half_width": HALF * value.error}
+                    for (name, years), value in simulated.items()
                 ],
                 "figures": files,
             }
         )
         return
     years = list(dict.fromkeys(problem.label_delay for problem in problems))
-    _print(policy, prior, pending, applicants, accept_now, values, drawn, names, years)
+    _print(policy, prior, pending, applicants, accept_now, values, simulated, names, years)
     for name in files:
         click.echo(f"Wrote {name}")
 
 
 def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tolerance: float) -> list[DelayValue]:
-    """What each policy earns at this delay, without those that would take too long."""
+    """Return what each policy earns at this delay, without policies that would take too long to evaluate."""
     from lenience.analysis.delay import OPTIMAL, DelayValue, baselines, evaluate_pending
 
     prior, years = policy.prior, problem.label_delay
@@ -160,40 +160,41 @@ def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tol
             else problem.enclose(prior, tolerance=tolerance, seconds=MOST_SECONDS)[0]
         )
     }
-    for name, rival in baselines(problem, prior, caps).items():
-        work[name] = partial(evaluate_pending, rival, problem, prior, tolerance, MOST_UPDATES)
-    found = []
-    for name, value in work.items():
+    for name, baseline in baselines(problem, prior, caps).items():
+        work[name] = partial(evaluate_pending, baseline, problem, prior, tolerance, MOST_UPDATES)
+    values = []
+    for name, evaluate in work.items():
         with suppress(TooLargeError):
-            found.append(DelayValue(name, years, value()))
-    return found
+            values.append(DelayValue(name, years, evaluate()))
+    return values
 
 
 def _simulated(
     problems: list[Delayed], prior: Belief, caps: tuple[int, ...], exact: set[tuple[str, float]]
 ) -> dict[tuple[str, float], SimulatedValue]:
-    """By simulation, what those policies earn whose exact evaluation would take too long, if that takes less."""
+    """Simulate the policies whose exact evaluation would take too long, unless that would take too long as well."""
     from lenience.analysis.delay import baselines
     from lenience.simulation.delay_events import arrivals_that_count, simulate_delays
     from lenience.simulation.label_delay import LabelDelay
 
-    wanted = {}
+    missing = {}
     for problem in problems:
-        others = baselines(problem, prior, caps).items()
-        wanted[problem] = {name: one for name, one in others if (name, problem.label_delay) not in exact}
-    seconds = sum(len(some) * arrivals_that_count(one) * ROW_SECONDS for one, some in wanted.items())
-    if not any(wanted.values()) or seconds > MOST_SIMULATED:
+        policies = baselines(problem, prior, caps).items()
+        missing[problem] = {name: policy for name, policy in policies if (name, problem.label_delay) not in exact}
+    seconds = sum(len(policies) * arrivals_that_count(problem) * ROW_SECONDS for problem, policies in missing.items())
+    if not any(missing.values()) or seconds > MOST_SIMULATED:
         return {}
-    count = sum(len(some) for some in wanted.values())
+    count = sum(len(policies) for policies in missing.values())
     click.echo(
-        f"{counted(count, 'value')} would take too long to be exact: simulating, about {seconds:.0f} s …", err=True
+        f"{counted(count, 'value')} would take too long to compute exactly: simulating, about {seconds:.0f} s …",
+        err=True,
     )
-    found = {}
-    for problem, some in wanted.items():
+    simulated = {}
+    for problem, chosen in missing.items():
         law = LabelDelay("exponential", problem.label_delay)
-        for one in simulate_delays(some, problem, prior, law, REPLICATIONS) if some else ():
-            found[one.policy, problem.label_delay] = one
-    return found
+        for value in simulate_delays(chosen, problem, prior, law, REPLICATIONS) if chosen else ():
+            simulated[value.policy, problem.label_delay] = value
+    return simulated
 
 
 def _print(
@@ -203,7 +204,7 @@ def _print(
     applicants: int | None,
     accept_now: int | None,
     values: list[DelayValue],
-    drawn: dict[tuple[str, float], SimulatedValue],
+    simulated: dict[tuple[str, float], SimulatedValue],
     policies: list[str],
     delays: list[float],
 ) -> None:
@@ -219,18 +220,20 @@ def _print(
     grid.add_column("policy")
     for years in delays:
         grid.add_column(duration(years), justify="right")
-    known = {(row.policy, row.label_delay): f"{row.value.midpoint:.4f}" for row in values}
-    for key, one in drawn.items():
-        known[key] = f"{one.mean:.2f} ± {HALF * one.error:.2f}"
+    texts = {(row.policy, row.label_delay): f"{row.value.midpoint:.4f}" for row in values}
+    for key, value in simulated.items():
+        texts[key] = f"{value.mean:.2f} ± {HALF * value.error:.2f}"
     for name in policies:
-        grid.add_row(name, *(known.get((name, years), "–") for years in delays))
+        grid.add_row(name, *(texts.get((name, years), "–") for years in delays))
     out.print(grid)
-    if drawn:
-        out.print(f"±: simulated, {REPLICATIONS:,} replications with their 95% interval; exact would take too long.")
-    if len(known) < len(policies) * len(delays):
+    if simulated:
         out.print(
-            "–: exact evaluation would take too long at this size; a shorter --label-delay or fewer --arrivals (those "
-            "of one segment) would fit.\n"
+            f"±: simulated, {REPLICATIONS:,} replications with their 95% interval. An exact value would take too long."
+        )
+    if len(texts) < len(policies) * len(delays):
+        out.print(
+            "–: an exact value would take too long at this size. Use a shorter --label-delay or the --arrivals of one "
+            "segment.\n"
         )
 
     limits = table(f"Accept while fewer than this many are pending (mean delay {duration(delays[-1])})")
@@ -244,15 +247,15 @@ def _print(
 
 
 def _limits(policy: ExposurePolicy, k: int) -> str:
-    """The limits of one row that are neither 0 nor without end."""
+    """Format the limits of one row, without those that are 0."""
     from lenience.analysis.delay import limit_points
 
     points = limit_points(policy, [k])
-    some = [f"{point.s:g} → {point.limit:,}" for point in points if point.limit]
-    free = next((point.s for point in points if point.limit is None), None)
-    if free is not None:
-        some.append(f"{free:g} or more → no limit")
-    return ",  ".join(some) or "none is accepted"
+    limits = [f"{point.s:g} → {point.limit:,}" for point in points if point.limit]
+    unlimited = next((point.s for point in points if point.limit is None), None)
+    if unlimited is not None:
+        limits.append(f"{unlimited:g} or more → no limit")
+    return ",  ".join(limits) or "nobody is accepted"
 
 
 def _draw(
@@ -263,7 +266,7 @@ def _draw(
     figure: str | None,
     limits_figure: str | None,
 ) -> list[str]:
-    """Draw what was asked for; the names of the files written."""
+    """Draw the figures that the options name, and return the names of the files."""
     if figure is None and limits_figure is None:
         return []
     from lenience import plot
@@ -273,9 +276,9 @@ def _draw(
     if figure is not None:
         at_once = Discounted.from_rates(problem.cost, problem.arrivals, problem.discount_rate)
         best = at_once.discount * at_once.solve(prior, rows=1).value(prior).midpoint
-        title = f"{problem.arrivals:g} a year, money at {100 * problem.discount_rate:g}%, c = {problem.cost:g}"
+        title = f"{problem.arrivals:g} per year, interest {100 * problem.discount_rate:g}%, c = {problem.cost:g}"
         files.append(str(plot.save(plot.value_against_delay(values, best, title), figure)))
     if limits_figure is not None:
-        title = f"{problem.arrivals:g} a year, labels after {duration(problem.label_delay)} on average"
+        title = f"{problem.arrivals:g} per year, labels after {duration(problem.label_delay)} on average"
         files.append(str(plot.save(plot.limit_map(policy, title=title), limits_figure)))
     return files

@@ -1,4 +1,4 @@
-"""lenience demo: the service and its dashboard on a lender's portfolio, with applicants who keep coming."""
+"""lenience demo: run the service and its dashboard on a lender's portfolio with simulated applicants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lenience.cli.options import FOLDER, console, json_option, print_json
-from lenience.cli.serve import listen, needed
+from lenience.cli.serve import listen, require_service
 from lenience.core.errors import InputError
 from lenience.core.validation import real
 
@@ -22,16 +22,18 @@ FILES = ("demo.db", "demo.db-wal", "demo.db-shm")
 
 
 @click.command(short_help="Open the dashboard on a lender's portfolio with simulated applicants.")
-@click.option("--folder", type=FOLDER, default="demo-output", show_default=True, help="Where its database is kept.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
-@click.option("--seconds", type=float, help="Stop after so long; by default it runs until stopped.")
+@click.option("--folder", type=FOLDER, default="demo-output", show_default=True, help="The folder of its database.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 chooses a free one."
+)
+@click.option("--seconds", type=float, help="Stop after this many seconds; by default run until stopped.")
 @json_option
 def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
-    """Serve a lender's portfolio with three months behind it, and applicants who keep coming.
+    """Serve a lender's portfolio with three months of history, and new applicants every second.
 
-    The truths are the Federal Reserve's score tables of 2007 (four groups by five score bands); the applicants are
-    simulated, and their labels come later. Everything goes through the real service and its log: lenience audit
-    --database demo-output/demo.db checks it. A demonstration that was there before is begun anew.
+    The true success rates come from the Federal Reserve's score tables of 2007 (four groups by five score bands). The
+    applicants are simulated, and their outcomes arrive later. Everything goes through the real service and its log,
+    which you can check with lenience audit --database demo-output/demo.db. An earlier demo in the folder is replaced.
 
     \b
     Example:
@@ -40,7 +42,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     """
     if seconds is not None:
         real("--seconds", seconds, least=0, most=1e9)
-    needed("lenience[serve,client,simulate]", "httpx")
+    require_service("lenience[serve,client,simulate]", "httpx")
     import uvicorn
 
     from lenience.cli.demo_portfolio import ApplicantFeed, Portfolio, simulate_past
@@ -52,7 +54,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     listening = listen("127.0.0.1", port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     if not as_json:
-        console().print("Making a lender's last three months: applicants, decisions, and what became of the accepted …")
+        console().print("Simulating a lender's last three months: applicants, decisions and outcomes …")
     portfolio = Portfolio()
     labels = simulate_past(database, portfolio)
     configure_logs("WARNING")
@@ -66,8 +68,8 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
         print_json({"url": address, "database": database})
     else:
         console().print(
-            f"\nOpen {address} in a browser: it is the dashboard of the service.\nApplicants come twice a second, and "
-            f"what became of the accepted is known half a minute later. All is kept in {database}. Stop with Ctrl-C.",
+            f"\nOpen the dashboard in a browser: {address}\nTwo applicants arrive every second. The outcomes of the "
+            f"accepted arrive about half a minute later. Everything is stored in {database}. Stop with Ctrl-C.",
             soft_wrap=True,
         )
     stream.start()
@@ -81,7 +83,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
 
 
 def _empty(folder: Path) -> str:
-    """The path of a database that is not there yet: one of an earlier demonstration is removed."""
+    """Return the path of a new database; the database of an earlier demo is removed."""
     from lenience.service.storage.store import Store
 
     try:
@@ -94,7 +96,7 @@ def _empty(folder: Path) -> str:
             code="unreadable_file",
         ) from None
     database = str(folder / FILES[0])
-    Store(database, serving=True).close()  # refuses while another demonstration is running
+    Store(database, serving=True).close()  # raises an error while another demo is running
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     return database

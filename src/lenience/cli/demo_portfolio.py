@@ -1,8 +1,8 @@
-"""A demonstration: a lender's portfolio on real figures, a past of three months, and applicants who keep coming.
+"""Simulate a lender for the demo: policies on real success rates, three months of history, and new applicants.
 
-The truths are those of the Federal Reserve's score tables (:func:`lenience.data.load_fico`): four groups by five score
-bands. The past is played through the service's own engine with a clock of its own, so that the log is a real one and
-``lenience audit`` holds; then applicants come over HTTP, and their labels some time after them.
+The true success rates come from the Federal Reserve's score tables (:func:`lenience.data.load_fico`): four groups by
+five score bands. The history is played through the service's own engine with a simulated clock, so the log is a real
+one and ``lenience audit`` accepts it. After that, applicants arrive over HTTP, and their labels some time later.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ DAYS, STEPS_A_DAY = 90, 4
 DAY = 86_400 * 1_000_000  # microseconds
 CARDS_A_DAY, LOANS_A_DAY = 34.0, 1.2
 LABEL_DAYS = {CARDS: 9.0, LOANS: 20.0}
-PAST = 600  # decisions of the time before, from which the beliefs start: only scores above 60 were accepted
+PAST = 600  # earlier decisions that the first beliefs are based on: only scores above 60 were accepted
 LIVE_A_SECOND, LIVE_LABEL_SECONDS = 2.0, 25.0
 BANDS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
 
 
 class Portfolio:
-    """The policies of the demonstration, and the truths behind their segments."""
+    """The policies of the demo, and the true success rates of their segments."""
 
     def __init__(self, seed: int = 7) -> None:
         self.chance = np.random.default_rng(seed)
@@ -55,11 +55,11 @@ class Portfolio:
         }
 
     def specifications(self) -> list[tuple[dict[str, Any], str]]:
-        """What is posted, each with the state it goes to."""
+        """Return the specifications of the policies, each with the state to put it in."""
         labels, good = self._past()
         n, s = Curve([cell.score for cell in self.cells], [cell.group for cell in self.cells]).priors(labels, good)
         flat = [{"name": cell.name, "group": cell.group, "share": cell.share} for cell in self.cells]
-        believed = [
+        with_priors = [
             {**cell, "prior": {"n": float(n[i]) + labels[i], "s": float(s[i]) + good[i]}} for i, cell in enumerate(flat)
         ]
         future = {"cost": 0.7, "discount": 0.9995}  # as if the next two thousand applicants counted
@@ -69,29 +69,33 @@ class Portfolio:
             "name": LOANS,
             "objective": {"type": "delayed", **rates, "label_delay": LABEL_DAYS[LOANS] / 365},
             "segments": [{"name": name, "share": share} for name, share in self.shares[LOANS].items()],
-            "description": "Labels come weeks later, so at most so many may be out at once",
+            "description": "Labels come weeks later, so the number of pending loans is limited",
         }
-        fitted = {**cards, "segments": believed, "description": "Beliefs from a curve in the score, fitted to the past"}
-        from_nothing = {**cards, "segments": flat, "description": "The same, every segment starting from nothing"}
-        return [(fitted, "active"), (from_nothing, "shadow"), (loans, "active")]
+        fitted = {
+            **cards,
+            "segments": with_priors,
+            "description": "Beliefs from a curve in the score, fitted to the past",
+        }
+        unfitted = {**cards, "segments": flat, "description": "The same, but every segment starts without evidence"}
+        return [(fitted, "active"), (unfitted, "shadow"), (loans, "active")]
 
     def applicants(self, policy: str, count: int) -> list[str]:
-        """Segments of so many applicants."""
+        """Draw the segments of ``count`` applicants."""
         shares = self.shares[policy]
         weights = np.array(list(shares.values()))
         return [str(name) for name in self.chance.choice(list(shares), size=count, p=weights / weights.sum())]
 
     def outcome(self, policy: str, segment: str) -> Outcome:
-        """What becomes of one who is accepted."""
+        """Draw the outcome of an accepted applicant."""
         return "success" if self.chance.random() < self.truths[policy][segment] else "failure"
 
     def _past(self) -> tuple[list[float], list[float]]:
-        """Labels and successes by cell of the time before, when only high scores were accepted."""
+        """Draw labels and successes by cell from the time before, when only high scores were accepted."""
         shares = np.array([cell.share for cell in self.cells])
         came = self.chance.multinomial(PAST, shares / shares.sum())
         labels = [int(count) if cell.score >= 60 else 0 for cell, count in zip(self.cells, came, strict=True)]
         good = [int(self.chance.binomial(count, cell.p)) for cell, count in zip(self.cells, labels, strict=True)]
-        return [float(one) for one in labels], [float(one) for one in good]
+        return [float(count) for count in labels], [float(count) for count in good]
 
     def _loan_truths(self) -> dict[str, float]:
         def within(cell: Cell, low: float, high: float) -> bool:
@@ -109,7 +113,7 @@ class Portfolio:
 
 
 class LabelQueue:
-    """Labels on their way: who is due first comes first."""
+    """Labels that have not arrived yet, in the order in which they are due."""
 
     def __init__(self) -> None:
         self._due: list[tuple[float, int, str, Outcome]] = []
@@ -119,11 +123,11 @@ class LabelQueue:
         return len(self._due)
 
     def add(self, due: float, decision: str, outcome: Outcome) -> None:
-        """Await a label."""
+        """Add a label."""
         heapq.heappush(self._due, (due, next(self._order), decision, outcome))
 
     def until(self, time: float) -> list[tuple[str, Outcome]]:
-        """The labels that have come."""
+        """Remove and return the labels that are due."""
         labels = []
         while self._due and self._due[0][0] <= time:
             _, _, decision, outcome = heapq.heappop(self._due)
@@ -132,9 +136,9 @@ class LabelQueue:
 
 
 def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: float = 1.0) -> LabelQueue:
-    """Make the policies and play so many days of applicants into an empty database; the labels still awaited.
+    """Create the policies in an empty database, simulate days of applicants, and return the labels still to come.
 
-    ``times`` is how many times as many come as usual.
+    ``times`` multiplies the usual number of applicants.
     """
     end = now()
     time = end - days * DAY
@@ -156,13 +160,13 @@ def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
                 if segments:
                     requests = [DecisionRequest(segment) for segment in segments]
                     answer = msgspec.json.decode(writer.call(Decide(sent_by, policy, requests, False)).body)
-                    for one in answer["decisions"]:
-                        if one["decision"] == "accept":
+                    for decision in answer["decisions"]:
+                        if decision["decision"] == "accept":
                             due = time + portfolio.chance.exponential(LABEL_DAYS[policy]) * DAY
-                            labels.add(due, one["id"], portfolio.outcome(policy, one["segment"]))
+                            labels.add(due, decision["id"], portfolio.outcome(policy, decision["segment"]))
             due_labels = labels.until(time)
             if due_labels:
-                items = [OutcomeItem(id=decision, outcome=outcome) for decision, outcome in due_labels]
+                items = [OutcomeItem(id=identity, outcome=outcome) for identity, outcome in due_labels]
                 writer.call(RecordOutcomes(sent_by, items))
     finally:
         writer.close()
@@ -171,19 +175,19 @@ def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
 
 
 class ApplicantFeed(threading.Thread):
-    """Applicants who keep coming to a running service, and their labels after them."""
+    """A thread that sends applicants to a running service, and their labels later."""
 
     def __init__(self, client: Client, portfolio: Portfolio, labels: LabelQueue, clock: Callable[[], float]) -> None:
         super().__init__(name="applicants", daemon=True)
         self.client, self.portfolio, self.clock = client, portfolio, clock
         self.stopping = threading.Event()
-        self._awaited = LabelQueue()
-        # Those still out when the present begins come within the next minutes.
+        self._labels = LabelQueue()
+        # Labels that are pending at the end of the history arrive within the next minutes.
         for decision, outcome in labels.until(math.inf):
-            self._awaited.add(clock() + portfolio.chance.exponential(4 * LIVE_LABEL_SECONDS), decision, outcome)
+            self._labels.add(clock() + portfolio.chance.exponential(4 * LIVE_LABEL_SECONDS), decision, outcome)
 
     def run(self) -> None:
-        """Send applicants and labels until stopped; a service that does not answer is asked again later."""
+        """Send applicants and labels until stopped; after an error, wait and continue."""
         while not self.stopping.wait(1 / LIVE_A_SECOND):
             try:
                 self.step()
@@ -191,13 +195,13 @@ class ApplicantFeed(threading.Thread):
                 self.stopping.wait(1.0)
 
     def step(self) -> None:
-        """One applicant, and the labels that have come."""
+        """Send one applicant, and the labels that are due."""
         chance = self.portfolio.chance
         policy = LOANS if chance.random() < LOANS_A_DAY / (LOANS_A_DAY + CARDS_A_DAY) else CARDS
         segment = self.portfolio.applicants(policy, 1)[0]
         answer = self.client.decide(policy, segment)
         if answer["decision"] == "accept":
             due = self.clock() + chance.exponential(LIVE_LABEL_SECONDS)
-            self._awaited.add(due, answer["id"], self.portfolio.outcome(policy, segment))
-        for decision, outcome in self._awaited.until(self.clock()):
+            self._labels.add(due, answer["id"], self.portfolio.outcome(policy, segment))
+        for decision, outcome in self._labels.until(self.clock()):
             self.client.outcome(decision, outcome)

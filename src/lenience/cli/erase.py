@@ -1,4 +1,4 @@
-"""lenience erase: the personal data of a person, or of long ago, from a running service."""
+"""lenience erase: erase personal data from a running service."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lenience.core.formatting import counted
 from lenience.core.validation import real
 
 
-@click.command(short_help="Erase the personal data of a person, or of long ago, from a running service.")
-@click.option("--reference", help="Of the decisions with this reference, the one given when they were decided.")
-@click.option("--older-than", type=float, metavar="DAYS", help="Of decisions that are older than so many days.")
-@click.option("--policy", help="Only of decisions of this policy.")
-@click.option("--yes", is_flag=True, help="Erase it for good, rather than count the decisions concerned.")
+@click.command(short_help="Erase personal data, by reference or by age, from a running service.")
+@click.option("--reference", help="Only decisions with this reference, given when they were decided.")
+@click.option("--older-than", type=float, metavar="DAYS", help="Only decisions older than this many days.")
+@click.option("--policy", help="Only decisions of this policy.")
+@click.option("--yes", is_flag=True, help="Erase for good; without it, only count the decisions.")
 @service_options("admin")
 @json_option
 def erase(
@@ -26,10 +26,10 @@ def erase(
     key: str | None,
     as_json: bool,
 ) -> None:
-    """Erase references, features and reasons of overrides; decisions and outcomes stay, and so does the log.
+    """Erase references, features and reasons of overrides; decisions, outcomes and the log stay.
 
-    Without --yes nothing is erased, and it is said of how many decisions it would be. It cannot be undone, and may be
-    repeated: what is erased already is not erased again.
+    Without --yes nothing is erased; the command prints how many decisions match. Erasing cannot be undone. It is safe
+    to repeat.
 
     \b
     Example:
@@ -53,8 +53,8 @@ def erase(
     if as_json:
         print_json({"found": number, "erased": number if yes else 0})
     elif not number:
-        click.echo("No such decision has personal data.")
+        click.echo("No matching decision has personal data.")
     elif yes:
-        click.echo(f"The personal data of {counted(number, 'decision')} is erased; the log stays whole.")
+        click.echo(f"Erased the personal data of {counted(number, 'decision')}. The log stays complete.")
     else:
-        click.echo(f"{counted(number, 'decision')} would lose personal data for good. Give --yes to erase it.")
+        click.echo(f"{counted(number, 'decision')} would lose personal data for good. Add --yes to erase it.")

@@ -1,4 +1,4 @@
-"""lenience fit: from past decisions to beliefs."""
+"""lenience fit: estimate the success rate of each segment from past decisions."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import msgspec
 
 from lenience.cli.options import bold, console, json_option, print_json, table
 from lenience.cli.past import PastOptions, history_options, read_past_options
-from lenience.core.formatting import even_percent
+from lenience.core.formatting import counted, even_percent, plural
 from lenience.reports.exposure_text import describe_limits, exposure_json
 
 MOST_SHOWN = 40
-NARROW = 78  # columns of a window, below which figures that may not wrap would leave names no room
+NARROW = 78  # columns: in a narrower window, numbers may wrap, so that names have room
 
 
-@click.command(short_help="From past decisions to a belief for each segment.")
+@click.command(short_help="Estimate the success rate of each segment from past decisions.")
 @history_options
-@click.option("--cost", type=float, help="The break-even success rate; with it, segments are decided too.")
+@click.option("--cost", type=float, help="The break-even success rate; with it, the decision of each segment is shown.")
 @json_option
 def fit(as_json: bool, **options: Any) -> None:
-    """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and make beliefs of them.
+    """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and estimate success rates.
 
     \b
     Example:
@@ -73,12 +73,12 @@ def fit(as_json: bool, **options: Any) -> None:
     if past.history.selection():
         out.print(bold("Selective labels:"), f" {past.history.selection()}", sep="")
     if warning:
-        out.print(bold("Note:"), f" {warning}.", sep="")
+        out.print(bold("Warning:"), f" {warning}.", sep="")
     out.print()
     grid = table()
     wide = out.width >= NARROW
     grid.add_column("segment", overflow="fold", min_width=8 if wide else None)
-    grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, for the last column must have room
+    grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, because the last column needs room
     headings = ["labels", "own\nrate", "belief"]
     headings += (
         ["pending", "at most\nout", "now"] if late else ["volume", "to\nstart", "now"] if starts else ["pending"]
@@ -102,37 +102,37 @@ def fit(as_json: bool, **options: Any) -> None:
     if len(past.fitted.shrinkage) > MOST_SHOWN:
         out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:
-        said = "Belief: the expected success rate, and how many observations it rests on. "
+        legend = "Belief: the expected success rate, and the number of observations it is based on. "
         if past.late is None:
-            said += (
-                "Volume: the members still to come, each counted at its discount; below the volume to start, learning "
-                "does not pay."
+            legend += (
+                "Volume: the number of applicants still to come, where later ones count less. Below the volume to "
+                "start, learning costs more than it earns."
             )
         else:
-            said += describe_limits(past.late, list(late.values()), past.history.as_of is not None)
-        out.print(said)
+            legend += describe_limits(past.late, list(late.values()), past.history.as_of is not None)
+        out.print(legend)
         _print_outset(past)
 
 
 def _print_outset(past: PastOptions) -> None:
-    """By model and group, how many segments are shut out at the outset, and how many of the deserving."""
-    record = "known success rate" if past.truths is not None else "record"
+    """Print by model and group how many segments are never accepted, and how many of them are above the break-even."""
+    record = "true success rate" if past.truths is not None else "past success rate"
     at_once = "" if past.late is None else ", if labels came at once"
-    grid = table(f"Whom each model shuts out at the outset{at_once}")
+    grid = table(f"Segments that each model never accepts{at_once}")
     grid.add_column("model")
     if any(row.group for row in past.outset):
         grid.add_column("group", overflow="fold")
-    grid.add_column(f"segments that never start; of those that deserve acceptance by their {record}")
+    grid.add_column(f"segments that never start; of those above the break-even by their {record}")
     for row in past.outset:
-        one = row.segments == 1
-        said = f"{row.shut:,} of {row.segments:,} segment{'' if one else 's'} never start{'s' if one else ''}; "
-        said += f"of the {row.deserving:,} that deserve acceptance, {row.deserving_shut:,}"
-        grid.add_row(row.model, *([row.group] if len(grid.columns) == 3 else []), said)
+        never = plural(row.segments, "never starts", "never start")
+        text = f"{row.shut:,} of {counted(row.segments, 'segment')} {never}; "
+        text += f"of the {row.deserving:,} above the break-even, {row.deserving_shut:,}"
+        grid.add_row(row.model, *([row.group] if len(grid.columns) == 3 else []), text)
     console().print("\n", grid, sep="")
 
 
 def _volume(volume: float) -> str:
-    """A volume to the first decimal, of rare segments to two digits.
+    """Format a volume with one decimal, or with two significant digits if it is below 1.
 
     >>> [_volume(v) for v in (1234.5, 12.34, 0.5, 0.01234, float("inf"))]
     ['1,234', '12.3', '0.50', '0.012', 'far more']

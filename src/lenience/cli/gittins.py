@@ -1,4 +1,4 @@
-"""lenience gittins: for which costs a population is worth accepting."""
+"""lenience gittins: find the costs up to which a population is worth accepting."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lenience.cli.options import (
     console,
     given,
     json_option,
+    note_rounding,
     print_json,
     prior_option,
-    told_width,
     tolerance_option,
 )
 from lenience.cli.options import table as new_table
@@ -22,16 +22,16 @@ from lenience.core.errors import InputError
 from lenience.core.validation import whole
 
 
-@click.command(short_help="For which costs is a population worth accepting? (Gittins index)")
+@click.command(short_help="Find the costs up to which a population is worth accepting (Gittins index).")
 @click.option(
     "--discount", type=float, required=True, help="The discount γ from one individual to the next, in [0, 1)."
 )
 @prior_option
 @tolerance_option
-@click.option("--table", type=int, help="Instead: all Beta(α, β) with whole α + β up to this.")
+@click.option("--table", type=int, help="Print the indices of all Beta(α, β) with whole α and β and α + β up to this.")
 @json_option
 def gittins(discount: float, prior: Belief, tolerance: float, table: int | None, as_json: bool) -> None:
-    """The Gittins index of a belief: accept exactly if it exceeds the cost.
+    """Compute the Gittins index of a belief: accept if and only if it exceeds the cost.
 
     \b
     Example:
@@ -51,13 +51,13 @@ def gittins(discount: float, prior: Belief, tolerance: float, table: int | None,
     from lenience.solvers.stopping.gittins_index import gittins_index
 
     index = gittins_index(prior, discount, tolerance)
-    told_width(index.width, tolerance)
+    note_rounding(index.width, tolerance)
     if as_json:
         print_json({"discount": discount, "prior": {"n": prior.n, "s": prior.s}, "index": as_dict(index)})
         return
     out = console()
     out.print(f"Gittins index of Beta({prior.alpha:g}, {prior.beta:g}) at γ = {discount:g}: ", bold(index), sep="")
-    out.print("Accept wherever the cost (the break-even success rate) is below it.")
+    out.print("Accept if the cost (the break-even success rate) is below it.")
 
 
 def _print_table(discount: float, largest: int, tolerance: float, as_json: bool) -> None:
@@ -68,12 +68,12 @@ def _print_table(discount: float, largest: int, tolerance: float, as_json: bool)
 
     check_work(largest * (largest - 1) // 2, check_discount(discount))
     pairs = [(a, n - a) for n in range(2, largest + 1) for a in range(1, n)]
-    found = [
+    bounds_by_size = [
         gittins_table(np.arange(1, n), n - np.arange(1, n), discount, tolerance)
         for n in each("Finding indices", range(2, largest + 1))
     ]
-    lower, upper = (np.concatenate(part) for part in zip(*found, strict=True))
-    told_width(float((upper - lower).max()), tolerance)
+    lower, upper = (np.concatenate(part) for part in zip(*bounds_by_size, strict=True))
+    note_rounding(float((upper - lower).max()), tolerance)
     if as_json:
         rows = [
             {"alpha": a, "beta": b, "index": {"lower": float(low), "upper": float(high)}}
@@ -91,4 +91,4 @@ def _print_table(discount: float, largest: int, tolerance: float, as_json: bool)
         grid.add_row(str(a), *(f"{middle[a, b]:.4f}" if (a, b) in middle else "" for b in range(1, shown)))
     console().print(grid)
     if largest > shown:
-        click.echo(f"The first of {largest - 1} rows; --json prints all {len(pairs):,}.", err=True)
+        click.echo(f"Only the first of {largest - 1} rows are shown; --json prints all {len(pairs):,}.", err=True)

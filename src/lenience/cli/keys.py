@@ -1,4 +1,4 @@
-"""lenience keys: make, list and revoke API keys."""
+"""lenience keys: create, list and revoke API keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from lenience.cli.options import console, json_option, known, print_json, table
-from lenience.cli.serve import database_option, needed
+from lenience.cli.serve import database_option, require_service
 from lenience.core.errors import InputError
 from lenience.core.validation import real
 from lenience.files.unreadable import begins
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from lenience.service.storage.store import Store
 
 
-@click.group(short_help="Make, list and revoke the API keys of a service.")
+@click.group(short_help="Create, list and revoke the API keys of a service.")
 def keys() -> None:
-    """API keys: each has roles (decide, outcome, read, admin) and may expire. Only its hash is stored.
+    """Create, list and revoke API keys. A key has roles (decide, outcome, read, admin) and may expire. Only its hash is
+    stored.
 
-    From the first key on every request needs one. A running service notices within about a second. Each command has
+    As soon as a key exists, every request needs one. A running service notices within about a second. Each command has
     --json.
 
     \b
@@ -46,16 +47,16 @@ def keys() -> None:
     shell_complete=known("lenience.service.commands.keys", "ROLES"),
     help="decide, outcome, read or admin; may be repeated.",
 )
-@click.option("--days", type=float, help="How long it is valid; without, until it is revoked.")
+@click.option("--days", type=float, help="How many days it is valid; by default until it is revoked.")
 @json_option
 def create(database: str, label: str, roles: tuple[str, ...], days: float | None, as_json: bool) -> None:
-    """Make a key. It is shown once, and cannot be shown again.
+    """Create a key. It is shown only once.
 
     \b
     Example:
       lenience keys create --label scoring --role decide
     """
-    needed()
+    require_service()
     from lenience.service.commands.keys import check_label, check_roles, create_key
     from lenience.service.domain.clock import iso_time, now
 
@@ -67,7 +68,7 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
     if as_json:
         print_json({"id": identity, "key": key, "expires_at": None if expires is None else iso_time(expires)})
     else:
-        click.echo(f"{key}\nThis is key {identity}. It is shown only now: keep it safe.")
+        click.echo(f"{key}\nThis is key {identity}. Store it safely: it is shown only now.")
 
 
 @keys.command("list")
@@ -80,7 +81,7 @@ def list_(database: str, as_json: bool) -> None:
     Example:
       lenience keys list --database decisions.db
     """
-    needed()
+    require_service()
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.clock import iso_time, now
 
@@ -101,7 +102,7 @@ def list_(database: str, as_json: bool) -> None:
         print_json({"keys": rows})
         return
     grid = table()
-    for heading in ("id", "label", "roles", "made", "expires", "valid"):
+    for heading in ("id", "label", "roles", "created", "expires", "valid"):
         grid.add_column(heading)
     for row in rows:
         shown = " ".join(row["roles"]) if isinstance(row["roles"], list) else ""
@@ -123,7 +124,7 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
     Example:
       lenience keys revoke 3f9a1c0b2d4e
     """
-    needed()
+    require_service()
     from lenience.service.commands.keys import key_id, list_keys, revoke_key
     from lenience.service.domain.clock import now
 
@@ -131,7 +132,7 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
         identity = key_id(identity)
         revoke_key(store, identity, actor())
         if not any("admin" in key.roles and key.valid(now()) for key in list_keys(store)):
-            click.echo("No key with the role admin is left: lenience keys create makes one.", err=True)
+            click.echo("No key with the role admin is left. Create one with lenience keys create.", err=True)
     if as_json:
         print_json({"revoked": identity})
     else:
@@ -140,7 +141,7 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
 
 @contextmanager
 def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterator[Store]:
-    """The database, for a short visit beside a running service; the first key may be made before there is one."""
+    """Open the database for a moment, even while a service runs; with "make", create it if it does not exist."""
     from lenience.service.domain.problems import Problem
     from lenience.service.storage.store import Store
 
@@ -151,7 +152,7 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
             raise InputError("database", database, "the database of a service", code="invalid_file")
         if purpose == "make":
             if store.upgrade(only_empty=True):
-                click.echo(f"A new database was made at {store.name}.", err=True)
+                click.echo(f"Created the database {store.name}.", err=True)
         elif file is not None and not file.exists():
             raise InputError.because(
                 f"There is no database {database!r}", "database", label="", value=database, code="missing_file"
@@ -165,7 +166,7 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
 
 
 def actor() -> str:
-    """Who makes the key, for the log: the user of this machine."""
+    """Return the user of this machine, whom the log names as the key's creator."""
     try:
         return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):

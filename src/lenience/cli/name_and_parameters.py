@@ -1,4 +1,4 @@
-"""Policies and worlds as words: name, or name:parameter=value,parameter=value."""
+"""Parse policies and worlds written as name or name:parameter=value,parameter=value."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from lenience.core.errors import InputError
 
 
 def parse_spec(field: str, text: str) -> tuple[str, dict[str, Any]]:
-    """The name and the parameters of a policy or world.
+    """Return the name and the parameters of a policy or world.
 
-    Values are numbers where they look like numbers; a list has its items joined by +.
+    Values that look like numbers become numbers. The items of a list are joined by +.
 
+    Examples
+    --------
     >>> parse_spec("policy", "epsilon-greedy:epsilon=0.1")
     ('epsilon-greedy', {'epsilon': 0.1})
     >>> parse_spec("world", "segments:shares=3+1,rates=0.9+0.6")

@@ -1,4 +1,4 @@
-"""lenience offpolicy: what a proposed policy would have earned, from a log of decisions."""
+"""lenience offpolicy: estimate what a proposed policy would have earned, from a log of decisions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lenience.cli.options import FILE, console, cost_option, json_option, print_
 @click.option("--propensity", default="propensity", show_default=True, help="The column of acceptance probabilities.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty for the rejected.")
 @click.option("--proposed", help="The column of the proposed policy's acceptance probabilities (or 0 and 1).")
-@click.option("--score", help="Instead: a column of scores, with --at-least.")
-@click.option("--at-least", type=float, help="The proposal accepts whoever has at least this score.")
+@click.option("--score", help="Instead of --proposed: a column of scores, with --at-least.")
+@click.option("--at-least", type=float, help="The proposal accepts everyone with at least this score.")
 @click.option(
     "--without-score",
     type=click.Choice(["reject", "accept", "leave-out"]),
-    help="What the proposal does with rows that have no score; leave-out: estimate it on the others alone.",
+    help="What the proposal does with rows that have no score; leave-out uses only the other rows.",
 )
 @click.option("--features", help="Columns for the doubly robust estimate, separated by commas.")
 @json_option
@@ -39,7 +39,7 @@ def offpolicy(
     features: str | None,
     as_json: bool,
 ) -> None:
-    """What a proposal would have earned an arrival, from LOG, a CSV or Parquet file with a line for each decision.
+    """Estimate what a proposal would have earned per arrival, from LOG, a CSV or Parquet file of decisions.
 
     \b
     Example:
@@ -63,77 +63,77 @@ def offpolicy(
         )
     notes: list[str] = []
     columns = read_columns(log, notes)
-    for note in notes:
-        click.echo(note, err=True)
+    for message in notes:
+        click.echo(message, err=True)
     if score is not None and at_least is not None:
         at_least = real("at_least", at_least)
         scores = numbers_of(columns, score)
         unscored = np.isnan(scores)
         chances = np.where(unscored, float(without_score == "accept"), scores >= at_least)
-        word = _told_unscored(score, int(unscored.sum()), len(scores), without_score)
+        note = _describe_unscored(score, int(unscored.sum()), len(scores), without_score)
         if not unscored.all() and not (scores >= at_least).any():
-            word += f" No {score} is {at_least:g} or more: they go from {np.nanmin(scores):g} to {np.nanmax(scores):g}."
+            note += f" No {score} is {at_least:g} or more: they go from {np.nanmin(scores):g} to {np.nanmax(scores):g}."
     else:
-        chances, unscored, word = numbers_of(columns, str(proposed)), None, ""
+        chances, unscored, note = numbers_of(columns, str(proposed)), None, ""
     X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
-    kept = ~unscored if unscored is not None and without_score == "leave-out" else slice(None)
-    found = off_policy(
-        chances[kept],
-        numbers_of(columns, accepted)[kept],
-        numbers_of(columns, propensity)[kept],
-        numbers_of(columns, outcome)[kept],
+    used = ~unscored if unscored is not None and without_score == "leave-out" else slice(None)
+    result = off_policy(
+        chances[used],
+        numbers_of(columns, accepted)[used],
+        numbers_of(columns, propensity)[used],
+        numbers_of(columns, outcome)[used],
         cost,
-        None if X is None else X[kept],
+        None if X is None else X[used],
     )
     if as_json:
         without = None if unscored is None else int(unscored.sum())
         print_json(
-            {**msgspec.to_builtins(found), "without_score": without, "statement": f"{found.statement} {word}".strip()}
+            {**msgspec.to_builtins(result), "without_score": without, "statement": f"{result.statement} {note}".strip()}
         )
         return
-    grid = table(f"Reward an arrival, {found.arrivals:,} arrivals, c = {cost:g}")
+    grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, c = {cost:g}")
     grid.add_column("")
     grid.add_column("estimate", justify="right")
     grid.add_column("95% interval", justify="right")
     for name, estimate in (
-        ("the policy that was used", found.logged),
-        ("the proposal, inverse propensity", found.inverse_propensity),
-        ("the proposal, doubly robust", found.doubly_robust),
-        ("the proposal's gain", found.gain),
+        ("the policy that was used", result.logged),
+        ("the proposal, inverse propensity", result.inverse_propensity),
+        ("the proposal, doubly robust", result.doubly_robust),
+        ("the proposal's gain", result.gain),
     ):
         if estimate is not None:
             grid.add_row(
                 name,
-                found.format_reward(estimate.value),
-                f"{found.format_reward(estimate.lower)} … {found.format_reward(estimate.upper)}",
+                result.format_reward(estimate.value),
+                f"{result.format_reward(estimate.lower)} … {result.format_reward(estimate.upper)}",
             )
     out = console()
     out.print(grid)
-    out.print(found.statement)
-    if word:
-        out.print(word.strip())
+    out.print(result.statement)
+    if note:
+        out.print(note.strip())
 
 
-def _told_unscored(score: str, missing: int, rows: int, meaning: str | None) -> str:
-    """What is done with rows that have no score: a proposal by scores says nothing of them, so the user must."""
+def _describe_unscored(score: str, missing: int, rows: int, meaning: str | None) -> str:
+    """Describe what is done with rows that have no score; raise InputError if the user did not choose."""
     from lenience.core.errors import InputError
     from lenience.core.formatting import percent
 
     if not missing:
         return ""
-    of = f"{missing:,} of {rows:,} rows ({percent(missing / rows)})"
+    rows_without = f"{missing:,} of {rows:,} rows ({percent(missing / rows)})"
     if meaning is None:
         raise InputError.because(
-            f"must be known in every row; it is missing in {of}",
+            f"must be known in every row; it is missing in {rows_without}",
             "--score",
             label=f"score {score!r}",
             value=missing,
             hint=(
-                "Say what the proposal does with these rows: --without-score reject, accept, or leave-out to estimate "
-                "it on the others alone."
+                "Choose what the proposal does with these rows: --without-score reject, accept, or leave-out to use "
+                "only the other rows."
             ),
             code="missing",
         )
     if meaning == "leave-out":
-        return f"Without {score}, and left out: {of}. The estimate is of arrivals that have it."
-    return f"Without {score}, and {meaning}ed by the proposal: {of}."
+        return f"Without {score} and left out: {rows_without}. The estimate is for arrivals that have it."
+    return f"Without {score} and {meaning}ed by the proposal: {rows_without}."

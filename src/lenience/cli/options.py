@@ -1,4 +1,4 @@
-"""Options and output that commands share."""
+"""Options and output that several commands share."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-MOST_RATE, MOST_YEARS = 1.0, 20.0  # of interest and of delays, beyond which they may be meant otherwise
-PIPED_WIDTH = 120  # columns, where output goes to a file or another command
+MOST_RATE, MOST_YEARS = 1.0, 20.0  # a larger interest rate or delay is probably in another unit
+PIPED_WIDTH = 120  # columns, if output goes to a file or another command
 
 
 class PriorType(click.ParamType[Belief]):
@@ -36,7 +36,7 @@ class PriorType(click.ParamType[Belief]):
     name = "n,s"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Belief:
-        """Read 'n,s'."""
+        """Parse 'n,s'."""
         if isinstance(value, Belief):
             return value
         try:
@@ -49,7 +49,7 @@ class PriorType(click.ParamType[Belief]):
             raise error.at(f"--prior {value}") from None
 
 
-# Shells complete these as file names; what is wrong with a file is said where it is read or written.
+# Shells complete these as file names. Errors about a file are raised where it is read or written.
 FILE = click.Path(readable=False)
 FOLDER = click.Path(file_okay=False, readable=False)
 
@@ -59,37 +59,39 @@ prior_option = click.option(
     type=PriorType(),
     default=Belief(2, 1),
     show_default="2,1, which is Beta(1, 1)",
-    help="The belief at the start: n,s, observations and successes, virtual ones included.",
+    help="The belief at the start: n,s (observations and successes, including virtual ones).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 tolerance_option = click.option(
-    "--tolerance", type=float, default=1e-9, show_default=True, help="How closely values are to be known."
+    "--tolerance", type=float, default=1e-9, show_default=True, help="The precision of the values."
 )
 rows_option = click.option(
-    "--rows", type=int, default=1000, show_default=True, help="How many belief sizes n to decide."
+    "--rows", type=int, default=1000, show_default=True, help="The number of belief sizes n to decide."
 )
 
 
 def service_options(role: str) -> Callable[[Command], Command]:
-    """The options that say which running service is meant, and with which key it is asked."""
+    """Return a decorator that adds the options for the address and the key of a running service."""
 
-    def added(command: Command) -> Command:
-        key = f"An API key with the role {role}, where keys exist."
+    def add_options(command: Command) -> Command:
+        key = f"An API key with the role {role}, if the service has keys."
         command = click.option("--key", envvar=KEY, show_envvar=True, help=key)(command)
         return click.option(
             "--url", default="http://127.0.0.1:8000", show_default=True, envvar=URL, show_envvar=True,
             help="The service's address, as lenience serve prints it.",
         )(command)  # fmt: skip
 
-    return added
+    return add_options
 
 
 def objective_options(command: Command) -> Command:
-    """The options that say what is to be maximised; :func:`objective` reads them."""
+    """Add the options that describe the objective; :func:`objective` reads them."""
     for option in (
-        click.option("--horizon", type=int, help="Individuals in all, instead of an infinite number."),
+        click.option("--horizon", type=int, help="The total number of individuals; by default infinite."),
         click.option("--discount-rate", type=float, help="The yearly interest rate, such as 0.1, with --arrivals."),
-        click.option("--arrivals", type=float, help="Individuals a year; with --discount-rate, instead of --discount."),
+        click.option(
+            "--arrivals", type=float, help="Individuals per year; with --discount-rate, instead of --discount."
+        ),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
         cost_option,
     ):
@@ -100,7 +102,7 @@ def objective_options(command: Command) -> Command:
 def objective(
     cost: float, discount: float | None, arrivals: float | None, discount_rate: float | None, horizon: int | None
 ) -> Discounted | FiniteHorizon:
-    """The objective that the options describe."""
+    """Return the objective that the options describe."""
     if horizon is not None:
         if arrivals is not None or discount_rate is not None:
             raise InputError.because(
@@ -117,7 +119,7 @@ def objective(
 def discounted(
     cost: float, discount: float | None, arrivals: float | None, discount_rate: float | None, else_: str = ""
 ) -> Discounted:
-    """The discounted objective that the options describe; ``else_`` is what the command would take instead."""
+    """Return the discounted objective that the options describe; ``else_`` names what the command takes instead."""
     if discount is not None:
         if arrivals is not None or discount_rate is not None:
             raise InputError.because(
@@ -134,56 +136,62 @@ def discounted(
             label="",
             code="missing",
         )
-    told_units(discount_rate)
+    note_units(discount_rate)
     return Discounted.from_rates(cost, arrivals, discount_rate)
 
 
-def told_units(discount_rate: float, delays: Sequence[float] = ()) -> None:
-    """Say on stderr that a rate or a delay is hardly in the unit that is asked for."""
+def note_units(discount_rate: float, delays: Sequence[float] = ()) -> None:
+    """Print a note on stderr if a rate or a delay seems to be in the wrong unit."""
     if discount_rate > MOST_RATE:
-        of = f"{discount_rate:g} is {100 * discount_rate:,.6g}% a year"
-        click.echo(f"Note: --discount-rate is a fraction a year, 0.1 for 10%: {of}.", err=True)
+        per_year = f"{discount_rate:g} is {100 * discount_rate:,.6g}% per year"
+        click.echo(f"Note: --discount-rate is a fraction per year, 0.1 for 10%: {per_year}.", err=True)
     for years in delays:
         if years > MOST_YEARS:
             click.echo(f"Note: --label-delay is in years, 0.25 for three months: {years:g} is long.", err=True)
 
 
-def told_width(width: float, tolerance: float) -> None:
-    """Say on stderr that rounding leaves more open than was asked for."""
-    if width > 2 * tolerance:  # a little more is nothing to speak of
-        click.echo(f"Note: so near a discount of 1 rounding leaves {width:.1g} open, more than --tolerance.", err=True)
+def note_rounding(width: float, tolerance: float) -> None:
+    """Print a note on stderr if rounding makes the result less precise than the tolerance."""
+    if width > 2 * tolerance:  # a slightly wider result does not matter
+        click.echo(
+            f"Note: this close to a discount of 1, rounding limits the precision to {width:.1g}, above --tolerance.",
+            err=True,
+        )
 
 
 def given(option: str) -> bool:
-    """Whether the command line has an option, and not only its default."""
+    """Return whether the user gave an option on the command line."""
     source = click.get_current_context().get_parameter_source(option)
     return source is click.core.ParameterSource.COMMANDLINE
 
 
 def known(module: str, names: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """A shell completion from the names that a module has, or a function of it gives; loaded when asked for."""
+    """Return a shell completion from the names in a module, or those that a function of it returns.
+
+    The module is imported only when the shell asks for a completion.
+    """
 
     def complete(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-        found = getattr(import_module(module), names)
-        return [name for name in (found() if callable(found) else found) if name.startswith(typed)]
+        source = getattr(import_module(module), names)
+        return [name for name in (source() if callable(source) else source) if name.startswith(typed)]
 
     return complete
 
 
 def as_dict(bounds: Bounds) -> dict[str, float]:
-    """Bounds for JSON."""
+    """Return bounds for JSON."""
     return {"lower": bounds.lower, "upper": bounds.upper}
 
 
 def print_json(answer: object) -> None:
-    """Print one JSON object; JSON knows no infinity, which is null."""
+    """Print one JSON object; infinite numbers and NaN become null."""
     click.echo(json.dumps(_finite(answer), indent=2, allow_nan=False))
 
 
 def console() -> Console:
-    """Where tables go: wide enough for them where no terminal says how wide it is.
+    """Return the console for tables; if no terminal gives a width, it is wide enough for them.
 
-    Brackets and colons are printed as they are, for names come from data; what is to stand out is :func:`bold`.
+    Names come from data, so brackets and colons are printed literally. Use :func:`bold` for emphasis.
     """
     from rich.console import Console
 
@@ -196,27 +204,27 @@ def console() -> Console:
 
 
 def bold(text: object) -> Text:
-    """Text that stands out."""
+    """Return bold text."""
     from rich.text import Text
 
     return Text(str(text), style="bold")
 
 
 def table(title: str | None = None) -> Table:
-    """An empty table in the house's style."""
+    """Return an empty table in the style of all commands."""
     from rich import box
     from rich.table import Table
 
     class Folding(Table):
         def add_column(self, *heading: Any, **how: Any) -> None:
-            # In a narrow window a word is broken: cut off, it could not be read.
+            # In a narrow window, wrap long words instead of cutting them off.
             super().add_column(*heading, **{"overflow": "ellipsis" if how.get("no_wrap") else "fold"} | how)
 
     return Folding(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def show(bounds: Bounds, digits: int = 6) -> str:
-    """Bounds as one number where they agree to so many digits, else both."""
+    """Format bounds as one number if they agree to ``digits`` digits, and otherwise as both."""
     if bounds.lower == float("inf"):
         return "∞"
     if bounds.upper == float("inf"):
@@ -228,8 +236,10 @@ def show(bounds: Bounds, digits: int = 6) -> str:
 
 
 def _finite(answer: Any) -> Any:
-    """An answer with null for numbers that JSON does not know.
+    """Replace numbers that JSON cannot represent by None.
 
+    Examples
+    --------
     >>> _finite({"upper": float("inf"), "rows": [(1.5, float("nan"))]})
     {'upper': None, 'rows': [[1.5, None]]}
     """

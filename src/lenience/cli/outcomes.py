@@ -1,4 +1,4 @@
-"""lenience outcomes: from a file to a running service."""
+"""lenience outcomes: send outcomes from a file to a running service."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import click
 import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json, service_options
-from lenience.cli.streams import to_a_reader
+from lenience.cli.streams import ignoring_broken_pipe
 from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
     from lenience.client.outcomes_import import OutcomesImport
 
-EVERY = 2.0  # seconds between two words on how far it is
+EVERY = 2.0  # seconds between two progress messages
 
 
-@click.command(short_help="Record the outcomes of a file, however long, with a running service.")
+@click.command(short_help="Send the outcomes in a file to a running service.")
 @click.argument("file", type=FILE)
 @service_options("outcome")
-@click.option("--id", "identity", help="The column of the decisions' ids (id).")
-@click.option("--reference", help="Instead: the column of the references given when they were decided.")
+@click.option("--id", "identity", help="The column of the decisions' ids; by default id.")
+@click.option("--reference", help="Instead of --id: the column of the references given with the decisions.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty: not known yet.")
 @click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated.")
 @click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated.")
-@click.option("--pending", multiple=True, help="A value of the outcome: not known yet; may be repeated.")
+@click.option("--pending", multiple=True, help="A value of the outcome that means not known yet; may be repeated.")
 @json_option
 def outcomes(
     file: str,
@@ -41,10 +41,10 @@ def outcomes(
     pending: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Record what became of the accepted, from FILE, a CSV of decisions' ids and outcomes (success or failure).
+    """Record the outcomes in FILE, a CSV file of decisions' ids and outcomes (success or failure).
 
-    The file may have any number of lines and be imported again: an outcome counts once. Lines that cannot be read, or
-    that the service refuses, are named, and do not hinder the others; the exit code is then 2.
+    The file may have any number of lines. It is safe to import it again: each outcome counts once. Lines that cannot be
+    read, or that the service rejects, are named and do not stop the others; the exit code is then 2.
 
     \b
     Example:
@@ -58,19 +58,19 @@ def outcomes(
         raise InputError.because(
             "Give either --id or --reference, not both", ("--id", "--reference"), label="", code="conflicting_fields"
         )
-    told = time.monotonic()
+    last_message = time.monotonic()
     done: OutcomesImport | None = None
 
     def progress(so_far: OutcomesImport) -> None:
-        nonlocal told, done
+        nonlocal last_message, done
         done = so_far
-        if time.monotonic() - told > EVERY:
-            told = time.monotonic()
+        if time.monotonic() - last_message > EVERY:
+            last_message = time.monotonic()
             click.echo(f"{so_far.lines:,} lines read, {so_far.recorded:,} outcomes recorded", err=True)
 
     with Client(url, key) as client:
         try:
-            found = client.import_outcomes(
+            result = client.import_outcomes(
                 file,
                 id_column=identity or "id",
                 outcome_column=outcome,
@@ -81,14 +81,14 @@ def outcomes(
                 progress=progress,
             )
         except ServiceError as error:
-            so_far = f" Until then: {done.describe()} Import the file again: an outcome counts once." if done else ""
+            so_far = f" Before: {done.describe()} Import the file again: each outcome counts once." if done else ""
             raise click.ClickException(f"{error}.{so_far}") from error
-    with to_a_reader():  # whose going must not change the code
+    with ignoring_broken_pipe():  # a closed pipe must not change the exit code
         if as_json:
-            print_json(msgspec.to_builtins(found))
+            print_json(msgspec.to_builtins(result))
         else:
-            summary, *refused = found.describe().splitlines()
+            summary, *problems = result.describe().splitlines()
             click.echo(summary)
-            for line in refused:
-                click.echo(line, err=True)
-    sys.exit(2 if found.refused else 0)
+            for problem in problems:
+                click.echo(problem, err=True)
+    sys.exit(2 if result.refused else 0)

@@ -1,4 +1,4 @@
-"""lenience paper: every claim of the paper, checked."""
+"""lenience paper: check every claim of the paper."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import click
 import msgspec
 
 from lenience.cli.options import FILE, console, json_option, print_json, table
-from lenience.cli.progress import saying
+from lenience.cli.progress import announcing
 from lenience.core.errors import InputError
 
 
-@click.command(short_help="Every claim of the paper, checked, in one HTML report.")
+@click.command(short_help="Check every claim of the paper and write one HTML report.")
 @click.option("--output", "-o", type=FILE, default="paper.html", show_default=True, help="The report to write.")
 @click.option("--seed", type=int, default=2020, show_default=True, help="The seed of the simulations.")
 @json_option
 def paper(output: str, seed: int, as_json: bool) -> None:
     """Regenerate the paper's Figure 1, check every claim numerically, and write one self-contained HTML report.
 
-    With a name that ends in .md it is a page of Markdown without figures.
+    If the file name ends in .md, the report is a Markdown page without figures.
 
     \b
     Example:
@@ -33,7 +33,7 @@ def paper(output: str, seed: int, as_json: bool) -> None:
         raise InputError("output", output, "a file name ending in .html or .md")
     if not target.parent.is_dir():
         raise InputError("output", str(target.parent), "in a folder that exists", code="missing_file")
-    with saying("Checking every claim"):
+    with announcing("Checking every claim"):
         claims = check_paper(seed)
     write_paper_report(target, claims, seed)
     if as_json:

@@ -1,4 +1,4 @@
-"""What the commands that start from past decisions share: their options, and the segments they make."""
+"""Shared by the commands that start from past decisions: their options, and the segments they lead to."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from lenience.cli.options import FILE, discounted, prior_option, told_units
-from lenience.cli.progress import saying
+from lenience.cli.options import FILE, discounted, note_units, prior_option
+from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import plural
@@ -25,29 +25,42 @@ if TYPE_CHECKING:
     from lenience.segments.segments import Segments
     from lenience.segments.starting import Shutout
 
-DAYS = 365.25  # of a year
+DAYS = 365.25  # per year
 OPTIONS = {"accepted": ("--accepted-value", "--rejected-value"), "outcome": ("--success", "--failure", "--pending")}
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def history_options(command: Command) -> Command:
-    """The options that say where past decisions are and what their columns mean; each command adds its --cost."""
+    """Add the options for past decisions and the meaning of their columns; each command adds its own --cost."""
     for option in (
         click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
-        click.option("--group", "group_columns", multiple=True, help="A segment column that is the group; repeatable."),
+        click.option(
+            "--group", "group_columns", multiple=True, help="A segment column that holds the group; may be repeated."
+        ),
         click.option("--score", "score_columns", multiple=True, help="An ordered segment column, for --model curve."),
-        click.option("--model", type=click.Choice(MODELS), default="own", show_default=True,
-                     help="Where beliefs come from; see the documentation of segments."),
+        click.option(
+            "--model",
+            type=click.Choice(MODELS),
+            default="own",
+            show_default=True,
+            help="Where beliefs come from; see the documentation of segments.",
+        ),
         prior_option,
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
         click.option("--label-delay", type=float, help="The mean delay of an outcome in years; with --arrivals."),
-        click.option("--arrivals", type=float, help="Individuals a year in all; with --discount-rate."),
+        click.option(
+            "--arrivals", type=float, help="Individuals per year, all segments together; with --discount-rate."
+        ),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
-        click.option("--strict", is_flag=True, help="Refuse to go on if any row cannot be used."),
-        click.option("--rejected-value", multiple=True, help="A value of --accepted that means rejected; repeatable."),
+        click.option("--strict", is_flag=True, help="Stop with an error if any row cannot be used."),
+        click.option(
+            "--rejected-value", multiple=True, help="A value of --accepted that means rejected; may be repeated."
+        ),
         click.option("--accepted-value", multiple=True, help="A value of --accepted that means yes; may be repeated."),
-        click.option("--pending", multiple=True, help="A value of the outcome: not known yet; may be repeated."),
+        click.option(
+            "--pending", multiple=True, help="A value of the outcome that means not known yet; may be repeated."
+        ),
         click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated."),
         click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated."),
         click.option("--half-life", type=float, help="Days after which a label counts half; needs --time."),
@@ -57,15 +70,21 @@ def history_options(command: Command) -> Command:
         click.option("--time", "time_column", help="The column of the decision's date."),
         click.option("--outcome", "outcome_column", required=True, help="The column of the outcome; missing: pending."),
         click.option("--accepted", "accepted_column", required=True, help="The column that says who was accepted."),
-        click.option("--segment", "segment_columns", multiple=True, required=True, help="A column; may be repeated."),
+        click.option(
+            "--segment",
+            "segment_columns",
+            multiple=True,
+            required=True,
+            help="A column that makes segments; may be repeated.",
+        ),
         click.argument("source", type=FILE),
-    ):  # fmt: skip
+    ):
         command = option(command)
     return command
 
 
 class PastOptions(NamedTuple):
-    """Past decisions, the beliefs a model makes of them and, where a cost is given, the segments to decide."""
+    """Past decisions, a model fitted to them and, if a cost is given, the segments to decide."""
 
     history: History
     fitted: Fitted
@@ -76,7 +95,7 @@ class PastOptions(NamedTuple):
     late: Delayed | None = None
 
     def exposures(self, values: bool = False) -> list[Exposure]:
-        """Of each segment how many may be out at once, where labels are said to come late; else nothing."""
+        """Return the limit on pending applicants of each segment; an empty list without a label delay."""
         if self.late is None or self.segments is None:
             return []
         from lenience.segments.exposure_limits import exposure_limits
@@ -85,36 +104,39 @@ class PastOptions(NamedTuple):
         shares = {cell.name: cell.share for cell in self.segments}
         beliefs = {cell.name: cell.prior for cell in self.segments}
         out = {row.segment: row.out for row in self.history.segments if row.segment in shares}
-        with saying("Finding how many may be out at once"):
+        with announcing("Computing how many may be pending at a time"):
             return exposure_limits(Segments.of(shares, self.late, beliefs, self.groups), out, values)
 
     def described(self) -> str:
-        """What was read, and what to type where words were not understood."""
+        """Describe what was read, and what to type if values have no meaning."""
         return "\n".join([self.history.describe(), *_to_type(self.history)])
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
-        """What is to be known of the beliefs, and of the decisions that follow from them."""
+        """Return warnings about the beliefs and the decisions based on them."""
         from lenience.analysis.monotonicity import uneven_decisions_warning
 
         uneven = None if self.fitted.model == "curve" else uneven_decisions_warning(self.history, accepts)
-        return "; ".join(said for said in (self.fitted.warning, uneven, self._told_late()) if said) or None
+        warnings = (self.fitted.warning, uneven, self._delay_warning())
+        return "; ".join(warning for warning in warnings if warning) or None
 
-    def _told_late(self) -> str | None:
-        """That labels come later than what was asked assumes."""
+    def _delay_warning(self) -> str | None:
+        """Return a warning if labels come later than the options assume."""
         maturity, pending = self.history.maturity or 0.0, sum(row.pending for row in self.history.segments)
         years = f"{maturity / DAYS:.2g}"
         if self.late is not None:
             if self.late.label_delay > 0.99 * maturity / DAYS:
                 return None
-            given = f"labels count only after the --maturity of {maturity:g} days, longer than the --label-delay of"
-            return f"{given} {self.late.label_delay:g} years: more are out meanwhile than that says, and {years} fits"
+            return (
+                f"the --maturity of {maturity:g} days is longer than the --label-delay of {self.late.label_delay:g} "
+                f"years, so more applicants are pending than the limits assume: use --label-delay {years}"
+            )
         if self.segments is None or not (maturity or pending):
             return None
-        such = f", such as {years} for the maturity of {maturity:g} days" if maturity else ""
+        example = f", e.g. {years} for the maturity of {maturity:g} days" if maturity else ""
         return (
-            f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), and what is decided here assumes "
-            f"that they come at once: give --label-delay, their mean delay in years{such}, with --arrivals and "
-            "--discount-rate, to see how many may be out at once"
+            f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume that "
+            f"they come at once: add --label-delay, their mean delay in years{example}, with --arrivals and "
+            "--discount-rate, to see how many may be pending at a time"
         )
 
 
@@ -146,7 +168,7 @@ def read_past_options(
     truths: str | None,
     floor_group: tuple[str, ...] = (),
 ) -> PastOptions:
-    """Read past decisions as the options say; groups that a floor is for must be among theirs."""
+    """Read past decisions as the options say; the groups of a floor must exist."""
     from lenience.history.past import believe, read_past
     from lenience.history.past_columns import PastColumns
     from lenience.segments.segments import Segments
@@ -170,7 +192,7 @@ def read_past_options(
         problem = discounted(cost, discount, arrivals, discount_rate)
         if arrivals is not None and discount_rate is not None and label_delay is not None:
             late = Delayed(cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
-            told_units(0.0, [label_delay])
+            note_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
         raise InputError.because(
             "--discount, --arrivals and --discount-rate need --cost",
@@ -195,51 +217,52 @@ def read_past_options(
         expire_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
         as_of=as_of,
     )
-    with saying("Counting past decisions"):
+    with announcing("Counting past decisions"):
         past = read_past(source, columns, connection, strict)
     history = past.history
     if not history.segments:
-        said = " ".join([history.describe(), *_to_type(history)])
+        description = " ".join([history.describe(), *_to_type(history)])
         raise InputError.because(
-            f"must have rows that can be used; {source!r} has none: {said}",
+            f"must have rows that can be used; {source!r} has none: {description}",
             "source",
             value=str(source),
             code="insufficient_data",
         )
     for group in floor_group:  # the groups are known once the rows are counted
-        if group not in (there := dict.fromkeys(past.groups.values())):
-            raise InputError.unknown_name("--floor-group", group, there)
+        if group not in (groups := dict.fromkeys(past.groups.values())):
+            raise InputError.unknown_name("--floor-group", group, groups)
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None:
         return PastOptions(history, fitted, None, past.groups, known, [])
     outset, segments = [], None
-    with saying(f"Finding which of {len(history.segments):,} segments would start, with each model"):
+    with announcing(f"Computing which of {len(history.segments):,} segments would start with each model"):
         for name in MODELS:
             if name == "curve" and not score_columns:
                 continue
             divided = Segments.of(past.shares, problem, believe(past, name, prior).beliefs, past.groups)
             segments = divided if name == model else segments
-            if name not in ("history", "pooled-history"):  # by segment it is the same as own, and pooled it is a trap
+            # "history" gives the same beliefs as "own", and "pooled-history" is the selective-labels trap.
+            if name not in ("history", "pooled-history"):
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
     return PastOptions(history, fitted, segments, past.groups, known, outset, late)
 
 
 def _to_type(history: History) -> list[str]:
-    """The options that say what the words mean that were not understood."""
+    """Return the options with which to give values a meaning."""
     lines = []
     for kind, words in history.unread.items():
-        if not words:  # empty, or too many rows to look for them again
+        if not words:  # the values are empty, or the source is too large to look for them
             continue
         first, *others = [shlex.quote(word) for word, _ in words]
         options = [f"{option} {first}" for option in OPTIONS[kind]]
-        so = f", and the same for {', '.join(others)}" if others else ""
-        lines.append(f"Type {' or '.join(options)}{so}.")
+        more = f", and the same for {', '.join(others)}" if others else ""
+        lines.append(f"Type {' or '.join(options)}{more}.")
     return lines
 
 
 def _rates(history: History) -> dict[str, float]:
-    """The success rates of the past, none where there are no outcomes: what is known of who deserves acceptance."""
+    """Return past success rates, 0 without outcomes; they decide which segments count as above the break-even."""
     return {row.segment: row.rate or 0.0 for row in history.segments}
 
 
@@ -252,16 +275,16 @@ def _truths(path: Path, history: History) -> dict[str, float]:
         columns = read_columns(path)
     except InputError as error:
         raise InputError.unreadable("truths", path, error) from None
-    wanted = [*history.columns, "p"]
-    if any(name not in columns for name in wanted):
+    required = [*history.columns, "p"]
+    if any(name not in columns for name in required):
         raise InputError.because(
-            f"must have a header with {', '.join(wanted)} and a row for each segment",
+            f"must have a header with {', '.join(required)} and a row for each segment",
             "truths",
             value=str(path),
             code="invalid_file",
         )
     rates = {}
-    for *values, p in zip(*(columns[name] for name in wanted), strict=True):
+    for *values, p in zip(*(columns[name] for name in required), strict=True):
         name = SEPARATOR.join(str(value).strip() for value in values)
         try:
             rates[name] = real("truths", float(p or "nan"), least=0, most=1, label=f"p of {name}")

@@ -1,4 +1,4 @@
-"""lenience plot: figures."""
+"""lenience plot: draw figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIGURES = ("values", "thresholds", "characteristics", "regret")
 
 @click.command(short_help="Draw value functions, thresholds, operating characteristics or regret.")
 @click.argument("figure", type=click.Choice(FIGURES))
-@click.option("--output", "-o", type=FILE, required=True, help="The file to write; its ending says PNG, SVG or PDF.")
+@click.option("--output", "-o", type=FILE, required=True, help="The file to write (.png, .svg or .pdf).")
 @click.option("--cost", type=float, default=0.8, show_default=True, help="The break-even success rate.")
 @click.option("--discount", "discounts", type=float, multiple=True, help="Discounts γ; may be repeated.")
 @prior_option
@@ -43,7 +43,7 @@ def plot(
 
     if most is not None and figure not in ("thresholds", "regret"):
         raise InputError.because(
-            f"has a meaning for thresholds and regret, not for {figure}", "--most", code="conflicting_fields"
+            f"can be used for thresholds and regret, not for {figure}", "--most", code="conflicting_fields"
         )
     if len(discounts) > 1 and figure == "characteristics":
         raise InputError.because(
@@ -54,11 +54,11 @@ def plot(
         )
     if discounts and figure == "regret":
         raise InputError.because(
-            "has no meaning for regret, which is not discounted", "--discount", code="conflicting_fields"
+            "cannot be used for regret, which is not discounted", "--discount", code="conflicting_fields"
         )
     if given("prior") and figure in ("values", "thresholds"):
         raise InputError.because(
-            f"has a meaning for characteristics and regret; {figure} do not depend on a prior",
+            f"can be used for characteristics and regret; {figure} do not depend on a prior",
             "--prior",
             code="conflicting_fields",
         )
@@ -66,18 +66,18 @@ def plot(
     draw.check_path(output)
     problems = [Discounted(cost, discount) for discount in discounts or (0.99,)]
     if figure == "values":
-        drawn = solving("Solving what is drawn", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
+        drawn = solving("Computing the figure", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
     elif figure == "thresholds":
-        drawn = solving("Solving what is drawn", lambda: draw.thresholds(problems, limit))
+        drawn = solving("Computing the figure", lambda: draw.thresholds(problems, limit))
     elif figure == "characteristics":
-        drawn = solving("Solving what is drawn", lambda: draw.operating_characteristics(problems[0], prior))
+        drawn = solving("Computing the figure", lambda: draw.operating_characteristics(problems[0], prior))
     else:
         from lenience.analysis.regret import regret_table
 
         real("most", limit, least=30, most=30_000)
         horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000, 30_000) if h <= limit]
         drawn = solving(
-            "Solving what is drawn", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost)
+            "Computing the figure", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost)
         )
     path = draw.save(drawn, output)
     if as_json:

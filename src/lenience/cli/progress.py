@@ -1,4 +1,4 @@
-"""What is said of long work on stderr: a bar on a terminal, elsewhere a sentence, and only if it takes a moment."""
+"""Show progress of long work on stderr: a bar on a terminal, otherwise a sentence, and only if it takes a moment."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-PATIENCE = 0.5  # seconds before the bar appears
-SILENCE = 1.0  # seconds before a sentence does
-EVERY = 15.0  # seconds between two words on how long it has gone on
+BAR_AFTER = 0.5  # seconds before the bar appears
+SENTENCE_AFTER = 1.0  # seconds before a sentence appears
+EVERY = 15.0  # seconds between two messages about the time taken
 
 
 @contextmanager
-def saying(what: str) -> Iterator[None]:
-    """While something is done: what it is, said on stderr if it takes more than a moment, and now and then for how long
-    it has gone on."""
+def announcing(activity: str) -> Iterator[None]:
+    """Print on stderr what is being done if it takes a while, and from time to time how long it has taken."""
     done, start = Event(), time.monotonic()
 
-    def say() -> None:
-        wait, so_far = SILENCE, ""
+    def announce() -> None:
+        wait, so_far = SENTENCE_AFTER, ""
         while not done.wait(wait):
-            click.echo(f"{what} …{so_far}", err=True)
+            click.echo(f"{activity} …{so_far}", err=True)
             wait, so_far = EVERY, f" for {time.monotonic() - start + EVERY:.0f} s so far"
 
-    Thread(target=say, daemon=True).start()
+    Thread(target=announce, daemon=True).start()
     try:
         yield
     finally:
@@ -44,8 +43,7 @@ def saying(what: str) -> Iterator[None]:
 
 
 def run_interruptible(work: Callable[[], Result]) -> Result:
-    """Do the work in another thread, and wait for it in this one, which obeys an interruption at once: a compiled solve
-    would not hear of it until it ends."""
+    """Do the work in another thread, so that this one can react to Ctrl-C at once; compiled code would not."""
     future = _apart(work)
     while not future.done():
         with suppress(NotYet):
@@ -67,21 +65,21 @@ def _apart(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] = str) -> Result:
+def solving(label: str, work: Callable[[], Result], estimate: Callable[[], str] = str) -> Result:
     """Do the work in another thread, and show how many rows the solver has done.
 
-    What is ``foretold`` of work that takes more than a moment goes to stderr, whether or not that is a terminal; where
-    nothing is, and there is no bar, the label does.
+    If the work takes more than a moment, print the text of ``estimate`` on stderr, or, if it is empty and there is no
+    progress bar, the label.
     """
     from lenience.solvers.stopping.solve import progress
 
     future = _apart(work)
     try:
-        return future.result(PATIENCE)
+        return future.result(BAR_AFTER)
     except NotYet:
-        if estimate := foretold():
-            click.echo(estimate, err=True)
-    with _bar() as bar, nullcontext() if estimate else _unless_seen(label):
+        if message := estimate():
+            click.echo(message, err=True)
+    with _bar() as bar, nullcontext() if message else _unless_seen(label):
         task = bar.add_task(label, total=None)
         while True:
             bar.update(task, completed=int(progress[0]), total=int(progress[1]) or None)
@@ -92,15 +90,14 @@ def solving(label: str, work: Callable[[], Result], foretold: Callable[[], str] 
 
 
 def each(label: str, items: Iterable[Item]) -> Iterator[Item]:
-    """Go through the items and show how many are done."""
-    several = list(items)
+    """Iterate over the items and show how many are done."""
     with _bar() as bar, _unless_seen(label):
-        yield from bar.track(several, description=label)
+        yield from bar.track(list(items), description=label)
 
 
 def _unless_seen(label: str) -> AbstractContextManager[None]:
-    """The label as a sentence, unless a bar shows it."""
-    return nullcontext() if sys.stderr.isatty() else saying(label)
+    """Print the label as a sentence unless a progress bar shows it."""
+    return nullcontext() if sys.stderr.isatty() else announcing(label)
 
 
 def _bar() -> Progress:

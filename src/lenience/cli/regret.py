@@ -1,4 +1,4 @@
-"""lenience regret: ways of exploring when rewards are not discounted."""
+"""lenience regret: compare ways of exploring when rewards are not discounted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HORIZONS = (10, 100, 1000, 10_000)
 @click.option("--horizon", "horizons", type=int, multiple=True, help="Numbers of individuals; may be repeated.")
 @json_option
 def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool) -> None:
-    """The exact regret of always accepting, of exploring then exploiting, and of the optimum, by horizon.
+    """Compute the exact regret of always accepting, of exploring then exploiting, and of the optimum, by horizon.
 
     \b
     Example:
@@ -26,16 +26,16 @@ def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool)
     """
     from lenience.analysis.regret import regret_table
 
-    wanted = horizons or HORIZONS
+    chosen = horizons or HORIZONS
     rows = [
-        row for horizon in each("Evaluating ways of exploring", wanted) for row in regret_table(cost, prior, [horizon])
+        row for horizon in each("Evaluating ways of exploring", chosen) for row in regret_table(cost, prior, [horizon])
     ]
     if as_json:
         print_json({"cost": cost, "prior": {"n": prior.n, "s": prior.s}, "rows": msgspec.to_builtins(rows)})
         return
     grid = table(f"Regret against knowing p (c = {cost:g}, prior n = {prior.n:g}, s = {prior.s:g})")
     grid.add_column("policy")
-    for horizon in wanted:
+    for horizon in chosen:
         grid.add_column(f"H = {horizon:,}", justify="right")
     for name in dict.fromkeys(row.policy for row in rows):
         grid.add_row(name, *(f"{row.regret:,.2f}" for row in rows if row.policy == name))

@@ -1,4 +1,4 @@
-"""lenience replay: what policies would have earned online on data whose outcomes are known."""
+"""lenience replay: compute what policies would have earned on data whose outcomes are known."""
 
 from __future__ import annotations
 
@@ -16,23 +16,27 @@ from lenience.cli.options import (
 )
 
 
-@click.command(short_help="Replay policies online on a file of individuals, seeing only the outcomes of the accepted.")
+@click.command(short_help="Replay policies on a file of individuals, of whom only the accepted reveal their outcome.")
 @click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
-@click.option("--success", help="The outcome's value that means success, if it is no word for it.")
+@click.option(
+    "--success", help="The value of the outcome that means success, if it is not a usual word such as repaid."
+)
 @click.option(
     "--features", help="Columns to use, separated by commas; by default all but outcome, group, identifiers, dates."
 )
 @click.option(
-    "--group", help="A column of groups: acceptance is reported for each. No feature unless --features names it."
+    "--group", help="A column of groups, to report acceptance by group. Not a feature unless --features names it."
 )
 @objective_options
-@click.option("--seeds", type=int, default=30, show_default=True, help="Runs, each with arrivals drawn anew.")
-@click.option("--individuals", type=int, help="Arrivals a run; by default as many as matter to the objective.")
-@click.option("--label-delay", type=float, help="Outcomes come late: by how many arrivals, on average (0: at once).")
+@click.option(
+    "--seeds", type=int, default=30, show_default=True, help="The number of runs, each with newly drawn arrivals."
+)
+@click.option("--individuals", type=int, help="Arrivals per run; by default as many as matter to the objective.")
+@click.option("--label-delay", type=float, help="The mean delay of an outcome, in arrivals (0: no delay).")
 @click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
 @click.option("--figure", type=FILE, help="Write a figure to this file (PNG, SVG or PDF).")
-@click.option("--report", type=FILE, help="Write a report to this HTML file, which needs nothing else.")
+@click.option("--report", type=FILE, help="Write a self-contained report to this HTML file.")
 @json_option
 def replay(
     data: str,
@@ -53,8 +57,8 @@ def replay(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals came
-    one by one.
+    """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals
+    arrived one by one.
 
     \b
     Example:
@@ -63,7 +67,7 @@ def replay(
     """
     from pathlib import Path
 
-    from lenience.cli.progress import saying, solving
+    from lenience.cli.progress import announcing, solving
     from lenience.core.errors import InputError
     from lenience.core.formatting import counted
     from lenience.core.validation import real
@@ -90,17 +94,19 @@ def replay(
     if report is not None and not Path(report).parent.is_dir():
         raise InputError("report", str(Path(report).parent), "in a folder that exists", code="missing_file")
     chosen = None if features is None else [name.strip() for name in features.split(",")]
-    with saying(f"Reading {data}"):
+    with announcing(f"Reading {data}"):
         if data.startswith("openml:"):
             name = data.removeprefix("openml:")
-            found = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
+            data_table = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
         else:
-            found = read_table(data, outcome, chosen, group, success)
+            data_table = read_table(data, outcome, chosen, group, success)
     answer = solving(
-        f"Replaying {counted(seeds, 'run')} on {counted(len(found.y), 'individual')}, each with all policies",
-        lambda: run(found.X, found.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=found.groups),
+        f"Replaying {counted(seeds, 'run')} on {counted(len(data_table.y), 'individual')}, each with all policies",
+        lambda: run(
+            data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups
+        ),
     )
-    title = f"{found.name}: {counted(len(found.y), 'individual')}, {found.size}, c = {goal.cost:g}"
+    title = f"{data_table.name}: {counted(len(data_table.y), 'individual')}, {data_table.size}, c = {goal.cost:g}"
     written = []
     if figure is not None:
         from lenience.plot import save
@@ -108,18 +114,18 @@ def replay(
 
         written.append(str(save(replay_figure(answer, title), figure)))
     if report is not None:
-        written.append(str(write_replay_report(answer, report, title, found.describe())))
+        written.append(str(write_replay_report(answer, report, title, data_table.describe())))
     if as_json:
         print_json(
             {
-                "rows": found.rows,
-                "individuals": len(found.y),
-                "description": found.describe(),
-                "columns": list(found.columns),
-                "identifiers": list(found.identifiers),
-                "dates": list(found.dates),
-                "group": found.group,
-                "features": list(found.features),
+                "rows": data_table.rows,
+                "individuals": len(data_table.y),
+                "description": data_table.describe(),
+                "columns": list(data_table.columns),
+                "identifiers": list(data_table.identifiers),
+                "dates": list(data_table.dates),
+                "group": data_table.group,
+                "features": list(data_table.features),
                 "success_rate": answer.success_rate,
                 "arrivals": answer.arrivals,
                 "seeds": answer.seeds,
@@ -132,7 +138,7 @@ def replay(
         )
         return
     out = console()
-    out.print(bold(title), f"\n{describe_replay(answer)}\n{found.describe()}\n", sep="")
+    out.print(bold(title), f"\n{describe_replay(answer)}\n{data_table.describe()}\n", sep="")
     for headings, rows in replay_tables(answer):
         grid = table()
         for position, heading in enumerate(headings):
@@ -141,7 +147,7 @@ def replay(
             grid.add_row(*row)
         out.print(grid)
     out.print(CAPTION + "\n")
-    out.print(describe_best(answer) + (" (--seeds says how many are run.)" if answer.seeds < FEW else ""))
+    out.print(describe_best(answer) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
     out.print(describe_full_information(answer))
     for path in written:
         out.print(f"Wrote {path}")

@@ -1,4 +1,4 @@
-"""lenience report: one page on the segments of a history."""
+"""lenience report: write one HTML page on the segments of past decisions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json
 from lenience.cli.past import history_options, read_past_options
-from lenience.cli.progress import saying
+from lenience.cli.progress import announcing
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import duration, percent
 from lenience.core.validation import real, whole
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 MOST_MONEY = 1e12
 
 
-@click.command(short_help="One HTML page on the segments of past decisions.")
+@click.command(short_help="Write one HTML page on the segments of past decisions.")
 @history_options
 @click.option("--cost", type=float, help="The break-even success rate, between 0 and 1; or --gain and --loss.")
 @click.option("--gain", type=float, help="What a success gains, in money; with --loss, instead of --cost.")
 @click.option("--loss", type=float, help="What a failure loses, in money.")
-@click.option("--floor", type=float, help="A least acceptance probability; the page says what it costs by group.")
-@click.option("--floor-group", multiple=True, help="A group the floor is for; may be repeated (all groups).")
-@click.option("--cap", type=int, help="Acceptances after which a segment's exploration ends; the page says its cost.")
+@click.option("--floor", type=float, help="A minimum acceptance probability; the page shows its cost by group.")
+@click.option(
+    "--floor-group", multiple=True, help="A group that the floor is for; may be repeated. By default all groups."
+)
+@click.option("--cap", type=int, help="Acceptances after which exploration of a segment ends; the page shows its cost.")
 @click.option("--output", "-o", type=FILE, default="report.html", show_default=True, help="The page to write.")
 @click.option("--title", default="Segments", show_default=True, help="The page's title.")
 @json_option
@@ -88,7 +90,7 @@ def report(
     options["cost"], unit = _break_even(cost, gain, loss)
     past = read_past_options(**options, floor_group=floor_group)
     assert past.segments is not None
-    with saying(f"Solving {len(past.segments.cells):,} segments"):
+    with announcing(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
     late = past.exposures(values=True)
     begins = {row.name: row.starts is not False for row in late}
@@ -96,21 +98,21 @@ def report(
     compared, money = compare_with_status_quo(policies, past.history, late), Money(unit, _part_of_a_year(options))
     ignored: list[Ignored] = []
     if late:
-        with saying("Finding what ignoring the delay costs"):
+        with announcing("Computing what ignoring the delay costs"):
             ignored = cost_of_ignoring(late)
     constraints: dict[str, list[ConstraintCost] | str] = {}
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
-        with saying("Finding what the floor costs"):
+        with announcing("Computing what the floor costs"):
             least = f"accept at least {percent(floor, 2)}"
             constraints[least] = _unless_too_large(lambda: cost_of_floor(policies, floors))
     if cap is not None:
         caps = dict.fromkeys(past.segments.names, cap)
-        with saying("Finding what the cap costs"):
+        with announcing("Computing what the cap costs"):
             constraints[f"explore at most {cap:,} acceptances"] = _unless_too_large(
                 lambda: cost_of_exposure_cap(policies, caps)
             )
-    with saying("Following the segments forward and writing the page"):
+    with announcing("Following the segments forward and writing the page"):
         write_segments_report(
             target,
             policies,
@@ -170,7 +172,7 @@ def report(
     if past.history.selection():
         click.echo(f"Selective labels: {past.history.selection()}")
     if warning:
-        click.echo(f"Note: {warning}.")
+        click.echo(f"Warning: {warning}.")
     if past.late is not None:
         click.echo(f"Late labels: {describe_limits(past.late, late, past.history.as_of is not None)}")
         click.echo(" ".join(filter(None, [_counted_limits(late), describe_ignored(ignored, money)])))
@@ -182,7 +184,7 @@ def report(
 
 
 def _break_even(cost: float | None, gain: float | None, loss: float | None) -> tuple[float, float | None]:
-    """The break-even success rate, and what a unit of value is in money where that is known."""
+    """Return the break-even success rate, and the worth of a unit of value in money if it is known."""
     if cost is not None and gain is None and loss is None:
         return cost, None
     if cost is not None or gain is None or loss is None:
@@ -194,7 +196,7 @@ def _break_even(cost: float | None, gain: float | None, loss: float | None) -> t
 
 
 def _part_of_a_year(options: dict[str, Any]) -> float | None:
-    """By what a value in all is the yearly sum of a stream worth as much: λ(1 − γ), or r where labels come late."""
+    """Return the factor from a total value to the equivalent yearly payment: λ(1 − γ), or r if labels come late."""
     arrivals, rate = options["arrivals"], options["discount_rate"]
     if options["label_delay"] is not None:
         return float(rate)
@@ -202,7 +204,7 @@ def _part_of_a_year(options: dict[str, Any]) -> float | None:
 
 
 def _counted_limits(late: list[Exposure]) -> str:
-    """How many segments are to do what, in one sentence."""
+    """Count the segments by what to do with them, in one sentence."""
     kinds = {
         "to accept without a limit": sum(row.unlimited for row in late),
         "to accept up to a limit": sum(bool(row.room) for row in late),
@@ -210,12 +212,12 @@ def _counted_limits(late: list[Exposure]) -> str:
         "to reject": sum(row.limit == 0 for row in late),
         "not computed": sum(bool(row.not_computed) for row in late),
     }
-    said = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-    return f"{len(late):,} segments: {said}."
+    counts = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
+    return f"{len(late):,} segments: {counts}."
 
 
 def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[ConstraintCost] | str:
-    """What a constraint costs, or why that would take too long: the page is worth having without it."""
+    """Return the cost of a constraint, or why it takes too long to compute; the page is useful without it."""
     try:
         return work()
     except TooLargeError as error:
@@ -223,7 +225,7 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
 
 
 def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:
-    """What the page was made from."""
+    """Return what the page is based on."""
     facts = {"file": options["source"], "model": options["model"], "break-even": f"{options['cost']:g}"}
     if options["discount"] is not None:
         facts["discount"] = f"{options['discount']:g}"

@@ -1,4 +1,4 @@
-"""lenience serve: the decision service."""
+"""lenience serve: run the decision service."""
 
 from __future__ import annotations
 
@@ -36,13 +36,17 @@ database_option = click.option(
     show_default=True,
     envvar=DATABASE,
     show_envvar=True,
-    help="A file (SQLite), or postgresql://user@host/name (the password in ~/.pgpass).",
+    help="A file (SQLite), or postgresql://user@host/name (put the password in ~/.pgpass).",
 )
 
 
 @click.command(short_help="Serve decisions over HTTP, durable and auditable.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address; others than loopback need keys.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 chooses a free one.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The address; any other than loopback needs API keys."
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="The port; 0 chooses a free one."
+)
 @database_option
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL only)."
@@ -50,17 +54,17 @@ database_option = click.option(
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
 @json_option
 def serve(host: str, port: int, database: str, workers: int, log_requests: bool, as_json: bool) -> None:
-    """Answer «accept or reject?» over HTTP, learn from outcomes as they come, and keep a log that proves it.
+    """Decide over HTTP whom to accept, learn from outcomes as they arrive, and keep a log that can be audited.
 
-    The database is made, or brought to the newest schema, by itself. Only this machine can reach the service until
-    API keys exist (lenience keys).
+    The service creates the database, or upgrades its schema, when it starts. Only this machine can reach the service
+    until API keys exist (lenience keys).
 
     \b
     Example:
       lenience serve --port 8000 --database decisions.db
       lenience serve --database postgresql://lenience@localhost/lenience --workers 4
     """
-    needed()
+    require_service()
     import uvicorn
 
     from lenience.service.http.logs import configure_logs
@@ -71,7 +75,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
-    os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # of the dashboard's sessions, shared by all processes
+    os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
     configure_logs()
     address = f"http://{shown}:{actual}"
     sentence = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
@@ -95,20 +99,20 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
 
 
 def supervise(config: uvicorn.Config, listening: socket.socket) -> None:
-    """Keep so many processes running; of one that dies, say so with what ended it."""
+    """Keep the worker processes running, and log each one that dies with its signal or exit code."""
     from uvicorn.supervisors import Multiprocess
 
     class Watched(Multiprocess):
         def keep_subprocess_alive(self) -> None:
             before = list(self.processes)
             super().keep_subprocess_alive()
-            log_dead_processes([one.process for one in before if one not in self.processes])  # those that were replaced
+            log_dead_processes([worker.process for worker in before if worker not in self.processes])
 
     Watched(config, sockets=[listening]).run()
 
 
 def log_dead_processes(processes: Sequence[BaseProcess]) -> None:
-    """An error in the log for each process that has ended by itself: another is started in its place."""
+    """Log an error for each process that ended without being asked to; another one has taken its place."""
     for process in processes:
         code = process.exitcode
         if code is not None:
@@ -118,7 +122,7 @@ def log_dead_processes(processes: Sequence[BaseProcess]) -> None:
 
 
 def announce_start(workers: int) -> None:
-    """A word to people; where stderr is no terminal, a line of the log, which is JSON throughout."""
+    """Print that the service is starting; if stderr is not a terminal, log it, so that the log is all JSON."""
     message = f"Starting {counted(workers, 'process', 'processes')} …"
     if sys.stderr.isatty():
         click.echo(message, err=True)
@@ -127,8 +131,8 @@ def announce_start(workers: int) -> None:
 
 
 def announce_when_ready(address: tuple[str, int], line: str) -> None:
-    """Print a line once the service answers that it is ready: whoever reads it may send requests."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address[0], address[0])  # all addresses: this machine's own
+    """Print a line once the service is ready for requests."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address[0], address[0])  # "all addresses" cannot be called
     while True:
         connection = HTTPConnection(host, address[1], timeout=5)
         with suppress(OSError, HTTPException):
@@ -142,7 +146,7 @@ def announce_when_ready(address: tuple[str, int], line: str) -> None:
 
 
 def prepare(host: str, database: str, workers: int) -> None:
-    """Refuse what cannot be served, before anything is: a second writer, an open door, a database out of reach."""
+    """Raise InputError if the service cannot run: a second writer, no keys on a public address, or no database."""
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
@@ -172,11 +176,12 @@ def prepare(host: str, database: str, workers: int) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket, or an error that says why not."""
+    """Return a listening socket; raise InputError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Those it accepts inherit this: processes that share it do not know it for TCP, and an answer would wait 40 ms.
+    # Accepted connections inherit this. The worker processes cannot tell that the shared socket is TCP, so they do not
+    # set it themselves, and every answer would wait 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         listening.bind((host, port))
@@ -193,8 +198,8 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def needed(extra: str = "lenience[serve]", *more: str) -> None:
-    """Say which extra is missing, if it is."""
+def require_service(extra: str = "lenience[serve]", *more: str) -> None:
+    """Raise InputError with the extra to install if a package of the service is missing."""
     from importlib.util import find_spec
 
     for package in ("alembic", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):

@@ -1,4 +1,4 @@
-"""lenience simulate: several policies in one world, on the same individuals."""
+"""lenience simulate: compare policies in one simulated world, on the same individuals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 
 from lenience.cli.name_and_parameters import parse_spec
 from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
-from lenience.cli.progress import saying
+from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
 
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
 
 
-@click.command(short_help="Several policies in one world, on the same individuals.")
+@click.command(short_help="Compare policies in one simulated world, on the same individuals.")
 @cost_option
 @click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
 @click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
@@ -35,9 +35,9 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
     shell_complete=known("lenience.simulation.named_worlds", "world_names"),
     help="name or name:parameter=value,…",
 )
-@click.option("--replications", type=int, default=2000, show_default=True, help="How many replications.")
+@click.option("--replications", type=int, default=2000, show_default=True, help="The number of replications.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same result.")
-@click.option("--workers", type=int, help="Processes (-1: all cores); the result does not depend on them.")
+@click.option("--workers", type=int, help="The number of processes (-1: all cores); it does not change the result.")
 @click.option("--figure", type=FILE, help="Draw the comparison to this file (PNG, SVG or PDF).")
 @click.option("--save", "folder", type=FOLDER, help="Write the results as Parquet files to this folder.")
 @json_option
@@ -55,10 +55,10 @@ def simulate(
     folder: str | None,
     as_json: bool,
 ) -> None:
-    """Simulate policies side by side in one world, with the optimum, on common random numbers.
+    """Simulate policies and the optimum in one world, with common random numbers.
 
-    Where labels come late or p drifts the optimum is named for what it assumes; where delays are exponential, exposure
-    limits run along and are what the others are compared with.
+    If labels come late or p drifts, the optimum is named after its assumption. If delays are exponential, the policies
+    are compared with optimal exposure limits.
 
     \b
     Example:
@@ -84,8 +84,8 @@ def simulate(
     if name == "prior" and not given:
         given = {"prior": prior}
     bar = not as_json and sys.stderr.isatty()
-    with nullcontext() if bar else saying(f"Simulating {replications:,} replications of {horizon:,} arrivals"):
-        found = compare_policies(
+    with nullcontext() if bar else announcing(f"Simulating {replications:,} replications of {horizon:,} arrivals"):
+        comparison = compare_policies(
             chosen,
             world_named(name, **given),
             cost=cost,
@@ -97,25 +97,25 @@ def simulate(
             workers=workers,
             progress=bar,
         )
-    files = [str(path) for path in found.save(folder)] if folder is not None else []
+    files = [str(path) for path in comparison.save(folder)] if folder is not None else []
     if figure is not None:
         from lenience.plot import plot_comparison
 
-        plot_comparison(found, path=figure)
+        plot_comparison(comparison, path=figure)
         files.append(figure)
     if as_json:
         print_json(
             {
                 "horizon": horizon,
                 "replications": replications,
-                "summary": found.summary(),
-                "reference": found.baseline,
-                "note": found.note,
+                "summary": comparison.summary(),
+                "reference": comparison.baseline,
+                "note": comparison.note,
                 "files": files,
             }
         )
         return
-    lines = found.table()
+    lines = comparison.table()
     shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
     grid = table(
         f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95% intervals)"
@@ -126,8 +126,8 @@ def simulate(
         grid.add_row(*(line[position] for position in shown))
     out = console()
     out.print(grid)
-    out.print(columns_in_words([found.baseline] if found.baseline else []))
-    if found.note:
-        out.print(found.note)
+    out.print(columns_in_words([comparison.baseline] if comparison.baseline else []))
+    if comparison.note:
+        out.print(comparison.note)
     for path in files:
         click.echo(f"Wrote {path}")

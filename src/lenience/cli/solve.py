@@ -1,4 +1,4 @@
-"""lenience solve: the optimal acceptance policy."""
+"""lenience solve: compute the optimal acceptance policy."""
 
 from __future__ import annotations
 
@@ -24,23 +24,27 @@ from lenience.cli.options import (
 from lenience.cli.progress import each, solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.core.formatting import count, counted, describe_rule, describe_unit
+from lenience.core.formatting import count, counted, describe_rule, describe_unit, plural
 from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
 
 if TYPE_CHECKING:
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
-TOLD = 3.0  # seconds of waiting that are foretold
+LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
 
 
-@click.command(short_help="The optimal acceptance policy, proved.")
+@click.command(short_help="Compute the optimal acceptance policy, with a proof.")
 @objective_options
 @prior_option
 @rows_option
 @tolerance_option
-@click.option("--look-ahead", type=int, help="Rows beyond the last one decided, instead of as many as needed.")
-@click.option("--segment", "segments", multiple=True, help="NAME=SHARE of the arrivals; may be repeated.")
+@click.option(
+    "--look-ahead", type=int, help="Rows to compute beyond the last one decided; by default as many as needed."
+)
+@click.option(
+    "--segment", "segments", multiple=True, help="A segment and its share of the arrivals, NAME=SHARE; may be repeated."
+)
 @json_option
 def solve(
     cost: float,
@@ -55,7 +59,7 @@ def solve(
     segments: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """The optimal acceptance policy: for each number of observations n, how many successes are enough.
+    """Compute the optimal acceptance policy: for each number of observations n, how many successes are enough.
 
     \b
     Example:
@@ -67,7 +71,7 @@ def solve(
     if segments:
         if horizon is not None or look_ahead is not None:
             raise InputError.because(
-                "needs an infinite horizon: leave --horizon and --look-ahead out",
+                "needs an infinite horizon: do not use --horizon and --look-ahead",
                 ("--segment", "--horizon", "--look-ahead"),
                 label="--segment",
                 code="conflicting_fields",
@@ -88,15 +92,15 @@ def solve(
             policy = problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
         else:
             policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)  # type: ignore[call-arg]
-        policy.value(prior)  # the other solve that is needed: what was found is kept
+        policy.value(prior)  # solve for the value here too, while progress is shown; the result is cached
         return policy
 
-    def foretold() -> str:
-        return _foretold(
+    def estimate() -> str:
+        return _time_estimate(
             problem, problem.solve_seconds(prior, rows, tolerance) + problem.solve_seconds(prior, 1, tolerance)
         )
 
-    policy = solving("Solving", work, foretold)
+    policy = solving("Solving", work, estimate)
     if as_json:
         print_json(answer(policy))
     else:
@@ -104,14 +108,14 @@ def solve(
 
 
 def solve_segments(
-    given: tuple[str, ...], whole: Discounted, prior: Belief, rows: int, tolerance: float, as_json: bool
+    texts: tuple[str, ...], population: Discounted, prior: Belief, rows: int, tolerance: float, as_json: bool
 ) -> None:
-    """Several segments, each at its own discount: how many are to come, how many would make a start worthwhile."""
+    """Solve several segments, each at its own discount, and print their volumes and the volumes needed to start."""
     from lenience.segments.segments import Segments
     from lenience.segments.starting import starts
 
     shares = {}
-    for text in given:
+    for text in texts:
         name, _, share = text.rpartition("=")
         if name in shares:
             raise InputError.because(
@@ -121,12 +125,16 @@ def solve_segments(
             shares[name] = float(share)
         except ValueError as error:
             raise InputError("--segment", text, "NAME=SHARE, such as north=0.7") from error
-    cells = Segments.of(shares, whole, prior)
+    cells = Segments.of(shares, population, prior)
 
-    def foretold() -> str:
-        return _foretold(whole, sum(cell.own.solve_seconds(cell.prior, rows, tolerance) for cell in cells.cells))
+    def estimate() -> str:
+        return _time_estimate(
+            population, sum(cell.own.solve_seconds(cell.prior, rows, tolerance) for cell in cells.cells)
+        )
 
-    policies, found = solving("Solving", lambda: (cells.solve(rows=rows, tolerance=tolerance), starts(cells)), foretold)
+    policies, rows_by_segment = solving(
+        "Solving", lambda: (cells.solve(rows=rows, tolerance=tolerance), starts(cells)), estimate
+    )
     if as_json:
         listed = [
             {
@@ -139,22 +147,24 @@ def solve_segments(
                 "value": as_dict(policies.segment_value(row.name)),
                 "explanation": row.reason,
             }
-            for row in found
+            for row in rows_by_segment
         ]
-        print_json({"objective": msgspec.to_builtins(whole), "value": as_dict(policies.value()), "segments": listed})
+        print_json(
+            {"objective": msgspec.to_builtins(population), "value": as_dict(policies.value()), "segments": listed}
+        )
         return
     out = console()
-    begin = [row.name for row in found if row.starts]
+    accepted = sum(row.starts for row in rows_by_segment)
     out.print(
-        f"Of {counted(len(found), 'segment')}, {len(begin):,} {'is' if len(begin) == 1 else 'are'} worth a first "
+        f"{accepted:,} of {counted(len(rows_by_segment), 'segment')} {plural(accepted, 'is', 'are')} worth a first "
         f"acceptance. Together they are expected to earn {count(policies.value().midpoint)}. "
-        f"{describe_unit(whole.cost)}\n"
+        f"{describe_unit(population.cost)}\n"
     )
     grid = table()
     grid.add_column("segment", overflow="fold")
     for heading in ("share", "own discount", "volume", "volume to start", "worth", "now"):
         grid.add_column(heading, justify="right")
-    for row in found:
+    for row in rows_by_segment:
         cell = cells[row.name]
         line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", count(row.volume)]
         line += ["far more" if row.needed == float("inf") else count(row.needed)]
@@ -162,15 +172,15 @@ def solve_segments(
         grid.add_row(row.name, *line)
     out.print(grid)
     out.print(
-        "Volume: the segment's members still to come, each counted at its discount; with no more than the volume to "
-        "start, learning does not pay. Worth: what the segment is expected to earn.\n"
+        "Volume: the number of members still to come, where later ones count less. At or below the volume to start, "
+        "learning costs more than it earns. Worth: what the segment is expected to earn.\n"
     )
-    out.print(bold(whole), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
+    out.print(bold(population), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
     out.print("Value of all segments: ", bold(policies.value()), sep="")
 
 
 def answer(policy: OptimalPolicy) -> dict[str, object]:
-    """The policy as one JSON object."""
+    """Return the policy for JSON."""
     prior = policy.prior
     sizes = [prior.n + k for k in range(policy.rows)]
     return {
@@ -191,7 +201,7 @@ def answer(policy: OptimalPolicy) -> dict[str, object]:
 
 
 def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
-    """How many are still to come, each at its discount, and how many would make a start worthwhile."""
+    """Return the discounted number of individuals still to come, and the number needed to start."""
     if policy.objective.horizon is not None:
         return {}
     from lenience.segments.starting import starting_volume
@@ -201,22 +211,22 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
 
 
 def print_policy(policy: OptimalPolicy) -> None:
-    """What to do and what it earns, in words; then the thresholds, and the exact figures with what is proved."""
+    """Print what to do and what it earns, then the thresholds, then the exact values and what is proved."""
     from lenience.policies.beliefs.optimal import LONG
 
     prior, cost = policy.prior, policy.objective.cost
     shown = _some(policy.rows)
-    # A threshold to four digits takes a dozen solves; where each is long the table, which is there, must do.
+    # A threshold to four digits takes a dozen solves. If one solve is slow, use the thresholds of the solved table.
     long = policy.objective.solve_seconds(prior, 1, policy.certificate.tolerance) > LONG
-    asked = {}
-    if not long:  # the first row's threshold is the one that the explanation has found
-        asked = {
+    minimum_rates = {}
+    if not long:  # the explanation uses the first row's threshold too, so it is computed more precisely
+        minimum_rates = {
             k: policy.threshold(prior.n + k, 5e-5 if k else 1e-6).midpoint for k in each("Finding thresholds", shown)
         }
     out = console()
     out.print(policy.explain(prior))
-    if asked and policy.accepts(prior):
-        out.print(describe_rule(cost, [(prior.n + k, asked[k]) for k in (0, 8, 98) if k in asked]))
+    if minimum_rates and policy.accepts(prior):
+        out.print(describe_rule(cost, [(prior.n + k, minimum_rates[k]) for k in (0, 8, 98) if k in minimum_rates]))
     out.print(_earnings(policy) + "\n")
     grid = table()
     for heading in ("n", "successes needed", "which is p̂", "minimum rate cₙ", *([] if long else ["leniency c − cₙ"])):
@@ -229,49 +239,50 @@ def print_policy(policy: OptimalPolicy) -> None:
             known = policy.between(n)
             line.append(f"{known.lower:.4f} … {known.upper:.4f}")
         else:
-            line += [f"{asked[k]:.4f}", f"{cost - asked[k]:.4f}"]
+            line += [f"{minimum_rates[k]:.4f}", f"{cost - minimum_rates[k]:.4f}"]
         grid.add_row(f"{n:g}", *line)
     out.print(grid)
     if long:
-        out.print("Rates asked are those of the table, to within one observation: lenience threshold finds one closer.")
+        out.print("Minimum rates are precise to one observation. lenience threshold computes them more precisely.")
     out.print(
-        "n: observations, of which so many successes are needed to accept; both count the prior's virtual ones. One "
-        "accepts above the minimum rate; leniency is how far it is below the break-even, the benefit of the doubt.\n"
+        "n: the number of observations. Observations and successes include the prior's virtual ones. Accept if the "
+        "success rate is above the minimum rate. Leniency: how far the minimum rate is below the break-even.\n"
     )
     out.print(bold(policy.objective), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
     out.print("Value at the prior: ", bold(policy.value(prior)), sep="")
     volumes = _volumes(policy)
     if volumes:
         needed = volumes["volume_to_start"]
-        enough = "no volume makes" if needed is None else f"{count(needed)} make"
+        enough = "no volume is enough" if needed is None else f"{count(needed)} are needed"
         out.print(
-            f"Still to come, each counted at its discount: {count(volumes['volume'] or 0.0)}; {enough} a start from "
-            "this prior worthwhile."
+            f"Volume still to come, where later individuals count less: {count(volumes['volume'] or 0.0)}. To start "
+            f"from this prior, {enough}."
         )
     out.print(policy.certificate.statement)
 
 
-def _foretold(problem: StoppingObjective, seconds: float) -> str:
-    return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > TOLD else ""
+def _time_estimate(problem: StoppingObjective, seconds: float) -> str:
+    """Say how long a solve takes; return an empty text if it is short."""
+    return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > LONG_WAIT else ""
 
 
 def _earnings(policy: OptimalPolicy) -> str:
-    """What the policy earns and what learning costs it, in words."""
+    """Say what the policy earns, and what learning costs."""
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
     prior, objective = policy.prior, policy.objective
     best = gain_of_knowing(prior.n, prior.s, objective.cost) * objective.discounted_count
     value = policy.value(prior).midpoint
-    earned = f"This is expected to earn {count(value)} in all" if value else "This earns nothing, and loses nothing"
-    so = f"so learning costs {count(max(best - value, 0.0))}" if value else "which finding it out would eat up"
+    earned = f"This is expected to earn {count(value)} in total" if value else "This earns nothing and loses nothing"
+    learning = f"so learning costs {count(max(best - value, 0.0))}" if value else "but learning it would cost more"
     return (
-        f"{earned}. Someone who knew the success rate in advance would expect {count(best)}, {so}. "
+        f"{earned}. Someone who knew the success rate in advance would expect {count(best)}, {learning}. "
         f"{describe_unit(objective.cost)}"
     )
 
 
 def _some(rows: int) -> list[int]:
-    """Row 0, the next ones, then ever further apart, and the last unless it is near the one before."""
+    """Choose rows to print: the first ones, then ever further apart, and the last unless it is near the one before."""
     chosen = sorted({0, 1, *(step * 10**power - 2 for power in range(8) for step in (1, 2, 5))})
     shown = [k for k in chosen if 0 <= k < rows]
     return shown if rows - 1 < 1.2 * (shown[-1] + 2) else [*shown, rows - 1]

@@ -1,4 +1,4 @@
-"""Standard output as one finds it: closed, in letters that it cannot write, or with a reader who has gone."""
+"""Make printing safe: closed streams, characters that the encoding lacks, and closed pipes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 def prepare() -> None:
-    """Let nothing that is printed fail: what was closed goes nowhere, and what cannot be written is a question mark."""
+    """Replace closed streams by the null device, and print characters that cannot be encoded as question marks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -19,12 +19,12 @@ def prepare() -> None:
 
 
 @contextmanager
-def to_a_reader() -> Iterator[None]:
-    """While something is printed: a reader who has gone has read enough (``| head -1``), and the rest goes nowhere."""
+def ignoring_broken_pipe() -> Iterator[None]:
+    """Ignore BrokenPipeError, e.g. with ``| head -1``; the rest of the output goes to the null device."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)

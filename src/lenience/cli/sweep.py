@@ -1,4 +1,4 @@
-"""lenience sweep: policies × worlds × parameters, from a TOML file."""
+"""lenience sweep: simulate policies × worlds × parameters, from a TOML file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import nullcontext
 import click
 
 from lenience.cli.options import FILE, console, json_option, print_json, table
-from lenience.cli.progress import saying
+from lenience.cli.progress import announcing
 
 SHOWN = ("discounted", "behind", "accepted", "shut_out")
 
 
-@click.command(short_help="Policies × worlds × parameters, from a TOML file.")
+@click.command(short_help="Simulate policies × worlds × parameters, from a TOML file.")
 @click.argument("file", type=FILE)
-@click.option("--output", "-o", type=FILE, help="Write the tidy results to this file, CSV or Parquet by its ending.")
-@click.option("--workers", type=int, help="Processes; the result does not depend on them.")
+@click.option("--output", "-o", type=FILE, help="Write the results in long format to this file (.csv or .parquet).")
+@click.option("--workers", type=int, help="The number of processes; it does not change the result.")
 @json_option
 def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> None:
-    """Run the sweep that FILE describes; a list in it makes a grid.
+    """Run the sweep that FILE describes; every list in it adds a dimension to the grid.
 
     \b
     Example:
@@ -32,7 +32,7 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     if output is not None:
         check_frame_path(output)
     bar = not as_json and sys.stderr.isatty()
-    with nullcontext() if bar else saying(f"Running the sweep of {file}"):
+    with nullcontext() if bar else announcing(f"Running the sweep of {file}"):
         frame = run_sweep(file, workers, progress=bar, backend="pyarrow")
     if output is not None:
         save_frame(frame, output)
@@ -51,12 +51,12 @@ def sweep(file: str, output: str | None, workers: int | None, as_json: bool) -> 
     for row in rows:
         key = (*(row[name] for name in settings), row["policy"])
         lines.setdefault(key, {})[row["metric"]] = str(Estimate(row["mean"], row["lower"], row["upper"]))
-    for key, found in lines.items():
-        grid.add_row(*(str(part) for part in key), *(found.get(name, "") for name in shown))
+    for key, estimates in lines.items():
+        grid.add_row(*(str(part) for part in key), *(estimates.get(name, "") for name in shown))
     out = console()
     out.print(grid)
     out.print(columns_in_words(references))
     if any(name != OPTIMUM for name in references):
-        out.print("Where labels come late or p drifts no policy here is the optimum, and others may be ahead.")
+        out.print("If labels come late or p drifts, no policy here is optimal, and others may earn more.")
     if output is not None:
         click.echo(f"Wrote {output}")

@@ -1,4 +1,4 @@
-"""lenience threshold: the success rate above which one accepts."""
+"""lenience threshold: compute the minimum success rate for acceptance."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from lenience.cli.options import (
     console,
     discounted,
     json_option,
+    note_rounding,
     objective_options,
     print_json,
     table,
-    told_width,
     tolerance_option,
 )
 from lenience.cli.progress import each
@@ -20,7 +20,7 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import describe_rule
 
 
-@click.command(short_help="The success rate above which one accepts after n observations.")
+@click.command(short_help="Compute the minimum success rate for acceptance after n observations.")
 @objective_options
 @click.option("-n", "--observations", "sizes", type=float, multiple=True, help="Belief sizes n; may be repeated.")
 @tolerance_option
@@ -35,7 +35,7 @@ def threshold(
     tolerance: float,
     as_json: bool,
 ) -> None:
-    """The threshold c_n: after n observations (any number above 0), accept if the success rate is above it.
+    """Compute the threshold c_n: after n observations (any number above 0), accept if the success rate is above it.
 
     \b
     Example:
@@ -55,16 +55,16 @@ def threshold(
         )
     check_tolerance(tolerance)
     problem = discounted(cost, discount, arrivals, discount_rate)
-    wanted = [check_size(n) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
-    found = [(n, enclose_threshold(problem, n, tolerance)) for n in each("Finding thresholds", wanted)]
-    told_width(max(bounds.width for _, bounds in found), tolerance)
+    chosen = [check_size(n) for n in sizes or (1.0, 10.0, 100.0, 1000.0)]
+    thresholds = [(n, enclose_threshold(problem, n, tolerance)) for n in each("Finding thresholds", chosen)]
+    note_rounding(max(bounds.width for _, bounds in thresholds), tolerance)
     rate = leniency_rate(problem.cost, problem.discount)
     if as_json:
         print_json(
             {
                 "cost": problem.cost,
                 "discount": problem.discount,
-                "thresholds": [{"n": n, "threshold": as_dict(bounds)} for n, bounds in found],
+                "thresholds": [{"n": n, "threshold": as_dict(bounds)} for n, bounds in thresholds],
                 "leniency_rate": rate,
             }
         )
@@ -72,13 +72,13 @@ def threshold(
     grid = table(f"c = {problem.cost:g}, γ = {problem.discount:g}")
     for heading in ("n", "minimum rate cₙ", "leniency c − cₙ", "n (c − cₙ)"):
         grid.add_column(heading, justify="right")
-    for n, bounds in found:
+    for n, bounds in thresholds:
         leniency = problem.cost - bounds.midpoint
         grid.add_row(f"{n:g}", str(bounds), f"{leniency:.6f}", f"{n * leniency:.4f}")
     out = console()
-    out.print(describe_rule(problem.cost, [(n, bounds.midpoint) for n, bounds in sorted(found)]) + "\n")
+    out.print(describe_rule(problem.cost, [(n, bounds.midpoint) for n, bounds in sorted(thresholds)]) + "\n")
     out.print(grid)
     out.print(
-        "Leniency: how far below the break-even c one still accepts after n observations, the benefit of the doubt. It "
-        f"fades like {rate:.6g}/n."
+        "Leniency: how far the minimum rate is below the break-even c after n observations. It decreases like "
+        f"{rate:.6g}/n."
     )

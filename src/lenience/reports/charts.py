@@ -77,8 +77,8 @@ def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: 
     >>> str(line_chart([LineSeries("a", [0, 1], [0, 2])], "x", "y"))[:4]
     '<svg'
     """
-    xs = [x for one in series for x in one.x]
-    ys = [y for one in series for y in one.y]
+    xs = [x for line in series for x in line.x]
+    ys = [y for line in series for y in line.y]
     left, right = min(xs), max(xs)
     low, high = min(0.0, *ys), max(ys)
     ticks = linear_ticks(low, high)
@@ -95,10 +95,10 @@ def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: 
     canvas.horizontal_axis(
         log_ticks(left, right, 6) if log_x else [(tick, f"{tick:,.10g}") for tick in linear_ticks(left, right)], x_label
     )
-    for i, one in enumerate(series):
-        canvas.line(zip(one.x, one.y, strict=True), f"series-{i % SERIES_STYLES}", one.label)
-    canvas.legend([(f"series-{i % SERIES_STYLES}", one.label) for i, one in enumerate(series)])
-    return canvas.drawn(f"{y_label} by {x_label}", ", ".join(one.label for one in series))
+    for i, line in enumerate(series):
+        canvas.line(zip(line.x, line.y, strict=True), f"series-{i % SERIES_STYLES}", line.label)
+    canvas.legend([(f"series-{i % SERIES_STYLES}", line.label) for i, line in enumerate(series)])
+    return canvas.drawn(f"{y_label} by {x_label}", ", ".join(line.label for line in series))
 
 
 def interval_chart(

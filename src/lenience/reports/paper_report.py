@@ -60,9 +60,8 @@ def paper_page(claims: Sequence[Claim], seed: int = 2020) -> str:
         "each equation, theorem, proposition, lemma, figure, step of a proof and piece of future work, with what was "
         f"computed to check it and what is added. Of {len(claims)} claims: {counts}.",
         "This page was written by `lenience paper --output docs/paper.md`; with `--output paper.html` the same command "
-        f"writes a report with figures that needs nothing else. What is drawn at random is drawn with seed {seed}; "
-        "times "
-        "are those of the machine it ran on.",
+        f"writes a self-contained report with figures. Random numbers were drawn with seed {seed}. Times depend on the "
+        "machine.",
     ]
     section = ""
     for claim in claims:

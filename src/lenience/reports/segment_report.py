@@ -373,7 +373,7 @@ def _evidence_section(rows: Sequence[Shrinkage]) -> Section:
     ]
     note = f"The first {MOST_LISTED} of {len(rows):,} segments." if len(rows) > MOST_LISTED else ""
     text = (
-        "The expected success rate combines two sources: what was expected from other segments or assumed beforehand, "
+        "The expected success rate combines two sources: what other segments or the prior suggest, "
         "and the segment's own outcomes. Evidence is counted in outcomes."
     )
     return Section("Where the expected success rates come from", [text], table=Table(header, body, note))

@@ -85,26 +85,26 @@ def model_section(outset: Sequence[Shutout], known: bool) -> Section:
     )
 
 
-def constraint_section(name: str, costs: Sequence[ConstraintCost] | str, whole: float, money: Money) -> Section:
+def constraint_section(name: str, costs: Sequence[ConstraintCost] | str, total_value: float, money: Money) -> Section:
     """Show what a constraint costs by group, or why that is unknown."""
     title = f"Constraint: {name}"
     if isinstance(costs, str):
         return Section(title, [f"The cost of this constraint was not computed: {costs}."])
     body: list[list[str | Cell]] = []
     for group in dict.fromkeys(row.group for row in costs):
-        mine = [row for row in costs if row.group == group]
-        body.append([group or "all", f"{len(mine):,}", *_constraint_cells(mine, whole, money)])
+        of_group = [row for row in costs if row.group == group]
+        body.append([group or "all", f"{len(of_group):,}", *_constraint_cells(of_group, total_value, money)])
     if len(body) > 1:
-        body.append([Cell("all groups", "strong"), f"{len(costs):,}", *_constraint_cells(costs, whole, money)])
+        body.append([Cell("all groups", "strong"), f"{len(costs):,}", *_constraint_cells(costs, total_value, money)])
     header = ["group", "segments", "value without", "value with", "cost", "share of the total value"]
     text = f"What the constraint costs, computed exactly from the evidence on each segment. Amounts are {money.words}."
     return Section(title, [text], table=Table(header, body))
 
 
-def _constraint_cells(rows: Sequence[ConstraintCost], whole: float, money: Money) -> list[str]:
+def _constraint_cells(rows: Sequence[ConstraintCost], total_value: float, money: Money) -> list[str]:
     before = math.fsum(row.optimum.midpoint for row in rows)
     after = math.fsum(row.constrained.midpoint for row in rows)
-    share = even_percent((before - after) / whole, 2) if whole > 0 else ""
+    share = even_percent((before - after) / total_value, 2) if total_value > 0 else ""
     return [money.show(before), money.show(after), money.show(max(before - after, 0.0)), share]
 
 

@@ -63,7 +63,7 @@ def test_a_bad_file_is_refused_in_one_sentence(clerk: Browser, content: bytes, s
         ({"maturity": "30", "time": ""}, "Choose the column of the date"),
         ({"as_of": "soon"}, "The date of the count must be a date such as 2024-12-31, not 'soon'"),
         ({"as_of": "2024-03-01", "time": ""}, "Choose the column of the date"),
-        ({"maturity": "9999"}, "A maturity of 9999 days is longer than all dates of the file"),
+        ({"maturity": "9999"}, "A maturity of 9999 days leaves no mature outcome"),
         ({"group": "approved"}, "has members of 2 groups"),
         ({"score": "approved"}, "must hold numbers"),
         ({"model": "curve"}, "A curve needs a score"),

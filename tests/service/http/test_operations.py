@@ -157,7 +157,7 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
 
 def test_making_a_key_says_that_it_made_a_database(run: Run, database: str) -> None:
     command = ("keys", "create", "--database", database, "--label", "x", "--role", "read")
-    assert run(*command)[2].startswith("A new database was made at ")
+    assert run(*command)[2].startswith("Created the database ")
     code, out, err = run(*command, "--json")
     assert (code, err) == (0, "")
     revoked = run("keys", "revoke", "--database", database, json.loads(out)["id"])

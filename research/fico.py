@@ -120,7 +120,7 @@ def make_rule(name: str, cost: float, discount: float, shares: NDArray[np.float6
         return ThresholdRule(name, flat, explore=float(number))
     if kind == "Bayes-UCB":
         return ThresholdRule(name, np.broadcast_to(ucb_threshold(cost, float(number)), flat.shape))
-    raise InputError("rule", name, f"one of {', '.join(RULES)}")
+    raise InputError.unknown_name("rule", name, RULES)
 
 
 @lru_cache(maxsize=64)

@@ -161,7 +161,7 @@ FAULTS = (
     Fault(
         "later stops leave out what was set aside",
         SOLVERS + "stopping/forward.py",
-        "(undeserving + ever)) + found.aside",
+        "(undeserving + ever)) + walked.aside",
         "(undeserving + ever))",
         (WALK + " -k set_aside",),
     ),

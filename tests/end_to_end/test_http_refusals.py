@@ -80,7 +80,7 @@ NOBODY = "0" * 36  # an id that no decision has
             "/v1/policies",
             {**SPEC, "objective": {"type": "discounted", "cost": 0.8}},
             400,
-            "conflicting_fields",
+            "missing",
             "objective.discount",
         ),
         ("/v1/policies", {**SPEC, "prior": {"n": 2, "s": 3}}, 400, "invalid_value", "prior.s"),

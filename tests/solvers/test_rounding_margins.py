@@ -170,11 +170,12 @@ class SteepObjective:
     """An objective whose value of accepting is exactly a million times the distance from a known threshold."""
 
     cost = 0.9
+    discount = 0.9
 
     def __init__(self, root: Fraction) -> None:
         self.root = root
 
-    def after(self, acceptances: int) -> SteepObjective:
+    def remaining(self, acceptances: int) -> SteepObjective:
         return self
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:

@@ -52,7 +52,7 @@ def test_a_bad_file_is_refused_in_one_sentence(clerk: Browser, content: bytes, s
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"segment": "nowhere"}, "The file has no column 'nowhere'"),
+        ({"segment": "nowhere"}, "not 'nowhere'"),
         ({"segment": ()}, "Choose at least one column"),
         ({"outcome": ""}, "Choose the column that says what became of the accepted"),
         ({"outcome": "region"}, "cannot mean two things"),

@@ -112,6 +112,8 @@ def unreadable(path: str, error: Exception) -> InputError:
 
     For several files, or a remote file, the sentence is the engine's own.
     """
+    if isinstance(error, InputError):  # it has a sentence and a code already
+        return InputError.unreadable("source", path, error)
     try:
         problem = _problem_of(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
     except OSError as os_error:
@@ -119,10 +121,8 @@ def unreadable(path: str, error: Exception) -> InputError:
     return InputError.unreadable("source", path, problem)
 
 
-def _problem_of(file: Path, error: Exception) -> InputError | str:
+def _problem_of(file: Path, error: Exception) -> str:
     """Return what is wrong with a file that the engine could not read."""
-    if isinstance(error, InputError):
-        return error
     parquet = begins(file) == PARQUET
     if not parquet and ".parquet" in str(file):
         return "the file is not Parquet, as its name says"

@@ -153,7 +153,7 @@ def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Ser
         after = page.inner_text(".summary")
         assert after != before
         # Too many for an answer at once: what is shown first is replaced by the late labels' own.
-        page.wait_for_selector(".told:not([hx-get]) .figure .limit-1", state="attached")
+        page.wait_for_selector(".result:not([hx-get]) .figure .limit-1", state="attached")
         page.fill("#break_even", "75")
         page.fill("#weeks", "0")
         page.wait_for_selector("input[form=save][name=weeks][value='0']", state="attached")

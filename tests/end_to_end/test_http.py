@@ -24,7 +24,7 @@ RARE: dict[str, Any] = {**SPEC, "name": "rare", "segments": [{"name": "few", "sh
 def test_the_whole_road(client: Client) -> None:
     decision = client.decide("cards", segment="old", reference="application 17")
     assert decision["decision"] == "accept"
-    assert decision["reason"].startswith("Accept: 50% are expected to succeed, by what was believed beforehand")
+    assert decision["reason"].startswith("Accept: the expected success rate is 50%")
     assert (decision["belief"], decision["pending"], decision["probability"]) == ({"n": 2, "s": 1}, 0, 1)
     assert decision["policy_version"] == 1
     answer = client.outcome(decision["id"], "success")
@@ -284,7 +284,7 @@ def test_a_second_writer_is_refused_on_sqlite(served: Served) -> None:
         return
     found = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert found.returncode == 2
-    assert "another process" in found.stderr
+    assert "Another process" in found.stderr
     assert len(found.stderr.strip().splitlines()) == 1
 
 

@@ -49,7 +49,7 @@ def test_passwords_are_not_shown() -> None:
     assert "secret" not in store.name
     with pytest.raises(Unavailable, match=r"^the database cannot be used now$") as told, store.read():
         pass
-    assert "port 1 failed" in told.value.told  # to who runs it, and to the log
+    assert "port 1 failed" in told.value.full_detail  # to who runs it, and to the log
     store.close()
 
 

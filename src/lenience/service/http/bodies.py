@@ -1,8 +1,8 @@
-"""JSON bodies, decoded strictly: a number given as text is refused, and a refusal names every entry that is wrong.
+"""Decode JSON bodies strictly: a number given as text is invalid, and the error names every invalid entry.
 
-The framework would take "0.8" for 0.8, which is right for an address, where all is text, and wrong for a body. It would
-also read a body as JSON whatever it is said to be; but what is said to be a form, or nothing, is what a page of another
-site can make a browser send without asking.
+The framework would accept "0.8" for 0.8, which is right in an address, where everything is text, and wrong in a body.
+It would also read a body as JSON whatever its Content-Type. But a form, or a body without a type, is what a page of
+another site can make a browser send without permission.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ MOST_TOLD = 20  # entries that are wrong, of those that a refusal names
 
 
 class StrictRequest(Request[Any, Any, State]):
-    """A request whose JSON body is decoded strictly, into what its handler takes."""
+    """A request whose JSON body is decoded strictly into the type that its handler takes."""
 
     async def json(self) -> Any:
-        """The body as the handler's own type."""
+        """Return the body as the handler's type."""
         field = self.route_handler.parsed_data_field
         assert field is not None  # it is asked for by a handler that takes one
         return decoded(await self.body(), field.annotation)
 
 
 async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse a body that is not said to be what its endpoint reads, or that is packed."""
+    """Raise Unsupported if a body has another Content-Type than its endpoint reads, or is compressed."""
     headers = connection.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return
@@ -60,18 +60,18 @@ async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], han
 
 
 class EmptyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request that says everything by its address."""
+    """The body of a request without parameters."""
 
 
 async def require_empty_body(request: Request[Any, Any, State]) -> None:
-    """Refuse a body that says anything: whoever sent it expects it to be heeded."""
+    """Raise BadRequest if the body has content, because the sender would expect it to have an effect."""
     body = await request.body()
     if body.strip():
         decoded(body, EmptyBody | None)
 
 
 def decoded(body: bytes, kind: Any) -> Any:
-    """A body as a type, or a refusal with all that is wrong in a list of its entries.
+    """Decode a body as a type, or raise BadRequest with everything that is wrong in a list of entries.
 
     >>> from lenience.service.commands.outcomes import OutcomesRequest
     >>> decoded(b'{"outcomes": [{"id": "a", "outcome": "good"}, {"id": 1, "outcome": "failure"}]}', OutcomesRequest)
@@ -93,7 +93,7 @@ def decoded(body: bytes, kind: Any) -> Any:
 
 
 def _no_json(body: bytes, error: msgspec.DecodeError) -> str:
-    """Why a body is no JSON; half of a pair of surrogates is no letter, though a lenient reader takes it."""
+    """Explain why a body is not JSON, e.g. half a surrogate pair, which some parsers accept."""
     if SURROGATE.search(body):
         with suppress(ValueError):
             _plain(body)
@@ -102,7 +102,7 @@ def _no_json(body: bytes, error: msgspec.DecodeError) -> str:
 
 
 def _plain(body: bytes) -> Any:
-    """A body as it stands, whatever its numbers are; an object that names a field twice is refused.
+    """Decode a body without types. Raise BadRequest if an object has a field twice.
 
     >>> _plain(b'{"cost": 0.8, "cost": 0.2}')
     Traceback (most recent call last):
@@ -129,7 +129,7 @@ _reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, strict=Fal
 
 
 def join_sentences(wrong: Sequence[object]) -> str:
-    """All that is wrong, up to a number of sentences, and how many more there are.
+    """Join the errors, up to a limit, and say how many more there are.
 
     >>> join_sentences([f"line {i} is bad" for i in range(2, 24)]).endswith("; line 21 is bad; and 2 more like these")
     True
@@ -139,7 +139,7 @@ def join_sentences(wrong: Sequence[object]) -> str:
 
 
 def explain(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) -> InputError:
-    """Return what is wrong inside a value, with the place, the value there and what is allowed."""
+    """Return the error for an invalid value, with its place, the value and what is allowed."""
     message, of_key, path = PLACE.fullmatch(str(error)).groups(default="")  # type: ignore[union-attr]
     place = (prefix + path).removeprefix(".")
     if isinstance(error.__cause__, InputError):  # raised by a check of our own, at this place
@@ -174,7 +174,7 @@ def _problem(value: Any, kind: Any, error: msgspec.ValidationError) -> BadReques
 
 
 def _entry(kind: Any) -> Any:
-    """What a list or an object holds, whatever it is annotated with, and be it optional."""
+    """Return the type of the entries of a list or object, through annotations and optionals."""
     if get_origin(kind) in (list, dict):
         return get_args(kind)[-1]
     inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
@@ -186,7 +186,7 @@ def _entries(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _at(value: Any, path: str) -> Any:
-    """The value at a place such as .segments[1].share, where that can be followed."""
+    """Return the value at a place such as .segments[1].share, if it exists."""
     for name, index in re.findall(r"\.(\w+)|\[([^\]]*)\]", path):
         try:
             value = value[name] if name else value[int(index)]

@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on stderr; what it says of a request holds no personal data."""
+"""Logs: one JSON object per line on stderr, without personal data."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lenience.service.domain.clock import iso_time
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON."""
+    """Format a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line: dict[str, object] = {
             "at": iso_time(int(record.created * 1e6)),
             "level": record.levelname.lower(),

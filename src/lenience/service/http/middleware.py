@@ -1,4 +1,4 @@
-"""Around every request: security headers, metrics, and one JSON line for what went wrong (or for all, if wanted)."""
+"""Middleware for every request: security headers, metrics, and a JSON log line for errors (or for all requests)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query parameters that an endpoint does not have are refused: a filter with a slip in it would filter nothing."""
+"""Reject unknown query parameters, because a misspelled filter would otherwise be ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lenience.service.domain.problems import BadRequest
 
 
 async def reject_unknown_parameters(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse a request with a parameter that its endpoint does not have, or that is given twice."""
+    """Raise BadRequest for a query parameter that the endpoint does not have or that is repeated."""
     if not connection.scope["query_string"]:
         return
     allowed = _of(handler, set(connection.path_params))
@@ -27,7 +27,7 @@ async def reject_unknown_parameters(connection: ASGIConnection[Any, Any, Any, An
 
 
 def _of(handler: BaseRouteHandler, in_path: set[str]) -> list[str]:
-    """The query parameters of an endpoint."""
+    """Return the query parameters of an endpoint."""
     fields = handler.parsed_fn_signature.parameters.items()
     return [
         name

@@ -152,7 +152,7 @@ def test_batches_exports_and_imports(
     assert (code, json.loads(out)) == (0, {"found": 0, "erased": 0})
     assert client.erase_where(older_than_days=0, policy="cards") >= 3
     code, _, err = run("erase", "--older-than", "0", "--policy", "none", *at)
-    assert (code, err) == (2, "lenience: 404: there is no policy 'none'.\n")
+    assert (code, err) == (2, "lenience: 404: the policy 'none' does not exist.\n")
     for wrong in (
         "",
         "id,outcome\n",

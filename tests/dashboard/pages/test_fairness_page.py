@@ -172,7 +172,7 @@ def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(eng
     assert (segment.next, segment.counts.pending) == ("stopped", 4)
     assert b.stopped == ["b"]
     assert [notice.text for notice in attention(standing, {}) if "been stopped" in notice.text] == [
-        "cards: the segment “b” has been stopped; outcomes that are pending may still change that."
+        "cards: the segment “b” has been stopped; pending outcomes may still reopen it."
     ]
 
 
@@ -187,7 +187,7 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "No policy yet" in http.get("/fairness").text
         client.create_policy(SPEC)
         client.activate("cards")
-        assert "cards has decided about nobody" in http.get("/fairness").text
+        assert "cards has made no decision yet" in http.get("/fairness").text
         for _ in range(4):
             client.decide("cards", "a old")
         only = http.get("/fairness").text

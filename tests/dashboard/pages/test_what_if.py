@@ -96,7 +96,7 @@ def test_what_takes_long_is_shown_simpler_first_and_then_in_full() -> None:
     asked = WhatIfQuestion(applicants=120, rate=10, weeks=4)
     first = answer_question(asked, QUICK)
     assert first.more
-    assert first.note.startswith("Shown as if outcomes came at once")
+    assert first.note.startswith("Shown as if outcomes arrived immediately")
     assert first.outlook.value.midpoint == answer_question(WhatIfQuestion(applicants=120)).outlook.value.midpoint
     full = answer_question(asked, PATIENT)
     assert (full.note, full.more) == ("", False)
@@ -104,7 +104,7 @@ def test_what_takes_long_is_shown_simpler_first_and_then_in_full() -> None:
     many = answer_question(WhatIfQuestion(applicants=1e6), QUICK)
     assert many.more
     assert many.outlook.volume == pytest.approx(QUICK.volume)
-    assert "for 5,000 applicants that count" in many.note
+    assert "for 5,000 discounted applicants" in many.note
 
 
 def test_a_population_that_never_starts() -> None:
@@ -113,7 +113,7 @@ def test_a_population_that_never_starts() -> None:
     assert found.value.upper == 0
     assert found.shut_out == 1
     assert summary(found) == (
-        "It never starts: 10 applicants count, and only from 32.1 on would a first acceptance pay."
+        "The policy never starts: a first acceptance needs 32.1 discounted applicants to pay, and there are 10."
     )
     assert answer_question(WhatIfQuestion(break_even=80, applicants=3.3, rate=10)).outlook.starts
     large = msgspec.structs.replace(found, volume=51_234.5, needed=61_234.5)
@@ -152,7 +152,7 @@ def test_a_horizon_is_preset_as_so_many_that_count() -> None:
     problem = FiniteHorizon(0.8, 300)
     found = preset(problem, Belief(2, 1))
     assert found.shown.volume == pytest.approx(300)
-    assert "an end, after 300 applicants" in found.note
+    assert "ends after 300 applicants" in found.note
     theirs = foresee(problem, Belief(2, 1), load(solve(SegmentProblem("all", 1.0, problem, Belief(2, 1), None, 0.0))))
     assert theirs.value.midpoint == pytest.approx(problem.solve(Belief(2, 1)).value(Belief(2, 1)).midpoint)
     assert (theirs.volume, theirs.needed) == (300, None)
@@ -224,11 +224,11 @@ def test_the_page_shows_both(http: httpx.Client) -> None:
     page = http.get("/what-if", params={"policy": "loans", "break_even": "80", "weeks": "0"}).text
     mine = answer_question(WhatIfQuestion(break_even=80, applicants=20)).outlook
     theirs = Delayed(0.7, 20, 0.1, 0.25).solve(Belief(2, 1))
-    assert cell(page, "Worth in all") == signed(mine.value.midpoint, 2)
-    assert cell(page, "Worth in all", 1) == signed(theirs.value(Belief(2, 1)).midpoint, 2)
-    assert cell(page, "Applicants that count", 1) == "200"
-    assert cell(page, "… and shut out all the same") == percent(mine.shut_out)
-    assert cell(page, "… and shut out all the same", 1).startswith("≤ ")
+    assert cell(page, "Expected total value") == signed(mine.value.midpoint, 2)
+    assert cell(page, "Expected total value", 1) == signed(theirs.value(Belief(2, 1)).midpoint, 2)
+    assert cell(page, "Discounted applicants", 1) == "200"
+    assert cell(page, "Risk of wrongful rejection") == percent(mine.shut_out)
+    assert cell(page, "Risk of wrongful rejection", 1).startswith("≤ ")
     assert summary(mine) in page
     assert page.count("<svg") == 2
     assert 'name="weeks" value="0"' in page
@@ -254,7 +254,7 @@ def test_the_answer_follows_the_fields(http: httpx.Client) -> None:
     late = {**asked, "weeks": "8", "applicants": "120"}
     first = http.get("/what-if/answer", params=late).text
     assert "patient=true" in first
-    assert "Being solved in full" in first
+    assert "Computing the exact result" in first
     assert "patient=true" not in http.get("/what-if/answer", params={**late, "patient": "true"}).text
 
 
@@ -284,7 +284,7 @@ def test_saving(http: httpx.Client, served: Served) -> None:
     assert (made.status_code, made.headers["location"]) == (303, "/policies/fresh?version=1")
     again = http.post("/what-if/draft", data=form)
     assert again.status_code == 409
-    assert "there is a policy &#39;fresh&#39; already" in again.text.lower()
+    assert "a policy &#39;fresh&#39; already exists" in again.text.lower()
     assert http.post("/what-if/draft", data={**form, "name": "not a name"}).status_code == 400
     version = {**form, "name": "cards", "policy": "cards", "segment": "young"}
     moved = http.post("/what-if/draft", data=version).headers["location"]

@@ -225,7 +225,7 @@ def test_features_instead_of_segments(engine: Engine) -> None:
     assert engine.queries.decision(blank["id"]).features == {"score": 650, "region": "north"}
     for wrong, said in (
         ({"score": 650}, "features must have 'region'"),
-        ({"score": 650, "region": "west", "x": 1}, "features must be score and region, without 'x'"),
+        ({"score": 650, "region": "west", "x": 1}, "the policy does not use 'x'"),
         ({"score": "high", "region": "north"}, "the feature 'score' must be a number"),
         ({"score": 1, "region": 2}, "the feature 'region' must be a text"),
     ):
@@ -354,11 +354,11 @@ def test_a_reference_is_not_looked_for_among_all_decisions(tmp_path: Path) -> No
 
 
 def test_what_is_not_there_is_not_found(engine: Engine) -> None:
-    with pytest.raises(NotFound, match="there is no policy 'cards'"):
+    with pytest.raises(NotFound, match="the policy 'cards' does not exist"):
         engine.decide()
     with pytest.raises(NotFound, match="there is no decision 'x'"):
         engine.outcome("x", "success")
-    with pytest.raises(NotFound, match="there is no policy 'cards'"):
+    with pytest.raises(NotFound, match="the policy 'cards' does not exist"):
         engine.state("cards", "active")
     engine.create(activate=False)
     with pytest.raises(Conflict, match="no active version: activate one first"):

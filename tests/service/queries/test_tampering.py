@@ -181,7 +181,7 @@ def test_a_log_written_anew_is_found_by_an_earlier_audit(written: Engine) -> Non
     assert [finding.what for finding in report.findings] == ["event 1 is not the one an earlier audit saw"]
     gone = [*heads, Head("elsewhere", None, 3, "0" * 64)]
     assert [finding.what for finding in audit(written.store, gone).findings] == [
-        "it was there at an earlier audit, and is gone"
+        "it existed at an earlier audit and is missing"
     ]
 
 

@@ -47,7 +47,7 @@ def test_addresses_that_cannot_be_used(address: str, code: str) -> None:
 def test_passwords_are_not_shown() -> None:
     store = Store("postgresql://user:secret@localhost:1/none")
     assert "secret" not in store.name
-    with pytest.raises(Unavailable, match=r"^the database cannot be used now$") as told, store.read():
+    with pytest.raises(Unavailable, match=r"^the database is unavailable$") as told, store.read():
         pass
     assert "port 1 failed" in told.value.full_detail  # to who runs it, and to the log
     store.close()
@@ -173,7 +173,7 @@ def test_a_full_disk_is_a_refusal_and_leaves_nothing_half_written(tmp_path: Path
             engine.batch(["young"] * 20)
         except Unavailable as problem:
             told.add(problem.detail)
-    assert told == {"the database cannot be used now (database or disk is full)"}
+    assert told == {"the database is unavailable (database or disk is full)"}
     assert engine.audit().whole
     with engine.store.write() as connection:
         connection.execute(text("PRAGMA max_page_count = 1000000"))
@@ -191,7 +191,7 @@ def test_a_file_that_is_gone_is_noticed_and_comes_back(tmp_path: Path) -> None:
     for ending in ("", "-wal", "-shm"):
         if Path(database + ending).exists():
             Path(database + ending).rename(str(aside) + ending)
-    with pytest.raises(Unavailable, match="file is gone"):
+    with pytest.raises(Unavailable, match="does not exist any more"):
         engine.decide()
     for ending in ("", "-wal", "-shm"):
         if Path(str(aside) + ending).exists():

@@ -17,7 +17,7 @@ from lenience.service.commands.keys import Keyring
 from lenience.service.domain.problems import Forbidden, Unauthenticated
 from lenience.service.http.service import Service
 
-NAMES = ("localhost", "testserver")  # the latter is what the framework's test client calls itself
+NAMES = ("localhost", "testserver")  # testserver is the name of the framework's test client
 
 
 async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -35,16 +35,16 @@ def refuse_foreign(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     refuse_other_names(connection)
     headers = connection.headers
     origin = headers.get("origin")
-    of_another = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
-    if of_another or headers.get("sec-fetch-site") == "cross-site":
-        raise Forbidden("without API keys the service answers no page of another site")
+    cross_origin = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
+    if cross_origin or headers.get("sec-fetch-site") == "cross-site":
+        raise Forbidden("the service has no API keys, so it rejects requests from pages of other sites")
 
 
 def refuse_other_names(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
     """Raise Forbidden if no key exists and the host name is not local, because DNS may point it here."""
     host = connection.headers.get("host", "")
     if not loopback((host if host.endswith("]") else host.rpartition(":")[0] or host).strip("[]")):
-        raise Forbidden("without API keys the service answers only under 127.0.0.1 or localhost")
+        raise Forbidden("the service has no API keys, so it answers only at 127.0.0.1 or localhost")
 
 
 def loopback(host: str) -> bool:
@@ -65,7 +65,7 @@ async def _admit(keyring: Keyring, given: str | None, role: str) -> str:
     try:
         return keyring.admit(given, role)
     except Unauthenticated:
-        # The key may have been made since the list was read.
+        # The key may have been created after the list was read.
         if given is None or not keyring.stale:
             raise
         await asyncio.to_thread(keyring.refresh)

@@ -20,7 +20,7 @@ IdempotencyKey = Annotated[
         name="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="The same key and request give the first answer again; the same key and another request, 409",
+        description="Repeating a request with the same key returns the first answer; another request gets 409",
     ),
 ]
 NAME = Parameter(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")

@@ -50,7 +50,7 @@ ChoiceFilter = FromQuery[Literal["accept", "reject"] | None]
 StatusFilter = FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None]
 Time = Annotated[
     str | None,
-    Parameter(description="A date, which is its midnight in UTC, or a time (of UTC unless it says), ISO 8601"),
+    Parameter(description="A date (midnight UTC) or a time (UTC unless it has an offset), ISO 8601"),
 ]
 
 
@@ -205,7 +205,7 @@ async def export_csv(
     service = request.app.state.service
     lines = export.csv_parts(service.queries, filters)
     first = await service.ask(lambda: next(lines))
-    second = await service.ask(lambda: next(lines, b""))  # an unknown policy is a 404, not a broken stream
+    second = await service.ask(lambda: next(lines, b""))  # so that an unknown policy gives a 404, not a broken stream
 
     async def parts() -> Any:
         yield first + second
@@ -252,7 +252,7 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     """
     try:
         reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)
-        # By line, not by row: fields may go over several, and some lines are empty.
+        # Line numbers, not row numbers: a field may span several lines, and lines may be empty.
         rows = [(reader.line_num, row) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"the body must be CSV in UTF-8 ({error})", code="invalid_csv", field="body") from None

@@ -31,7 +31,7 @@ TITLES = {
     500: "Internal error",
     503: "Unavailable",
 }
-CODES = {  # of what the framework refuses
+CODES = {  # of requests that the framework rejects
     400: "invalid_request",
     401: "unauthenticated",
     403: "forbidden",
@@ -42,7 +42,7 @@ CODES = {  # of what the framework refuses
     415: "unsupported_media_type",
     503: "unavailable",
 }
-DECISION = "identity"  # the part of an address that names a decision
+DECISION = "identity"  # the path parameter that names a decision
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
@@ -79,7 +79,7 @@ def on_problem(request: Request[Any, Any, Any], error: Problem) -> Response[byte
     log_cause(error)
     handler = request.scope.get("route_handler")
     if error.status == 503 and handler is not None and handler.opt.get("open"):
-        return problem_response(503, "the database cannot be used now", error.code)
+        return problem_response(503, "the database is unavailable", error.code)
     about = {"field": error.field, "value": error.value, "allowed": error.allowed}
     return problem_response(error.status, error.detail, error.code, **about)  # type: ignore[arg-type]
 
@@ -98,9 +98,9 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     if status == 500:
         return on_exception(request, error)
     details = {
-        404: "there is nothing at this address",
-        405: f"this address does not take {request.method}, but {_allowed(headers)}",
-        413: f"the request is larger than the {limits.BODY >> 20} MiB that are allowed",
+        404: "this address does not exist",
+        405: f"this address does not accept {request.method}; use {_allowed(headers)}",
+        413: f"the request is larger than the limit of {limits.BODY >> 20} MiB",
     }
     return problem_response(status, details.get(status, error.detail or TITLES[status]), CODES[status], headers)
 
@@ -113,16 +113,16 @@ def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Respons
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer an unexpected error: log it in full and reveal nothing."""
     log_unforeseen(error, route=request.scope.get("path_template"))
-    return problem_response(500, "an error that was not foreseen; it has been logged", Problem.code)
+    return problem_response(500, "an unexpected error occurred and was logged", Problem.code)
 
 
 def refused_by_validation(request: Request[Any, Any, Any], error: ValidationException) -> Problem:
     """Return the problem for a request that failed validation."""
     extra = error.extra
     if not (isinstance(extra, list) and extra and isinstance(extra[0], dict)):
-        return BadRequest(error.detail.split(" for ")[0] if error.detail else "the request is not valid")
+        return BadRequest(error.detail.split(" for ")[0] if error.detail else "the request is invalid")
     field = str(extra[0].get("key") or "body")
-    if field == DECISION:  # what is no identifier names no decision
+    if field == DECISION:  # an invalid id cannot be the id of a decision
         return unknown_decision(str(request.path_params.get(DECISION)))
     message, value = str(extra[0].get("message", "not valid")), request.query_params.get(field, UNSET)
     return BadRequest.of(explained(field, message, value))

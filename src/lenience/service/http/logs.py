@@ -28,7 +28,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line["error"] = type(error).__name__
-            # Where it happened, not what values were there: a message may quote what was sent.
+            # Log the place, not the message, which may quote data from the request.
             line["trace"] = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
         return msgspec.json.encode(line).decode()
 

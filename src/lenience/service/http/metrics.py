@@ -45,16 +45,16 @@ class Metrics:
             "lenience_waiting", "Commands in the queue", registry=self.registry, multiprocess_mode="livesum"
         )
         self._policies: dict[str, tuple[Counter, Counter]] = {}
-        self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
         key = (method, route, status)
-        series = self._kept.get(key)
+        series = self._series.get(key)
         if series is None:
             series = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
-            if len(self._kept) < 1000:
-                self._kept[key] = series
+            if len(self._series) < 1000:
+                self._series[key] = series
         series[0].inc()
         series[1].observe(seconds)
 
@@ -64,13 +64,13 @@ class Metrics:
             return
         self._transactions.inc()
         self._commands.inc(len(answers))
-        for made in [answer.made for answer in answers]:
-            if made.outcomes:
-                self._outcomes.inc(made.outcomes)
-            if made.accepted or made.rejected:
-                accepted, rejected = self._of(made.policy)
-                accepted.inc(made.accepted)
-                rejected.inc(made.rejected)
+        for counts in [answer.made for answer in answers]:
+            if counts.outcomes:
+                self._outcomes.inc(counts.outcomes)
+            if counts.accepted or counts.rejected:
+                accepted, rejected = self._of(counts.policy)
+                accepted.inc(counts.accepted)
+                rejected.inc(counts.rejected)
 
     def _of(self, policy: str) -> tuple[Counter, Counter]:
         """Return the counters of a policy's acceptances and rejections."""
@@ -107,7 +107,7 @@ def remove_dead_processes(folder: Path) -> None:
         except ProcessLookupError:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
         except PermissionError:
-            continue  # it is there, and another user's
+            continue  # the process runs under another user
 
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

@@ -19,8 +19,8 @@ async def reject_unknown_parameters(connection: ASGIConnection[Any, Any, Any, An
     allowed = _of(handler, set(connection.path_params))
     for name in connection.query_params:
         if name not in allowed:
-            known = f"it has {', '.join(allowed)}" if allowed else "it has none"
-            detail = f"{name[:80]!r} is no query parameter of this address: {known}"
+            known = f"use {', '.join(allowed)}" if allowed else "it takes none"
+            detail = f"{name[:80]!r} is not a query parameter of this address; {known}"
             raise BadRequest(detail, code="unknown_field", field=name[:80], allowed=", ".join(allowed) or None)
         if len(connection.query_params.getall(name)) > 1:
             raise BadRequest(f"the query parameter {name!r} must be given once", code="duplicate", field=name)

@@ -27,9 +27,9 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Result, Writer
 
-KEYS_EVERY = 1.0  # seconds between readings of the list of keys
-CHORES_EVERY = 60.0  # seconds between rounds of expiry and of forgetting old idempotency keys
-KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are kept
+KEYS_EVERY = 1.0  # seconds between reads of the list of keys
+CHORES_EVERY = 60.0  # seconds between rounds of expiry and clean-up
+KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are stored
 EXPIRY_ACTOR = "expiry"
 
 Value = TypeVar("Value")
@@ -54,9 +54,9 @@ class Service:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
         self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
-        # One solve at a time, so that a long one keeps no reader waiting.
+        # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
-        self.writer = Writer(self.store, self.registry, after=self._tell, written=written)
+        self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
 
     async def start(self) -> None:
         """Start the periodic tasks."""
@@ -82,7 +82,7 @@ class Service:
         future: asyncio.Future[CommandAnswer] = loop.create_future()
         self.writer.submit(command, lambda result: self._done.append((future, result)))
         if self._done:
-            self._wake()  # refused at once
+            self._wake()  # the writer rejected the command immediately
         return await future
 
     async def solve(self, work: Callable[[], Value]) -> Value:
@@ -128,13 +128,13 @@ class Service:
             try:
                 await asyncio.to_thread(chore)
             except Unavailable:
-                pass  # the next round will do it
+                pass  # the next round retries
             except Problem as problem:
-                log.warning("a chore was refused", extra={"fields": {"detail": problem.detail}})
+                log.warning("a periodic task was rejected", extra={"fields": {"detail": problem.detail}})
             except Exception as error:
-                log.error("a chore failed", exc_info=error)
+                log.error("a periodic task failed", exc_info=error)
 
-    def _tell(self) -> None:
+    def _wake_loop(self) -> None:
         """Wake the event loop once for all commands of a transaction."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake)
@@ -142,7 +142,7 @@ class Service:
     def _wake(self) -> None:
         done, self._done = self._done, []
         for future, result in done:
-            if future.done():  # the client has gone
+            if future.done():  # the client disconnected
                 continue
             if isinstance(result, CommandAnswer):
                 future.set_result(result)

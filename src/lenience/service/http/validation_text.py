@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from lenience.core.errors import InputError
 
-# What may stand where a word is one of a few: the validator names only the word that is wrong.
+# Allowed words per field, because the validator names only the invalid word.
 ALLOWED = {
     "outcome": "success or failure",
     "decision": "accept or reject",

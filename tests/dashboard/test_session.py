@@ -58,7 +58,7 @@ def test_every_form_needs_the_token_of_its_own_session(visitor: httpx.Client) ->
 def test_no_address_but_loopback_while_there_are_no_keys(visitor: httpx.Client) -> None:
     answer = visitor.get("/", headers={"Host": "evil.example:8000"})
     assert answer.status_code == 403
-    assert "only under 127.0.0.1 or localhost" in answer.text
+    assert "only at 127.0.0.1 or localhost" in answer.text
 
 
 def test_pages_forbid_all_scripts_but_their_own(visitor: httpx.Client) -> None:

@@ -191,7 +191,7 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         for _ in range(4):
             client.decide("cards", "a old")
         only = http.get("/fairness").text
-        assert "There is only one group with applicants" in only
+        assert "Only one group has applicants" in only
         assert "4 decisions are too few for a picture: it is drawn from 30 on." in only
         assert "<svg" not in only
         client.decide("cards", "b")

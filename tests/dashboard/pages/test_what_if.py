@@ -117,7 +117,7 @@ def test_a_population_that_never_starts() -> None:
     )
     assert answer_question(WhatIfQuestion(break_even=80, applicants=3.3, rate=10)).outlook.starts
     large = msgspec.structs.replace(found, volume=51_234.5, needed=61_234.5)
-    assert "51,234 applicants count, and only from 61,234 on" in summary(large)
+    assert "needs 61,234 discounted applicants to pay, and there are 51,234" in summary(large)
 
 
 @pytest.mark.parametrize("prior", [Belief(2, 1), Belief(6.155, 4.3)])
@@ -290,7 +290,7 @@ def test_saving(http: httpx.Client, served: Served) -> None:
     moved = http.post("/what-if/draft", data=version).headers["location"]
     assert moved == "/policies/cards?version=2"
     page = http.get(moved).text
-    assert "Saved as version 2 of cards, a draft" in page
+    assert "Saved version 2 of cards as a draft" in page
     assert "Applicants a year" in page
     assert ">160<" in page.replace("</dd>", "<")  # four times the segment's
     with served.client() as client:

@@ -43,7 +43,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert "awaited outcome" not in check.text
     money = {"known": "money", "gain": "250.5", "loss": "750", "outcome_means": ["yes:1", "no:0"]}
     young = clerk.http.get("/new/check", params={**answers, **money, "maturity": "25", "as_of": "2024-03-31"}).text
-    assert "4 awaited outcomes of the past do not count against the limits" in young
+    assert "4 pending outcomes in the file are not carried over" in young
     assert "1,000.5 in your money: a success earns 250.5, a failure loses 750." in young
     answers = clerk.answers(check)
     tested = " ".join(clerk.http.get("/new/past", params=answers).text.split())
@@ -183,7 +183,7 @@ def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(clerk: Browser, form
     once = {"feature:score": "612", "feature:region": "n", "reference": "application 9"}
     assert clerk.post("/policies/cut/decide", **once).status_code == 303
     twice = clerk.post("/policies/cut/decide", **once)
-    assert (twice.status_code, "Decided before at" in twice.text, "as <strong>accept" in twice.text) == (
+    assert (twice.status_code, "already decided at" in twice.text, "<strong>accept" in twice.text) == (
         409,
         True,
         True,

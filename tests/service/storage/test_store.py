@@ -141,7 +141,7 @@ def test_a_database_of_others_is_refused(run: Callable[..., tuple[int, str, str]
     for command in (("serve", "--port", "0"), ("keys", "create", "--label", "x", "--role", "read"), ("audit",)):
         code, _, err = run(*command, "--database", database)
         assert code == 2
-        assert err.startswith("lenience: this database holds other tables (event)")
+        assert err.startswith("lenience: this database has tables of another application (event)")
         assert len(err.splitlines()) == 1
 
 
@@ -247,7 +247,7 @@ def test_a_file_written_to_while_it_is_read_is_refused(tmp_path: Path) -> None:
             meanwhile.decide()
             meanwhile.close()
 
-    with pytest.raises(Unavailable, match="was written to while it was read"):
+    with pytest.raises(Unavailable, match="changed while it was read"):
         read_beside_a_writer()
     reading.close()
 
@@ -306,7 +306,7 @@ def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no database at all, only words " * 200)
     store = Store(str(path))
-    with pytest.raises(Damaged, match="damaged or no database"):
+    with pytest.raises(Damaged, match="damaged or is not a database"):
         store.upgrade()
     store.close()
 

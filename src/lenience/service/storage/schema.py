@@ -160,13 +160,13 @@ audited = Table(
     "audited",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),  # one row
-    Column("running_at", BigInteger, nullable=True),  # the last sign of life of one that is running
-    Column("found", Text, nullable=True),  # what the last one found that came to its end
+    Column("running_at", BigInteger, nullable=True),  # last heartbeat of a running audit
+    Column("found", Text, nullable=True),  # the report of the last finished audit
 )
 
 signed_out = Table(
     "signed_out",
     metadata,
     Column("session", String(64), primary_key=True),  # its digest
-    Column("until", BigInteger, nullable=False),  # when it would have ended by itself
+    Column("until", BigInteger, nullable=False),  # when it would have expired
 )

@@ -362,7 +362,7 @@ def _as_problem(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     missing = NO_TABLE.search(message)
     if missing is not None:
-        return Damaged(f"the database is damaged: the table {missing[1] or missing[2]!r} is missing. Restore a backup")
+        return Damaged(f"the database is damaged: the table {missing[1] or missing[2]!r} is missing. Restore a backup.")
     if message in DAMAGED:
         return Damaged(f"the file is damaged or is not a database ({message})")
     if state == "42501":

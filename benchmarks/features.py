@@ -10,7 +10,7 @@ import numpy as np
 import lenience as ln
 from benchmarks.measure import best, report, seconds
 from lenience.models.hypotheses import learn_rows, predict_rows
-from lenience.policies.features.outcome_matching import Awaited
+from lenience.policies.features.outcome_matching import PendingOutcomes
 from lenience.solvers.stopping import threshold_table as tables
 from research.features import run_cell
 
@@ -76,7 +76,7 @@ def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
         def decide(policy: ln.FeaturePolicy = policy, each: count[int] = each) -> None:
             i = next(each) % ROWS
             policy.decide(X[i : i + 1])
-            policy._awaited = Awaited()
+            policy._pending_outcomes = PendingOutcomes()
 
         def observe(policy: ln.FeaturePolicy = policy, each: count[int] = each) -> None:
             i = next(each) % ROWS
@@ -90,7 +90,7 @@ def _policies(X: np.ndarray, y: np.ndarray) -> list[list[str]]:
 
     def batch() -> None:
         policy.decide(X)
-        policy._awaited = Awaited()
+        policy._pending_outcomes = PendingOutcomes()
 
     found.append(["FeaturePolicy.decide, in a batch of 1,000", seconds(best(batch, 3) / ROWS), "1,000"])
     return found

@@ -112,7 +112,7 @@ def test_the_cost_of_a_floor() -> None:
     # Higher floors cost more.
     dearer = cost_of_floor(policies, {"B": 0.3})
     assert all(b.cost.lower > a.cost.upper for a, b in zip(rows, dearer, strict=True))
-    with rejected("group"):
+    with rejected("group", "unknown_name"):
         cost_of_floor(policies, {"C": 0.1})
 
 

@@ -34,12 +34,12 @@ def test_solve_json(run: Run) -> None:
 def test_solve_says_what_to_do_before_the_figures(run: Run) -> None:
     _, out, err = run("solve", "--cost", "0.8", "--discount", "0.99")
     words = " ".join(out.split())
-    assert "above the rate asked: 37.6% after 2 observations, 65.4% after 10, 77.8% after 100" in words
+    assert "above the minimum: 37.6% after 2 observations, 65.4% after 10, 77.8% after 100" in words
     assert (
-        "This is expected to earn 1.03 in all. Someone who knew the success rate beforehand would expect 2, so" in words
+        "This is expected to earn 1.03 in all. Someone who knew the success rate in advance would expect 2, so" in words
     )
     assert "learning costs 0.971" in words
-    assert words.index("above the rate asked") < words.index("leniency c − cₙ") < words.index("Discounted(cost=0.8")
+    assert words.index("above the minimum") < words.index("leniency c − cₙ") < words.index("Discounted(cost=0.8")
     assert "a success earns 0.2 and a failure loses 0.8" in words
     _, out, err = run("solve", "--cost", "0.8", "--discount", "0.95")
     assert "This earns nothing, and loses nothing." in " ".join(out.split())
@@ -60,7 +60,7 @@ def test_threshold_json(run: Run) -> None:
     assert answer["thresholds"][0]["threshold"]["lower"] == pytest.approx(0.654376406, abs=1e-9)
     assert answer["leniency_rate"] == pytest.approx(2.61800741, abs=1e-8)
     _, out, _ = run("threshold", "--cost", "0.8", "--discount", "0.99", "-n", "10")
-    assert out.startswith("Accept while the share of successes is above the rate asked: 65.4% after 10 observations.")
+    assert out.startswith("Accept while the success rate is above the minimum: 65.4% after 10 observations.")
 
 
 def test_characteristics_json(run: Run) -> None:
@@ -127,8 +127,8 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
     assert again["summary"] == first["summary"]
     code, out, _ = run(*words)
     assert code == 0
-    assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
-    assert "Shut out: the share of all arrivals, in all replications, whose population is" in " ".join(out.split())
+    assert "Behind optimum:" in out
+    assert "Shut out:" in out
 
 
 def test_sweep(run: Run, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert "behind optimum" in out
     assert re.search(r"optimum +-?\d+\.\d+ ± \d", out)
-    assert "Behind optimum: how much less than the policy that is optimal for the prior" in " ".join(out.split())
+    assert "Behind optimum:" in out
     assert plain.read_text().splitlines()[0].replace('"', "").startswith("cost,discount,horizon,world,policy,metric")
     file.write_text('cost = 0.5\nhorizon = 40\n[[worlds]]\nname = "utopia"\n')
     code, _, err = run("sweep", str(file))

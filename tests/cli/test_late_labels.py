@@ -47,9 +47,9 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     own = Delayed(0.8, 30 * 22 / 57, 0.1, 1).solve(Belief(10, 7), tolerance=1e-4)
     limit = own.limit(Belief(10, 7))
     assert limit is not None
-    assert 0 < limit < 4  # of them five would be pending, but one is given up
+    assert 0 < limit < 4  # of them five would be pending, but one has expired
     south = found["south"]
-    assert (south["pending"], south["given_up"], south["accept"]) == (5, 1, False)
+    assert (south["pending"], south["expired"], south["accept"]) == (5, 1, False)
     assert south["late"] == {
         "pending": 4, "limit": limit, "unlimited": False, "proved": own.proved(Belief(10, 7)), "room": 0,
         "now": "wait", "not_computed": None,
@@ -62,12 +62,12 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     code, out, _ = run("fit", *asked, "--label-delay", "0.75")
     assert code == 0
     said = " ".join(out.split())
-    assert "1 of the pending is given up" in said
+    assert "1 of the pending has expired" in said
     assert "Outcomes arrive after 9 months on average" in said
     assert "365 days, longer than the --label-delay of 0.75 years" in said
     assert re.search(r"north .* 4 +no limit +accept", out)
     assert re.search(r"south .* 4 +\? +not computed", out)
-    assert "The limit of 1 segment was not computed (south: 11.57" in said
+    assert "The limit of 1 segment was not computed (south: Solving 11.57" in said
     monkeypatch.undo()
 
     # At once, with a caution: the same segment is simply accepted.
@@ -96,7 +96,7 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert "labels after <b>1 year on average</b>" in html
 
     for wrong, said in (
-        (("--discount", "0.9", "--label-delay", "1"), "--label-delay goes with --cost, --arrivals and --discount-rate"),
+        (("--discount", "0.9", "--label-delay", "1"), "--label-delay needs --cost, --arrivals and --discount-rate"),
         ((*rates, "--label-delay", "0"), "--label-delay must be a number above 0, not 0.0"),
     ):
         for command in ("fit", "report"):

@@ -48,9 +48,9 @@ def test_fit_and_report(run: Run, tmp_path: Path) -> None:
     assert run("report", str(loans), *columns)[0] == 2
     for name in ("nothing.csv", "no*.parquet"):
         code, _, err = run("fit", name, *columns)
-        assert (code, err) == (2, f"lenience: source '{name}' is not a file that exists\n")
+        assert (code, err) == (2, f"lenience: source must be a file that exists, not '{name}'\n")
     code, _, err = run("fit", str(loans), *columns, "--cost", "0.5")
-    assert (code, err) == (2, "lenience: give --discount, or --arrivals with --discount-rate\n")
+    assert (code, err) == (2, "lenience: Give --discount, or --arrivals with --discount-rate\n")
 
 
 SCORED = "race,band,approved,repaid\n" + "".join(
@@ -98,9 +98,9 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given[:-2], *large)
     assert code == 0
-    assert "accept at least 10% was not computed: evaluating" in out
+    assert "accept at least 10% was not computed: Evaluating" in out
     text = page.read_text()
-    assert text.count("The cost of this constraint was not computed: evaluating") == 2
+    assert text.count("The cost of this constraint was not computed: Evaluating") == 2
     assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
     truths.write_text("race,band,p\nx,10,0.5\n")
     for extra in (
@@ -129,7 +129,7 @@ COLUMNS = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid
 def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     loans, page = tmp_path / "loans.csv", tmp_path / "report.html"
     loans.write_text(LOANS)
-    told = "Selective labels: The past chose whom to accept: 4 of 5 (80%)."
+    told = "Selective labels: Only 4 of 5 past applicants (80%)"
     code, out, _ = run("fit", str(loans), *COLUMNS)
     assert code == 0
     assert told in out
@@ -137,7 +137,7 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("report", str(loans), *COLUMNS, "--cost", "0.5", "--discount", "0.9", "--output", str(page))
     assert code == 0
     assert told in out
-    assert "The past chose whom to accept: 4 of 5 (80%)." in page.read_text()
+    assert "4 of 5 past applicants (80%)" in page.read_text()
     assert "Compared with today: Keeping today's acceptance rates would earn " in out
     assert "<td>1 / 2</td>" in page.read_text()
     loans.write_text("region,approved,repaid\nnorth,1,1\n")
@@ -149,10 +149,10 @@ def test_a_past_that_chose_is_told(run: Run, tmp_path: Path) -> None:
     [
         (
             ("--segment", "region", "--accepted", "approved", "--outcome", "approved"),
-            "outcome and accepted must be different columns, and both are 'approved'",
+            "--outcome and --accepted must be different columns; both are 'approved'",
         ),
-        ((*COLUMNS, "--segment", "region"), "--segment must name different columns, and 'region' is there twice"),
-        ((*COLUMNS, "--segment", "repaid"), "outcome and segment must be different columns, and both are 'repaid'"),
+        ((*COLUMNS, "--segment", "region"), "--segment must name different columns; 'region' is there twice"),
+        ((*COLUMNS, "--segment", "repaid"), "--outcome and --segment must be different columns; both are 'repaid'"),
     ],
 )
 def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
@@ -165,8 +165,8 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
     ("name", "content", "said"),
     [
         ("a.csv", b"", "the file is empty"),
-        ("a.csv", bytes(range(256)) * 9, "the file is not a CSV in UTF-8: save it as “CSV UTF-8”, or as Parquet"),
-        ("a.csv", b"a\x00b\n", "the file is no CSV: it holds bytes that no text has"),
+        ("a.csv", bytes(range(256)) * 9, "the file is not a CSV in UTF-8. Save it as “CSV UTF-8”, or as Parquet."),
+        ("a.csv", b"a\x00b\n", "the file is not a CSV: it holds bytes that no text has"),
         (
             "a.csv",  # cut off
             LOANS.encode() + b"north,1",
@@ -175,7 +175,7 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
         (
             "a.csv",
             b"region,approved,Region\nnorth,1,1\n",
-            "the names of columns must differ, and 'region' is there twice",
+            "the names of columns must differ; 'region' is there twice",
         ),
         ("a.parquet", b"PAR1 and no more", "the file begins as Parquet and cannot be read as such: it may be cut off"),
         (
@@ -184,8 +184,8 @@ def test_a_column_has_one_role(run: Run, tmp_path: Path, options: tuple[str, ...
             "the file cannot be read as CSV at line 30,008, which has more values than the heading's 3",
         ),
         ("a.parquet", LOANS.encode(), "the file is not Parquet, as its name says"),
-        ("a.csv.gz", LOANS.encode(), "it is no file packed as its ending .gz says, or it is cut off"),
-        ("a.csv.zst", LOANS.encode(), "it is no file packed as its ending .zst says, or it is cut off"),
+        ("a.csv.gz", LOANS.encode(), "it is not packed as its ending .gz says, or it is cut off"),
+        ("a.csv.zst", LOANS.encode(), "it is not packed as its ending .zst says, or it is cut off"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "the file is empty"),
     ],
 )
@@ -234,12 +234,12 @@ def test_a_file_of_a_german_spreadsheet(run: Run, tmp_path: Path, encoding: str)
     assert rows == {"1603.7": (1, 1, 1), "603.7": (1, 1, 1), "500": (1, 2, 0)}
     assert found["later"] == 1
     assert "Punkte: numbers with a decimal comma, '1.603,7' read as 1603.7." in found["description"]
-    assert ("read as those of Windows" in found["description"]) == (encoding == "cp1252")
+    assert ("cp1252" in found["description"]) == (encoding == "cp1252")
     for extra, said in (
-        (("--failure", "ausgefalen"), "'ausgefalen' does not occur in Status; did you mean 'ausgefallen'?"),
-        (("--accepted-value", "x"), "'x' does not occur in genehmigt; there are 'ja', 'nein'"),
-        (("--pending", "zurückgezahlt"), "success and pending must have no value in common, and 'zurückgezahlt' is in"),
-        (("--maturity", "999"), "it lets none: the dates span 120 days (2021-01-31 to 2021-05-31)"),
+        (("--failure", "ausgefalen"), "'ausgefalen' does not occur in Status. Did you mean 'ausgefallen'?"),
+        (("--accepted-value", "x"), "'x' does not occur in genehmigt. There are 'ja', 'nein'."),
+        (("--pending", "zurückgezahlt"), "--success and --pending must have no value in common; 'zurückgezahlt' is in"),
+        (("--maturity", "999"), "than all dates of the file: the dates span 120 days (2021-01-31 to 2021-05-31)"),
         (("--as-of", "gestern"), "--as-of must be a date such as 2024-12-31 or 31.12.2024, not 'gestern'"),
     ):
         code, _, err = run("fit", str(loans), *GERMAN_COLUMNS, *extra)
@@ -254,7 +254,7 @@ def test_what_is_left_out_for_its_words_is_named_with_its_bias(run: Run, tmp_pat
     assert "25 rows not used: neither accepted nor rejected: 'ja' (25)." in said
     assert "2 rows not used: an outcome that is neither success nor failure: 'running' (2)." in said
     assert "biased: say which values mean accepted or rejected, and which success, failure or not known yet." in said
-    assert "1 row is an exact repetition of others" in said
+    assert "1 row is an exact copy" in said
     assert "Type --accepted-value ja or --rejected-value ja. Type --success running or --failure running or" in said
     said = run("fit", str(loans), *COLUMNS, "--accepted-value", "ja", "--pending", "running")[1]
     assert "29 rows read, 29 used: 14 labels and 15 pending in 1 segment." in said
@@ -280,17 +280,17 @@ def test_report_says_what_it_needs(run: Run, tmp_path: Path) -> None:
     floor = ("--cost", "0.5", "--discount", "0.9", "--floor", "0.05", "--floor-group", "nort")
     code, _, err = run("report", str(loans), *COLUMNS, *floor)
     assert code == 2
-    assert "give --group first" in err
+    assert "--group" in err
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("lenience.history.past.believe", None)  # nothing is made of the counts before
         code, _, err = run(
             "report", str(loans), *COLUMNS, *floor, "--group", "region", "--output", str(tmp_path / "x.html")
         )
-    said = "lenience: --floor-group must be one of north, south, not 'nort': did you mean 'north'?\n"
+    said = "lenience: --floor-group must be one of north, south, not 'nort'. Did you mean 'north'?\n"
     assert (code, err) == (2, said)
     for given in ((), ("--gain", "400"), ("--cost", "0.5", "--gain", "400", "--loss", "400")):
         code, _, err = run("report", str(loans), *COLUMNS, *given, "--discount", "0.9")
-        assert (code, err) == (2, "lenience: give either --cost, or --gain with --loss\n")
+        assert (code, err) == (2, "lenience: Give either --cost, or --gain with --loss\n")
 
 
 def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> No
     assert now["amounts"] == "in money, per year"
     assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
     assert [row["accept"] for row in now["segments"]] == [True, False, True]
-    uneven = "along region decisions go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
+    uneven = "decisions along region go up and down (300-499 accept, 500-599 reject, 600-699 accept)"
     assert found["warning"].startswith(uneven)
     text = page.read_text()
     assert "Compared with today" in text

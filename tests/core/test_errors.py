@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,3 +147,21 @@ def test_long_values_are_cut_in_the_sentence_only() -> None:
     error = InputError("name", "x" * 500, "short")
     assert len(str(error)) < 120
     assert error.value == "x" * 500
+
+
+def test_every_code_of_a_problem_is_documented() -> None:
+    """The codes in the service's sources are those that docs/service.md lists."""
+    root = Path(__file__).parents[2]
+    listed = set(re.findall(r"`([a-z_]+)`", (root / "docs/service.md").read_text().partition("### Error codes")[2]))
+    assert {"invalid_value", "unknown_decision"} <= listed
+    used: set[str] = set()
+    for part in ("domain/problems.py", "storage", "commands", "http", "queries"):
+        place = root / "src/lenience/service" / part
+        for file in [place] if place.is_file() else place.rglob("*.py"):
+            text = file.read_text()
+            for raised in re.findall(r"(?:BadRequest|NotFound|Conflict|Forbidden|Unavailable)\([^)]*\)", text):
+                used |= set(re.findall(r'code="([a-z_]+)"', raised))
+            used |= set(re.findall(r'^    code = "([a-z_]+)"', text, re.MULTILINE))
+            used |= set(re.findall(r'^(?:UNKNOWN|AMBIGUOUS)_\w+ = "([a-z_]+)"', text, re.MULTILINE))
+    assert len(used) > 20
+    assert used <= listed

@@ -91,7 +91,7 @@ def test_batches_exports_and_imports(
     code, out, err = run("outcomes", str(tmp_path / "paid.csv"), "--url", served.url)
     assert (code, out) == (
         2,
-        "1,505 lines read: 0 outcomes recorded, 1,500 recorded before, 1 without an outcome yet, 4 refused.\n",
+        "1,505 lines read: 0 outcomes recorded, 1,500 recorded before, 1 without an outcome yet, 4 rejected.\n",
     )
     said = [
         "line 1,502: there is no decision 'x'",
@@ -108,36 +108,36 @@ def test_batches_exports_and_imports(
         "loan 3;weg",
         "loan 4;läuft",
         "loan 5;gut",
-        "loan 6;?",
-        "loan 7;?",
+        "loan 6;??",
+        "loan 7;??",
     ]
     (tmp_path / "own.csv").write_bytes("\n".join(["Nr;Status", *lines]).encode("cp1252"))
     given = ("--url", served.url, "--reference", "Nr", "--outcome", "Status", "--success", "gut")
     code, out, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "weg", "--pending", "läuft")
-    assert (code, out) == (2, "8 lines read: 1 outcome recorded, 1 without an outcome yet, 6 refused.\n")
+    assert (code, out) == (2, "8 lines read: 1 outcome recorded, 1 without an outcome yet, 6 rejected.\n")
     twice = "line 4 says success of 'loan 3' and line 5 says failure: neither was recorded"
     assert err.splitlines() == [
-        f"line 2: 2 accepted decisions have the reference 'loan 1': give their ids ({own[0]}, {own[1]})",
+        f"line 2: reference 'loan 1': 2 accepted decisions have this reference: give their ids ({own[0]}, {own[1]})",
         f"2 lines, the first line 4: {twice}",
         "line 7: no accepted decision has the reference 'loan 5'",
         "2 lines, the first line 8: Status must be success or failure, or a word for one such as repaid, "
-        "default, 1 or 0, not '?'",
+        "default, 1 or 0, not '??'",
     ]
     assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
     code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")
-    assert (code, err) == (2, "lenience: 'wegg' does not occur in Status; did you mean 'weg'?\n")
+    assert (code, err) == (2, "lenience: 'wegg' does not occur in Status. Did you mean 'weg'?\n")
     # The batch carries the references: one request for each thousand.
     asked: list[str] = []
     client._http.event_hooks["request"].append(lambda request: asked.append(request.url.path))
     found = client.import_outcomes([("loan 2", 1)] * 1_500 + [("loan 9", 1)], reference_column="number")
     assert asked == ["/v1/outcomes/batch"] * 2
-    assert (found.repeated, found.told) == (1_500, ("row 1,501: no accepted decision has the reference 'loan 9'",))
+    assert (found.repeated, found.problems) == (1_500, ("row 1,501: no accepted decision has the reference 'loan 9'",))
     found = client.import_outcomes([("loan 9", 1)], reference_column="number")
-    assert found.told == ("row 1: no accepted decision has the reference 'loan 9'",)
+    assert found.problems == ("row 1: no accepted decision has the reference 'loan 9'",)
     answer = http.post("/v1/outcomes/import", content="reference,outcome\nloan 4,success\n", headers=CSV).json()
     assert (answer["recorded"], client.outcomes({"loan 4": "success"}, by_reference=True)["repeated"]) == (1, 1)
     found = client.import_outcomes([(f"none {i}", 1) for i in range(25)])
-    assert (found.refused, found.told[0]) == (25, "row 1: there is no decision 'none 0'")
+    assert (found.refused, found.problems[0]) == (25, "row 1: there is no decision 'none 0'")
     assert found.describe().endswith("there is no decision 'none 19'\nand 5 more")
     # The data of a person, or of long ago, is counted first and erased when that is confirmed.
     at = ("--url", served.url)

@@ -32,9 +32,9 @@ def test_csv(tmp_path: Path) -> None:
     file.write_text(CSV)
     table = read_table(file, "paid", group="sex")
     assert table.features == ("age", "job=clerk", "job=cook", "job=missing")
-    assert "The group sex is no feature" in table.describe()
+    assert "The group sex is not a feature" in table.describe()
     assert table.size == "2 columns, 4 after coding"
-    assert "Coded as 0 and 1, one for each category (of two, one): job 3, missing included." in table.describe()
+    assert "job 3, including missing." in table.describe()
     assert "A missing value counts as the mean: age." in table.describe()
     named = read_table(file, "paid", features=["age", "sex"], group="sex")
     assert named.features == ("age", "sex=m")
@@ -184,11 +184,9 @@ def test_identifiers_are_left_out_and_dirty_cells_are_named() -> None:
     table = from_columns(columns, "paid")
     assert table.features == ("score",)
     assert table.size == "1 feature"
-    assert table.describe() == (
-        "Only the 40 of 60 rows whose outcome is known are used: where it is known only of those who were accepted in "
-        "the past, only they are. Features: score. Left out, for it seems to identify rows (name it among the "
-        "features to use it): id."
-    )
+    assert (table.rows, len(table.y), table.identifiers) == (60, 40, ("id",))
+    for words in ("the 40 of 60 rows", "Features: score.", "identify rows"):
+        assert words in table.describe()
     # So are whole numbers: from row to row rising, or of a thousand rows, or called an id; but what is measured is not.
     for name, numbers, left_out in (
         ("loan", [3 * i for i in range(many)], True),
@@ -215,7 +213,7 @@ def test_dates_are_left_out_unless_they_are_named() -> None:
     columns: dict[str, list[Any]] = {"decided": days, "age": [30, 40, 50] * 4, "paid": ["yes", "no", "no"] * 4}
     table = from_columns(columns, "paid")
     assert (table.columns, table.dates) == (("age",), ("decided",))
-    assert "Left out, for these are dates: decided." in table.describe()
+    assert "they are dates: decided." in table.describe()
     assert from_columns(columns, "paid", ["decided"]).dates == ()
 
 
@@ -223,7 +221,7 @@ def test_columns_that_never_change_and_groups_without_end_are_told() -> None:
     columns: dict[str, list[Any]] = {
         "score": [i / 7 for i in range(21)], "land": ["DE"] * 21, "term": [12, *[None] * 20], "paid": [1, 0, 1] * 7,
     }  # fmt: skip
-    assert "The same in every row, and so without effect: land, term." in from_columns(columns, "paid").describe()
+    assert "without effect: land, term." in from_columns(columns, "paid").describe()
     with rejected("group", "too_large"):
         from_columns(columns, "paid", group="score")
     columns["score"][0] = None
@@ -252,9 +250,9 @@ def test_decimal_commas_and_letters_of_windows_are_read_and_told(tmp_path: Path)
     table = read_table(file, "gut")
     assert table.X[:2, 0].tolist() == [1603.7, 603.7]
     said = "Höhe: numbers with a decimal comma, '1.603,7' read as 1603.7."
-    assert table.describe().startswith(
-        f"The file is not in UTF-8: its letters are read as those of Windows (cp1252). {said}"
-    )
+    assert table.notes[-1] == said
+    assert "cp1252" in table.notes[0]
+    assert table.describe().startswith(" ".join(table.notes))
     # Packed, and several files: by either reader (text without an extra, and the engine of histories).
     packed, zstd = tmp_path / "kredite.csv.gz", tmp_path / "kredite.csv.zst"
     packed.write_bytes(gzip.compress(file.read_bytes()))
@@ -306,7 +304,7 @@ def test_every_reader_leaves_out_repeated_headings(tmp_path: Path) -> None:
     for reader in (read_columns, _by_the_engine):
         told: list[str] = []
         assert reader(file, told) == expected
-        assert "1 row left out: the heading once more." in told
+        assert any(note.startswith("1 row left out") for note in told)
     save_upload(file, tmp_path / "kept.parquet")
-    assert notes(tmp_path / "kept.parquet")[0] == "1 row left out: the heading once more."
+    assert notes(tmp_path / "kept.parquet")[0].startswith("1 row left out")
     assert columns(tmp_path / "kept.parquet")[0].examples == ("1.5", "2.5")

@@ -12,7 +12,7 @@ import pytest
 from lenience import Belief, Discounted
 from lenience.files.columns import read_columns
 from lenience.history.fit import fit_history
-from lenience.segments import AlikeSegmentsWarning
+from lenience.segments import SimilarNamesWarning
 from past_decisions import agree, by_hand, past
 from rejections import rejected
 
@@ -72,10 +72,10 @@ def test_outcomes_that_are_missing_for_too_long_are_given_up(tmp_path: Path, kin
     ages = [(last - day).days for day, yes, y in zip(data["day"], data["accepted"], data["outcome"], strict=True)
             if yes and y is None]  # fmt: skip
     for days, maturity, waited in ((100, None, 100), (100, 250, 250), (1e9, None, 1e9)):
-        history = fit_history(source, "region", "accepted", "outcome", "day", maturity=maturity, give_up_after=days)
+        history = fit_history(source, "region", "accepted", "outcome", "day", maturity=maturity, expire_after=days)
         agree(history, by_hand(data, maturity=maturity))
         lost = sum(age >= waited for age in ages)
-        assert sum(row.given_up for row in history.segments) == lost
+        assert sum(row.expired for row in history.segments) == lost
         assert sum(row.out for row in history.segments) == sum(row.pending for row in history.segments) - lost
         assert (f"{lost:,} of the pending " in history.describe()) == (lost > 0)
         assert (lost > 0) == (days < 1e9)
@@ -109,7 +109,7 @@ BAD: dict[str, list[object]] = {
 
 def test_names_that_differ_by_case_or_space_are_told() -> None:
     rows = {"region": ["North", "north", "south"], "in": [1, 1, 1], "good": [1, 0, 1]}
-    with pytest.warns(AlikeSegmentsWarning, match="'North' and 'north'"):
+    with pytest.warns(SimilarNamesWarning, match="'North' and 'north'"):
         history = fit_history(rows, "region", "in", "good")
     assert "differ only by case or space are separate: 'North' and 'north'" in history.describe()
     assert len(fit_history(rows, "region", "in", "good", warn=False).segments) == 3
@@ -382,3 +382,18 @@ def test_a_column_that_is_not_there_is_guessed() -> None:
     many = {f"c{i}": [1] for i in range(40)}
     with rejected("segment", "unknown_name"):
         fit_history(many, "region", "accepted", "outcome")
+
+
+@pytest.mark.parametrize("word", ["?", "n/a", "<NA>", "none", "NULL"])
+def test_a_missing_word_is_an_outcome_that_is_not_known_yet(word: str) -> None:
+    columns = {"region": ["n", "n"], "accepted": ["yes", "yes"], "outcome": ["1", word]}
+    row = fit_history(columns, "region", "accepted", "outcome")["n"]
+    assert (row.labels, row.pending) == (1, 1)
+
+
+def test_only_the_values_given_have_a_meaning() -> None:
+    columns = {"region": ["n"] * 4, "accepted": ["Yes", "Yes", "yes", "Yes"], "outcome": ["Paid", "lost", "Paid", "0"]}
+    given: dict[str, Any] = {"success": ["Paid"], "failure": ["lost"], "accepted_values": ["Yes"]}
+    history = fit_history(columns, "region", "accepted", "outcome", **given, only_given=True)
+    assert (history["n"].labels, history["n"].successes) == (2, 1)
+    assert (history.bad["accepted"], history.bad["outcome"]) == (1, 1)

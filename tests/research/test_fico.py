@@ -92,9 +92,9 @@ def test_pooled_history_is_a_trap() -> None:
 
 def test_unknown_names() -> None:
     world = fico_world(2)
-    with rejected("rule"):
+    with rejected("rule", "unknown_name"):
         make_rule("best", 0.8, 0.99, world.shares)
-    with rejected("model"):
+    with rejected("model", "unknown_name"):
         make_model("best", world)
 
 

@@ -97,7 +97,7 @@ def test_refresh_solves_again_only_what_moved() -> None:
     moved = cells.with_shares({"a": 0.402, "b": 0.33}).with_priors({"c": Belief(2.5, 1.8)})
     later, report = first.refresh(moved, allowed_loss=0.02)
     assert report.solved == ("b", "c")
-    assert report.kept == 1
+    assert report.reused == 1
     assert 0.0 < report.loss <= report.allowed
     assert later["a"] is first["a"]
     assert later["c"].prior == Belief(2.5, 1.8)
@@ -111,7 +111,7 @@ def test_kept_tables_lose_no_more_than_promised() -> None:
     cells = Segments.of({"a": 0.6, "b": 0.4}, old, Belief(4, 3))
     moved = cells.with_shares({"a": 0.57, "b": 0.43})
     _, report = cells.solve().refresh(moved, allowed_loss=0.2)
-    assert report.kept == 2
+    assert report.reused == 2
     loss = sum(
         new.weight * exact_loss(cell.own, cell.prior, new.own, new.prior)
         for cell, new in zip(cells, moved, strict=True)

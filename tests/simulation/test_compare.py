@@ -288,10 +288,10 @@ def test_progress_shows(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_default_checkpoints_end_at_the_horizon() -> None:
     for horizon in (1, 2, 49, 50, 51, 1234, 10**6):
-        found = default_checkpoints(horizon)
-        assert found[-1] == horizon
-        assert found.size < 200
-        assert np.all(np.diff(found) > 0)
+        checkpoints = default_checkpoints(horizon)
+        assert checkpoints[-1] == horizon
+        assert checkpoints.size < 200
+        assert np.all(np.diff(checkpoints) > 0)
 
 
 @pytest.mark.parametrize(
@@ -307,12 +307,15 @@ def test_default_checkpoints_end_at_the_horizon() -> None:
             {"world": "bernoulli"},
             ("world", "invalid_value"),
         ),
-        ({"policies": ["greedy"]}, "must be a policy with an acceptance"),
-        ({"policies": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}, "two policies are called 'greedy'"),
-        ({"policies": [], "optimum": False}, "at least one"),
-        ({"policies": {"pair": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}}, "one for each of 1 segments"),
-        ({"checkpoints": [0]}, "checkpoints must be"),
-        ({"horizon": 10**9, "replications": 10**6}, "decisions; at most"),
+        ({"policies": ["greedy"]}, ("policies[\"'greedy'\"]", "invalid_value")),
+        ({"policies": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}, ("policies", "duplicate")),
+        ({"policies": [], "optimum": False}, ("policies", "missing")),
+        (
+            {"policies": {"pair": [ln.policies.Greedy(0.5), ln.policies.Greedy(0.6)]}},
+            ("policies['pair']", "length_mismatch"),
+        ),
+        ({"checkpoints": [0]}, ("checkpoints", "invalid_value")),
+        ({"horizon": 10**9, "replications": 10**6}, ("replications", "too_large")),
     ],
 )
 def test_bad_input(given: dict[str, object], message: tuple[str | None, str]) -> None:

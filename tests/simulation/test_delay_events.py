@@ -129,7 +129,7 @@ def test_worlds_and_the_event_simulation_draw_from_the_same_law(kind: str) -> No
 
 def test_bad_input() -> None:
     policy = {"greedy": Blind(Greedy(0.5), 0.5)}
-    with rejected("kind"):
+    with rejected("kind", "unknown_name"):
         LabelDelay("weekly", 1)
     with rejected("mean"):
         LabelDelay("fixed", -1)

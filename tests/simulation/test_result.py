@@ -80,7 +80,7 @@ def test_results_are_saved_as_parquet(found: ln.simulation.Simulation, tmp_path:
 
 
 def test_frames_of_unknown_kind_are_refused(tmp_path: Path) -> None:
-    with rejected("backend"):
+    with rejected("backend", "unknown_name"):
         to_frame([{"a": 1}], "spark")
     assert save_frame(to_frame({"a": [1, 2]}), tmp_path / "a.parquet").exists()
 
@@ -94,9 +94,9 @@ def test_the_table_reads_well(found: ln.simulation.Simulation) -> None:
 
 
 def test_unknown_names_are_refused(found: ln.simulation.Simulation) -> None:
-    with rejected("policy"):
+    with rejected("policy", "unknown_name"):
         found.estimate("x", "accepted")
-    with rejected("metric"):
+    with rejected("metric", "unknown_name"):
         found.estimate("greedy", "luck")
     with rejected("confidence"):
         found.estimate("greedy", "accepted", 1.0)

@@ -202,7 +202,8 @@ def test_exposure_limits_are_ahead_of_the_blind_optimum_where_labels_are_late() 
     assert found.compare("limits", "optimum for prompt labels", confidence=0.999).lower > 0.0
     assert found.baseline == "exposure limits"
     assert abs(found.behind("limits").mean) < 0.02  # the same limits, solved a little more exactly
-    assert "labels come late: the optimum for prompt labels is not the optimum here" in str(found)
+    assert found.note
+    assert found.note in str(found)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,7 @@ def test_past_rows_from_files(tmp_path: Path) -> None:
     assert len(world) == 3
     assert list(world.names) == ["high", "low"]
     with rejected("column"):
-        ln.simulation.world_named("replay", file=str(file), outcome="paid")
+        ln.simulation.world_named("past-rows", file=str(file), outcome="paid")
     # As spreadsheets save them, and Parquet.
     file.write_bytes("Höhe;Status\n1.603,7;Repaid\n603,7;default\n".encode("cp1252"))
     world = ln.simulation.PastRows.from_file(str(file), "Status", "Höhe")
@@ -287,9 +288,9 @@ def test_past_rows_from_files(tmp_path: Path) -> None:
         ln.simulation.PastRows.from_file(str(file), "repaid")
     pq.write_table(pa.table({"outcome": [True, False], "band": [1, 2]}), tmp_path / "rows.parquet")
     assert ln.simulation.PastRows.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
-    for missing, error in (("none.csv", ("data", "missing_file")), ("none.parquet", ("file", "unreadable_file"))):
-        with rejected(*error):
-            ln.simulation.world_named("replay", file=str(tmp_path / missing))
+    for missing in ("none.csv", "none.parquet"):
+        with rejected("data", "missing_file"):
+            ln.simulation.world_named("past-rows", file=str(tmp_path / missing))
 
 
 def test_names() -> None:
@@ -319,7 +320,7 @@ def test_names() -> None:
         (
             "late-labels",
             {"world": {"name": "bernoulli", "p": 0.5}, "delay": {"kind": "slow"}},
-            ("kind", "invalid_value"),
+            ("kind", "unknown_name"),
         ),
         (
             "late-labels",

@@ -115,13 +115,13 @@ def test_a_look_ahead_of_nothing_still_encloses(prior: tuple[float, float], cost
         assert found.value.upper >= max(exact[0], 0.0) - 1e-9
 
 
-@pytest.mark.parametrize("discount", [0.5, 0.8, 0.9, 0.97])
+@pytest.mark.parametrize("discount", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("cost", [0.2, 0.5, 0.8])
 def test_a_short_look_ahead_proves_no_wrong_stop(discount: float, cost: float) -> None:
-    known = solve_discounted(2.0, 1.0, cost, discount, 30, 1e-10)
-    for rows in range(1, 31):
+    known = solve_discounted(2.0, 1.0, cost, discount, 60, 1e-8)
+    for rows in range(1, 61):
         for ahead in (0, 1, 3):
-            short = solve_discounted(2.0, 1.0, cost, discount, rows, 1e-10, look_ahead=ahead)
+            short = solve_discounted(2.0, 1.0, cost, discount, rows, 1e-8, look_ahead=ahead)
             assert np.all(short.stop_below <= known.accept_from[:rows]), (rows, ahead)
             assert np.all(short.accept_from >= known.stop_below[:rows]), (rows, ahead)
             assert short.undecided == int(np.sum(short.accept_from - short.stop_below))

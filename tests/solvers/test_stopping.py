@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from lenience import Belief, Bounds, Discounted, FiniteHorizon, gittins_index, leniency_rate
 from lenience.solvers import gittins_table
 from lenience.solvers.stopping.band import put_above, strike_distance
+from lenience.solvers.stopping.leniency_rate import _log_binomial
 from lenience.solvers.stopping.solve import solve_discounted, solve_horizon
 from oracles import continuation, horizon_value, precise_continuation, triangle
 from rejections import rejected
@@ -182,6 +184,16 @@ def test_leniency_rate_is_the_plain_sum(cost: float, discount: float) -> None:
         )
         total += discount**k / k * shortfall
     assert leniency_rate(cost, discount) == pytest.approx(total, rel=1e-7, abs=1e-12)
+
+
+def test_binomial_logarithms_are_exact_to_rounding() -> None:
+    for c in (0.2, 0.5, 0.8):
+        for k in (1, 7, 29, 30, 31, 45, 200, 3000):
+            m = math.floor(k * c) + 1
+            with mpmath.workdps(40):
+                exact = mpmath.log(mpmath.binomial(k, m)) + m * mpmath.log(c) + (k - m) * mpmath.log1p(-c)
+            found = float(_log_binomial(np.array([float(k)]), np.array([float(m)]), c)[0])
+            assert found == pytest.approx(float(exact), abs=2e-13)
 
 
 def test_thresholds_approach_the_leniency_rate() -> None:

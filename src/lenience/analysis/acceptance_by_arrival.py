@@ -1,14 +1,14 @@
-"""acceptance_by_arrival: with what probability the i-th arrival is accepted (the paper's Discussion: sequence
-unfairness).
+"""acceptance_by_arrival: the probability that the i-th arrival is accepted ("sequence unfairness" in the paper).
 
-A policy that grows more stringent treats equal individuals unequally by when they come. With i the arrival and k the
-number accepted so far, the probability of being at (n₀ + k, s₀ + j) before arrival i is carried forward in time:
+A policy that becomes stricter over time treats equal individuals differently, depending on when they arrive. With i the
+arrival and k the number accepted so far, the probability of being at (n₀ + k, s₀ + j) before arrival i is carried
+forward in time:
 
     a_i = Σ_{k, j} P_i(k, j) π(k, j),   P_{i+1}(k+1, j+1) += P_i π p̂,  P_{i+1}(k+1, j) += P_i π (1 − p̂),
     P_{i+1}(k, j) += P_i (1 − π),
 
-with the true p for p̂ where one is given. Where every decision is certain a walk that is still going has k = i: a
-triangle of states; otherwise a pyramid.
+with the true p in place of p̂ if it is given. If no decision is random, a walk that still continues has k = i: a
+triangle of states. Otherwise it is a pyramid.
 """
 
 from __future__ import annotations
@@ -30,24 +30,32 @@ MOST_MIXED = 1_500  # a pyramid: 6·10⁸ states
 
 
 class ByArrival(msgspec.Struct, frozen=True, eq=False):
-    """The exact probability of acceptance of each arrival, from the first (``acceptance[0]``) on."""
+    """The exact probability that each arrival is accepted.
+
+    Parameters
+    ----------
+    p : float or None
+        The true success probability, or None if averaged over the belief.
+    acceptance : ndarray
+        The probability of acceptance by arrival; ``acceptance[0]`` belongs to the first arrival.
+    """
 
     p: float | None
     acceptance: np.ndarray[Any, np.dtype[np.float64]]
 
     @property
     def first(self) -> float:
-        """The chance of whoever comes first."""
+        """The probability that the first arrival is accepted."""
         return float(self.acceptance[0])
 
     @property
     def last(self) -> float:
-        """The chance of whoever comes last."""
+        """The probability that the last arrival is accepted."""
         return float(self.acceptance[-1])
 
     @property
     def gap(self) -> float:
-        """By how much the chance of the first exceeds that of the last: the price of coming late."""
+        """By how much the first arrival's probability exceeds the last one's: the price of coming late."""
         return self.first - self.last
 
     def __repr__(self) -> str:
@@ -58,8 +66,33 @@ class ByArrival(msgspec.Struct, frozen=True, eq=False):
 def acceptance_by_arrival(
     policy: Policy, arrivals: int, p: float | None = None, belief: Belief | None = None
 ) -> ByArrival:
-    """The exact acceptance probability of each of the first ``arrivals``, at a true ``p`` or averaged over the belief.
+    """Compute the exact probability that each arrival is accepted.
 
+    Parameters
+    ----------
+    policy : Policy
+        Any policy with an ``acceptance(n, s)``.
+    arrivals : int
+        The number of arrivals, at most 20,000, or 1,500 if the policy decides at random.
+    p : float, optional
+        The true success probability; by default the result is averaged over the belief.
+    belief : Belief, optional
+        The belief at the start; by default the prior of the policy.
+
+    Returns
+    -------
+    ByArrival
+        The probabilities.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or the policy has no prior and no belief is given.
+    TooLargeError
+        If there are too many arrivals.
+
+    Examples
+    --------
     >>> from lenience.objectives.discounted import Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
     >>> acceptance_by_arrival(policy, arrivals=200, p=0.9)
@@ -79,12 +112,12 @@ def acceptance_by_arrival(
             value=count,
             hint=f"Use at most {MOST_ARRIVALS:,} arrivals, or simulate.",
         )
-    found = _triangle(policy, start, count, truth)
-    return ByArrival(truth, _pyramid(policy, start, count, truth) if found is None else found)
+    acceptance = _triangle(policy, start, count, truth)
+    return ByArrival(truth, _pyramid(policy, start, count, truth) if acceptance is None else acceptance)
 
 
 def _triangle(policy: Policy, start: Belief, count: int, p: float | None) -> NDArray[np.float64] | None:
-    """The chance that the walk is still going; nothing if some decision is left to chance."""
+    """Return the probability that the walk still continues, or None if some decision is random."""
     result = np.zeros(count)
     mass = np.ones(1)
     for k in range(count):
@@ -100,6 +133,7 @@ def _triangle(policy: Policy, start: Belief, count: int, p: float | None) -> NDA
 
 
 def _pyramid(policy: Policy, start: Belief, count: int, p: float | None) -> NDArray[np.float64]:
+    """Return the acceptance probabilities of a policy that decides at random."""
     if count > MOST_MIXED:
         raise TooLargeError(
             f"The exact walk of {count:,} arrivals under a policy that decides at random",
@@ -118,7 +152,7 @@ def _pyramid(policy: Policy, start: Belief, count: int, p: float | None) -> NDAr
 
 @compiled
 def _forward(table: NDArray[np.float64], n0: float, s0: float, p: float) -> NDArray[np.float64]:
-    """Carry the probabilities of all states forward in time, in place: rows from the last reached to the first."""
+    """Carry the probabilities of all states forward in time, in place, from the last row reached to the first."""
     count = table.shape[0]
     mass = np.zeros((count + 1, count + 2))
     mass[0, 0] = 1.0
@@ -131,11 +165,11 @@ def _forward(table: NDArray[np.float64], n0: float, s0: float, p: float) -> NDAr
                 here = mass[k, j]
                 if here == 0.0:
                     continue
-                moved = here * table[k, j]
+                accepted = here * table[k, j]
                 success = p if p >= 0.0 else (s0 + j) / (n0 + k)
-                total += moved
-                mass[k, j] = here - moved
-                mass[k + 1, j + 1] += moved * success
-                mass[k + 1, j] += moved * (1.0 - success)
+                total += accepted
+                mass[k, j] = here - accepted
+                mass[k + 1, j + 1] += accepted * success
+                mass[k + 1, j] += accepted * (1.0 - success)
         result[i] = min(total, 1.0)
     return result

@@ -1,4 +1,4 @@
-"""characteristics: what a policy does to a population, exactly: what learning costs, whom it shuts out by bad luck."""
+"""characteristics: exactly what a policy does to a population: what learning costs, and whom bad luck shuts out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lenience.core.objective import StoppingObjective
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
 
-# A row: 1 − p, two products and the sum, of the mass and of what is added up from it; and that a row's states are added
-# up one after the other, of which there are no more than rows.
+# Rounding error of a row: 1 − p, two products and a sum, for the mass and for the totals. The states of a row are
+# added up one after the other, and there are at most as many as rows.
 ROUNDING = 9 * 2.0**-53
 MOST_ROWS = 100_000
 
@@ -24,9 +24,22 @@ MOST_ROWS = 100_000
 class Characteristics(msgspec.Struct, frozen=True, eq=False):
     """The operating characteristics of a policy at a true success probability, or averaged over a belief.
 
-    ``stops`` is the probability of ever stopping for good; ``stops_at[k]`` that of stopping after exactly k
-    acceptances; ``accepted`` the expected number accepted; ``reward`` the expected (discounted) reward;
-    ``shut_out`` the probability of shutting out for good a population with p > c (nothing where p ≤ c).
+    Parameters
+    ----------
+    p : float or None
+        The true success probability, or None if averaged over the belief.
+    cost : float
+        The break-even success rate.
+    stops : Bounds
+        The probability of ever stopping for good.
+    stops_at : ndarray
+        ``stops_at[k]`` is the probability of stopping after exactly k acceptances.
+    accepted : Bounds
+        The expected number accepted.
+    reward : Bounds
+        The expected (discounted) reward.
+    shut_out : Bounds or None
+        The probability that a population with p > c is shut out for good; None if p ≤ c.
     """
 
     p: float | None
@@ -49,11 +62,36 @@ def characteristics(
     belief: Belief | None = None,
     rows: int = 10_000,
 ) -> Characteristics:
-    """The exact operating characteristics at a true ``p``, or averaged over the belief where none is given.
+    """Compute the exact operating characteristics of a policy.
 
-    The objective and the starting belief are the policy's own where it has them. With an infinite horizon the walk is
-    followed over ``rows`` acceptances and what may happen afterwards is in the bounds.
+    With an infinite horizon the walk is followed over ``rows`` acceptances. The bounds include whatever may happen
+    after that.
 
+    Parameters
+    ----------
+    policy : Policy
+        Any policy with an ``acceptance(n, s)``.
+    p : float, optional
+        The true success probability; by default the result is averaged over the belief.
+    objective : Discounted or FiniteHorizon, optional
+        The objective; by default that of the policy.
+    belief : Belief, optional
+        The belief at the start; by default the prior of the policy.
+    rows : int, optional
+        The number of acceptances to follow if the horizon is infinite.
+
+    Returns
+    -------
+    Characteristics
+        The probability of stopping, the number accepted, the reward and the probability of shutting out.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or is neither given nor known from the policy.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
     >>> good = characteristics(policy, p=0.9)
@@ -75,7 +113,7 @@ def characteristics(
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
     cost, discount = goal.cost, goal.discount
-    if goal.horizon is None:  # what comes after the rows is bounded by what the policy promises
+    if goal.horizon is None:  # these methods of the policy bound what happens after the last row
         having("policy", policy, "stop_ceiling", "one with a stop_ceiling and a stop_floor(n)")
     if goal.horizon is not None:
         rows = whole("horizon", goal.horizon, least=1, most=MOST_ROWS)
@@ -91,7 +129,7 @@ def characteristics(
     rounding = ROUNDING * (rows + 1)
     slack = rounding * (1.0 + accepted)
     stops = _probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding)
-    # Who may never stop accepts without end: one such way in a million makes the expected number infinite.
+    # If the policy may never stop, even with probability one in a million, the expected number accepted is infinite.
     endless = goal.horizon is None and stops.upper < 1.0
     return Characteristics(
         p=truth,
@@ -107,13 +145,15 @@ def characteristics(
 
 
 def _probability(lower: float, upper: float, rounding: float) -> Bounds:
+    """Return bounds of a probability, widened by rounding and clipped to 0 and 1."""
     return Bounds(max(lower - rounding, 0.0), min(upper + rounding, 1.0))
 
 
 def _own(policy: Policy, name: str, given: object) -> object:
+    """Return the given value, or the attribute of the policy if none is given."""
     value = getattr(policy, name, None) if given is None else given
     if value is None:
         raise InputError.because(
-            "must be given: this policy has none of its own", "belief" if name == "prior" else name, code="missing"
+            "is required, because the policy does not have one", "belief" if name == "prior" else name, code="missing"
         )
     return value

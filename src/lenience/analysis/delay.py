@@ -1,10 +1,11 @@
-"""What late labels cost, and what looking at them is worth: exactly for exponential delays, by simulation for others.
+"""The cost of late labels, and the value of taking them into account.
 
-The baselines of the exposure limit, each a policy for labels that come at once:
+Values are exact for exponential delays and simulated for others. The exposure limit is compared with these baselines,
+each a policy for labels that come at once:
 
 - *blind*: the optimum for labels that come at once (the paper's), used as if they did;
 - *greedy*: accept where p̂ > c;
-- *cap k*: accept where the blind policy does, but where p̂ < c only while fewer than k are pending;
+- *cap k*: accept where the blind policy does, but where p̂ < c only while fewer than k labels are pending;
 - *wait for every label*: accept where the blind policy does, but never with a label pending.
 """
 
@@ -31,7 +32,17 @@ BLIND = "blind to pending"
 
 
 class DelayValue(msgspec.Struct, frozen=True):
-    """What a policy earns at a mean label delay."""
+    """What a policy earns at a mean label delay.
+
+    Parameters
+    ----------
+    policy : str
+        The name of the policy.
+    label_delay : float
+        The mean delay of a label, in years.
+    value : Bounds
+        The value before the first arrival.
+    """
 
     policy: str
     label_delay: float
@@ -39,7 +50,19 @@ class DelayValue(msgspec.Struct, frozen=True):
 
 
 class LawValues(msgspec.Struct, frozen=True):
-    """What policies earned by simulation under a delay law, at a success rate (None: drawn from the prior)."""
+    """What policies earned in a simulation with a delay law.
+
+    Parameters
+    ----------
+    law : str
+        The delay law in words.
+    rate : float or None
+        The true success probability, or None if drawn from the prior.
+    expire_after : float or None
+        The age in years at which a pending label expires, or None if never.
+    values : list of SimulatedValue
+        The results, one per policy.
+    """
 
     law: str
     rate: float | None
@@ -59,17 +82,42 @@ class LimitPoint(msgspec.Struct, frozen=True):
 def evaluate_pending(
     policy: PendingPolicy, objective: Delayed, prior: Belief, tolerance: float = 1e-5, most: float | None = None
 ) -> Bounds:
-    """The exact value, before the first arrival, of a policy that looks at the belief and at what is pending.
+    """Compute the exact value of a policy that depends on the belief and the number of pending labels.
 
-    An evaluation of more than ``most`` states is refused; by default that is a few minutes' work.
+    Parameters
+    ----------
+    policy : PendingPolicy
+        The policy, such as ``Blind``, ``Capped`` or an exposure policy.
+    objective : Delayed
+        The objective.
+    prior : Belief
+        The belief at the start.
+    tolerance : float, optional
+        The largest width of the bounds, relative to the value.
+    most : float, optional
+        The largest number of states to evaluate; by default a few minutes of work.
 
+    Returns
+    -------
+    Bounds
+        The value before the first arrival.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+    TooLargeError
+        If the evaluation needs more than ``most`` states.
+
+    Examples
+    --------
     >>> problem = Delayed(cost=0.8, arrivals=50, discount_rate=0.5, label_delay=0.25)
     >>> print(evaluate_pending(Blind(Greedy(0.8), cost=0.8), problem, Belief(6, 5)))
     6.48202... ± ...
     """
     from lenience.solvers.delayed.evaluation import MOST_UPDATES, evaluate_delayed
 
-    having("policy", policy, "steady_limit", "a policy that knows what may be pending, such as Capped")
+    having("policy", policy, "steady_limit", "a policy with a limit on pending labels, such as Capped")
     having("objective", objective, "problem", "a Delayed objective")
     check_prior(prior)
     return evaluate_delayed(
@@ -78,8 +126,24 @@ def evaluate_pending(
 
 
 def baselines(objective: Delayed, prior: Belief, caps: Iterable[int] = (1, 3, 10)) -> dict[str, Blind | Capped]:
-    """The policies that exposure limits are compared with, by name.
+    """Return the policies that exposure limits are compared with.
 
+    Parameters
+    ----------
+    objective : Delayed
+        The objective.
+    prior : Belief
+        The belief at the start.
+    caps : iterable of int, optional
+        The numbers of pending labels at which to cap the blind policy, one baseline each.
+
+    Returns
+    -------
+    dict of str to Blind or Capped
+        The baselines by name.
+
+    Examples
+    --------
     >>> list(baselines(Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1), Belief(2, 1), caps=[3]))
     ['blind to pending', 'greedy', 'cap 3', 'wait for every label']
     """
@@ -101,21 +165,45 @@ def value_by_delay(
     caps: Iterable[int] = (1, 3, 10),
     tolerance: float = 1e-4,
 ) -> list[DelayValue]:
-    """The exact value of each policy at each mean label delay, before the first arrival.
+    """Compute the exact value of the exposure limit and its baselines at several mean label delays.
 
+    Parameters
+    ----------
+    cost : float
+        The break-even success rate.
+    arrivals : float
+        The number of arrivals per year.
+    discount_rate : float
+        The discount rate per year.
+    prior : Belief
+        The belief at the start.
+    delays : sequence of float, optional
+        The mean label delays, in years.
+    caps : iterable of int, optional
+        The numbers of pending labels at which to cap the blind policy.
+    tolerance : float, optional
+        The largest width of the bounds.
+
+    Returns
+    -------
+    list of DelayValue
+        One row per delay and policy; values are as of the start, before the first arrival.
+
+    Examples
+    --------
     >>> rows = value_by_delay(0.8, 20, 0.5, Belief(3, 2), delays=[0.25], caps=[2])
     >>> [(row.policy, round(row.value.midpoint, 3)) for row in rows]
     [('exposure limit', 0.622), ('blind to pending', 0.422), ('greedy', 0.0), ('cap 2', 0.568),
      ('wait for every label', -0.073)]
     """
     check_prior(prior)
-    several = listed("caps", caps, "a list of whole numbers")
+    limits = listed("caps", caps, "a list of whole numbers")
     rows = []
     for delay in listed("delays", delays, "a list of delays"):
         objective = Delayed(cost, arrivals, discount_rate, delay)
         best = objective.enclose(prior, tolerance=tolerance)[0]
         rows.append(DelayValue(OPTIMAL, objective.label_delay, best))
-        for name, policy in baselines(objective, prior, several).items():
+        for name, policy in baselines(objective, prior, limits).items():
             rows.append(DelayValue(name, objective.label_delay, evaluate_pending(policy, objective, prior, tolerance)))
     return rows
 
@@ -129,10 +217,39 @@ def values_by_law(
     replications: int = 10_000,
     seed: int = 0,
 ) -> list[LawValues]:
-    """What the exposure limit and its baselines earn by simulation when delays are not exponential.
+    """Simulate what the exposure limit and its baselines earn when delays are not exponential.
 
-    All policies meet the same individuals. Where some labels never come they expire at the age that the
-    exposure policy states. ``rates`` are success probabilities to hold fixed; None draws them from the prior.
+    All policies meet the same individuals. If some labels never come, pending labels expire at the age that the
+    exposure policy states.
+
+    Parameters
+    ----------
+    objective : Delayed
+        The objective. The exposure limits are solved for its exponential delays.
+    prior : Belief
+        The belief at the start.
+    laws : iterable of LabelDelay
+        The delay laws to simulate, in years.
+    caps : iterable of int, optional
+        The numbers of pending labels at which to cap the blind policy.
+    rates : iterable of float or None, optional
+        The true success probabilities; None draws them from the prior.
+    replications : int, optional
+        The number of replications.
+    seed : int, optional
+        Seed of the random numbers.
+
+    Returns
+    -------
+    list of LawValues
+        One row per law and rate.
+
+    Examples
+    --------
+    >>> problem = Delayed(cost=0.8, arrivals=20, discount_rate=0.5, label_delay=0.25)
+    >>> [row] = values_by_law(problem, Belief(3, 2), [LabelDelay("fixed", 0.25)], caps=[2], replications=100)
+    >>> row.law, [value.policy for value in row.values]
+    ('fixed', ['exposure limit', 'blind to pending', 'greedy', 'cap 2', 'wait for every label'])
     """
     having("objective", objective, "problem", "a Delayed objective")
     check_prior(prior)
@@ -149,8 +266,10 @@ def values_by_law(
 
 
 def limit_cost(objective: Delayed, prior: Belief, tolerance: float = 1e-8) -> Bounds:
-    """The share of the optimal value that is lost by taking the first rejection for the limit, where acceptance
-    resumes above it.
+    """Compute the share of the optimal value that is lost by stopping at the first rejection.
+
+    In some problems the optimum accepts again with more labels pending than at its first rejection. An exposure limit
+    does not.
 
     >>> cost = limit_cost(Delayed(cost=0.7, arrivals=1, discount_rate=0.1, label_delay=1), Belief(6, 4))
     >>> cost.lower > 1e-6, cost.upper < 1e-3
@@ -165,7 +284,7 @@ def limit_cost(objective: Delayed, prior: Belief, tolerance: float = 1e-8) -> Bo
 
 
 def limit_points(policy: ExposurePolicy, sizes: Iterable[int]) -> list[LimitPoint]:
-    """The exposure limits at every belief of the given numbers of labels since the prior.
+    """Return the exposure limits at every belief with the given numbers of labels since the prior.
 
     >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=9)
     >>> [(point.s, point.limit) for point in limit_points(policy, [8])]

@@ -1,4 +1,4 @@
-"""evaluate: what a policy earns, exactly."""
+"""evaluate: the exact value of any policy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,36 @@ from lenience.core.validation import check_tolerance, having
 
 
 def evaluate(policy: Policy, objective: Objective, belief: Belief, tolerance: float = 1e-9) -> Bounds:
-    """The exact value of any policy, stochastic too, from a belief on.
+    """Compute the exact value of any policy, including policies that decide at random.
 
-    Nothing is assumed of the policy, so this visits every belief that can be reached; the value of the optimal policy
-    is had far sooner from its own ``value``.
+    Nothing is assumed about the policy, so this visits every belief that can be reached. For the optimal policy, its
+    own ``value`` is much faster.
 
+    Parameters
+    ----------
+    policy : Policy
+        Any policy with an ``acceptance(n, s)``.
+    objective : Objective
+        What the policy earns, such as ``Discounted`` or ``FiniteHorizon``.
+    belief : Belief
+        The belief at the start.
+    tolerance : float, optional
+        The largest error.
+
+    Returns
+    -------
+    Bounds
+        Proved lower and upper bounds of the value.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+    TooLargeError
+        If too many beliefs can be reached.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> from lenience.policies.beliefs.greedy import Greedy
     >>> print(evaluate(Greedy(cost=0.8), Discounted(cost=0.8, discount=0.99), Belief(6, 5)))

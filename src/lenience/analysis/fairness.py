@@ -1,18 +1,18 @@
-"""Fairness: who is accepted, who is shut out for good, early against late, by group, exactly; and what constraints
-cost.
+"""Fairness by segment and group: who is accepted, early and late, who is shut out, and what constraints cost.
 
-Nothing here is simulated. Where the truths are known (a simulation or a study) a segment's policy is walked
-forward at its true p, which gives the probability that each of its members is accepted and that the segment is shut
-out for good. Where they are not, the walk is averaged over what is believed of p: what is to be expected. Groups are
-sums of their segments, weighted by the segments' shares.
+Nothing here is simulated. If the true success rates are known (in a simulation or a study), the policy of a segment is
+walked forward at its true p. This gives the probability that each member is accepted and that the segment is shut out
+for good. If they are unknown, the walk is averaged over the belief and gives expected values. Groups are sums of their
+segments, weighted by the shares of the segments.
 
-Early against late. The paper's "sequence unfairness": early members enjoy the benefit of the doubt. Early is the first
-half of the discounted future of the segment (the members before γ_x^i falls to one half), late is the rest.
+Early against late. The paper calls it "sequence unfairness": early members get the benefit of the doubt. Early is the
+first half of the discounted future of the segment (members before γ_x^i falls to one half); late is the rest.
 
-Constraints a user may set, each with its exact cost in value:
+You can set two constraints, each with its exact cost in value:
+
 - a floor on exploration, :class:`WithFloor`: never stop for good, but accept with at least a probability π_min;
-- a cap on exposure, :class:`WithExposureCap`: after so many acceptances a segment's exploration is over, and only p̂ >
-c is accepted.
+- a cap on exposure, :class:`WithExposureCap`: after ``cap`` acceptances a segment stops exploring, and only p̂ > c is
+  accepted.
 """
 
 from __future__ import annotations
@@ -38,12 +38,34 @@ ROWS = 4000
 
 
 class SegmentFate(msgspec.Struct, frozen=True):
-    """What a policy does to one segment, at its true p or, where that is not known, averaged over the belief.
+    """What a policy does to one segment, at its true p or, if that is unknown, averaged over the belief.
 
-    ``deserving`` is the probability that it deserves acceptance (p > c), 0 or 1 where p is known; ``shut_out`` that it
-    is shut out for good if it does, nothing where it (almost) surely does not; ``accepted`` the probability that a
-    member is accepted, over the whole discounted future, ``early`` and ``late`` in its first and second half; ``ever``
-    the probability that acceptance goes on for ever.
+    Parameters
+    ----------
+    name : str
+        The name of the segment.
+    group : str
+        Its group.
+    share : float
+        Its share of all arrivals.
+    p : float or None
+        Its true success probability, or None if unknown.
+    cost : float
+        Its break-even success rate.
+    deserving : float
+        The probability that acceptance pays (p > c); 0 or 1 if p is known.
+    starts : bool
+        Whether the policy ever accepts.
+    accepted : float
+        The probability that a member is accepted, over the whole discounted future.
+    early : float
+        The same in the first half of the discounted future.
+    late : float
+        The same in the second half.
+    ever : float
+        The probability that acceptance never stops.
+    shut_out : float or None
+        The probability that the segment is shut out for good if it is deserving; None if it is (almost) surely not.
     """
 
     name: str
@@ -61,18 +83,39 @@ class SegmentFate(msgspec.Struct, frozen=True):
 
     @property
     def deserves(self) -> bool:
-        """Whether acceptance is known to pay: p above the cost."""
+        """Whether acceptance is known to pay: p is above the cost."""
         return self.p is not None and self.p > self.cost
 
 
 class GroupFate(msgspec.Struct, frozen=True):
-    """A group's segments together, weighted by their shares.
+    """What a policy does to a group: its segments together, weighted by their shares.
 
-    ``acceptance`` is over the whole discounted future; ``false_rejection`` is the share of those who would succeed
-    that is rejected, ``false_acceptance`` the share of those who would fail that is accepted (nothing where truths are
-    not known); ``deserving`` is the probability that a member's segment deserves acceptance, ``shut_out`` that it is
-    shut out for good if it does, nothing where none does. ``segments``, ``deserving_segments`` (expected, where truths
-    are not known) and ``never_start`` count segments.
+    Parameters
+    ----------
+    group : str
+        The group.
+    share : float
+        Its share of all arrivals.
+    segments : int
+        The number of its segments.
+    deserving_segments : float
+        The number of deserving segments (p > c); the expected number if true rates are unknown.
+    deserving : float
+        The probability that the segment of a member is deserving.
+    acceptance : float
+        The probability that a member is accepted, over the whole discounted future.
+    early : float
+        The same in the first half of the discounted future.
+    late : float
+        The same in the second half.
+    false_rejection : float or None
+        The share rejected of those who would succeed; None if true rates are unknown.
+    false_acceptance : float or None
+        The share accepted of those who would fail; None if true rates are unknown.
+    shut_out : float or None
+        The probability that a member's segment is shut out for good if it is deserving; None if no segment is.
+    never_start : int
+        The number of segments in which nobody is ever accepted.
     """
 
     group: str
@@ -89,16 +132,36 @@ class GroupFate(msgspec.Struct, frozen=True):
     never_start: int
 
 
-SURELY = 1e-9  # a probability below which nobody is taken to deserve acceptance
-FATES = "what segment_fates returned"
+SURELY = 1e-9  # below this probability a segment counts as not deserving
+FATES = "the result of segment_fates"
 
 
 def segment_fates(
     policies: SegmentPolicies, truths: Mapping[str, float] | None = None, rows: int = ROWS
 ) -> list[SegmentFate]:
-    """The fate of every segment at its true success probability, or (without truths) averaged over what is believed of
-    it, exactly (up to ``rows`` acceptances).
+    """Compute exactly what the policies do to each segment.
 
+    Parameters
+    ----------
+    policies : SegmentPolicies
+        The solved segments, as returned by ``Segments.solve()``. The objective must be ``Discounted``.
+    truths : mapping of str to float, optional
+        The true success rate of every segment; by default results are averaged over the beliefs.
+    rows : int, optional
+        The number of acceptances to follow.
+
+    Returns
+    -------
+    list of SegmentFate
+        One row per segment.
+
+    Raises
+    ------
+    InputError
+        If a true success rate is missing or invalid, or an objective is not discounted.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"many": 0.9, "few": 0.1}, Discounted(0.8, 0.99), Belief(2, 1))
@@ -107,7 +170,7 @@ def segment_fates(
     many True 0.754 0.73 0.27
     few False 0.0 0.0 1.0
     """
-    having("policies", policies, "segments", "solved segments, as of Segments.solve()")
+    having("policies", policies, "segments", "solved segments, the result of Segments.solve()")
     if truths is not None:
         mapped("truths", truths, "a mapping of true success rates by segment")
     result = []
@@ -116,7 +179,7 @@ def segment_fates(
         if truths is not None:
             if cell.name not in truths:
                 raise InputError.because(
-                    f"must have a success rate for every segment; {cell.name!r} has none",
+                    f"must have a success rate for every segment; {cell.name!r} is missing",
                     "truths",
                     value=cell.name,
                     code="missing",
@@ -127,21 +190,22 @@ def segment_fates(
 
 
 def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentFate:
+    """Compute what a policy does to one segment."""
     own = cell.own
     if not own.stationary:
         raise InputError("objective", own, "a Discounted objective")
-    found = characteristics(policy, p=p, objective=own, belief=cell.prior, rows=rows)
-    going = 1.0 - np.cumsum(found.stops_at)  # the i-th member is accepted if no stop came before it
+    walk = characteristics(policy, p=p, objective=own, belief=cell.prior, rows=rows)
+    going = 1.0 - np.cumsum(walk.stops_at)  # the i-th member is accepted if the policy has not stopped before
     weight = own.discount ** np.arange(rows)
     half = weight > 0.5
-    # Beyond the rows the last probability stands.
+    # After the last row the probability stays the same.
     rest = own.discount**rows / (1.0 - own.discount)
     early = float(weight[half] @ going[half] / weight[half].sum())
     late = float((weight[~half] @ going[~half] + rest * going[-1]) / (weight[~half].sum() + rest))
     deserving = cell.prior.exceeds(own.cost) if p is None else float(p > own.cost)
     shut_out = None
-    if found.shut_out is not None and deserving > SURELY:
-        shut_out = min(found.shut_out.midpoint / deserving, 1.0)
+    if walk.shut_out is not None and deserving > SURELY:
+        shut_out = min(walk.shut_out.midpoint / deserving, 1.0)
     return SegmentFate(
         name=cell.name,
         group=cell.group,
@@ -153,14 +217,31 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
         accepted=float(weight @ going + rest * going[-1]) * (1.0 - own.discount),
         early=early,
         late=late,
-        ever=1.0 - found.stops.midpoint,
+        ever=1.0 - walk.stops.midpoint,
         shut_out=shut_out,
     )
 
 
 def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
-    """By group: acceptance, early and late, errors against the truth, who is shut out.
+    """Combine the results of segments by group.
 
+    Parameters
+    ----------
+    fates : list of SegmentFate
+        The results, as returned by :func:`segment_fates`.
+
+    Returns
+    -------
+    list of GroupFate
+        One row per group: acceptance early and late, errors, and who is shut out.
+
+    Raises
+    ------
+    InputError
+        If ``fates`` holds anything else.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"a": 0.9, "b": 0.1}, Discounted(0.8, 0.99), Belief(2, 1), {"a": "A", "b": "B"})
@@ -171,40 +252,51 @@ def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     for fate in listed("fates", fates, FATES):
         having("fates", fate, "shut_out", FATES)
     for group in dict.fromkeys(fate.group for fate in fates):
-        mine = [fate for fate in fates if fate.group == group]
-        share = np.array([fate.share for fate in mine])
-        p = None if any(fate.p is None for fate in mine) else np.array([fate.p for fate in mine], dtype=np.float64)
-        early, late = np.array([fate.early for fate in mine]), np.array([fate.late for fate in mine])
-        accepted = np.array([fate.accepted for fate in mine])
-        worthy = [(fate.share * fate.deserving, fate.shut_out) for fate in mine if fate.shut_out is not None]
-        weight = math.fsum(weight for weight, _ in worthy)
+        members = [fate for fate in fates if fate.group == group]
+        share = np.array([fate.share for fate in members])
+        truths = [fate.p for fate in members]
+        p = None if None in truths else np.array(truths, dtype=np.float64)
+        early, late = np.array([fate.early for fate in members]), np.array([fate.late for fate in members])
+        accepted = np.array([fate.accepted for fate in members])
+        shut_outs = [(fate.share * fate.deserving, fate.shut_out) for fate in members if fate.shut_out is not None]
+        weight = math.fsum(weight for weight, _ in shut_outs)
         result.append(
             GroupFate(
                 group=group,
                 share=float(share.sum()),
-                segments=len(mine),
-                deserving_segments=math.fsum(fate.deserving for fate in mine),
-                deserving=_mean(np.array([fate.deserving for fate in mine]), share),
+                segments=len(members),
+                deserving_segments=math.fsum(fate.deserving for fate in members),
+                deserving=_mean(np.array([fate.deserving for fate in members]), share),
                 acceptance=_mean(accepted, share),
                 early=_mean(early, share),
                 late=_mean(late, share),
                 false_rejection=None if p is None else 1.0 - _mean(accepted, share * p),
                 false_acceptance=None if p is None else _mean(accepted, share * (1.0 - p)),
-                shut_out=math.fsum(part * shut for part, shut in worthy) / weight if weight else None,
-                never_start=sum(not fate.starts for fate in mine),
+                shut_out=math.fsum(part * shut for part, shut in shut_outs) / weight if weight else None,
+                never_start=sum(not fate.starts for fate in members),
             )
         )
     return result
 
 
 def _mean(values: NDArray[np.float64], weight: NDArray[np.float64]) -> float:
+    """Return the weighted mean, 0 if all weights are 0."""
     total = float(weight.sum())
     return float(values @ weight) / total if total else 0.0
 
 
 class WithFloor:
-    """A policy that never stops for good: where it would reject, it accepts with probability ``floor``.
+    """A policy that never stops for good: where it would reject, it accepts with a small probability.
 
+    Parameters
+    ----------
+    policy : Policy
+        The policy without the constraint.
+    floor : float
+        The least probability of acceptance, above 0 and at most 1.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
     >>> WithFloor(policy, 0.05).acceptance([10, 10], [6, 7])
@@ -218,15 +310,45 @@ class WithFloor:
         self.floor = real("floor", floor, above=0, most=1)
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """The probability of acceptance at many beliefs at once, at least the floor."""
+        """Return the probability of acceptance at many beliefs at once, at least the floor.
+
+        Parameters
+        ----------
+        n : array_like
+            The sizes of the beliefs.
+        s : array_like
+            Their successes.
+
+        Returns
+        -------
+        ndarray
+            The probabilities.
+        """
         return np.maximum(self.policy.acceptance(n, s), self.floor)
 
     def stop_floor(self, n: float) -> float:
-        """It never stops."""
+        """Return −1: the policy never stops.
+
+        Parameters
+        ----------
+        n : float
+            The size of the belief.
+
+        Returns
+        -------
+        float
+            −1, because there is no rate at which nobody is accepted.
+        """
         return -1.0
 
     def to_json(self) -> str:
-        """The constraint and the policy under it as JSON text, for the record."""
+        """Return the constraint and the policy under it as JSON text, for the record.
+
+        Returns
+        -------
+        str
+            A JSON object.
+        """
         return f'{{"type":"with_floor","floor":{self.floor!r},"policy":{self.policy.to_json()}}}'
 
     def __repr__(self) -> str:
@@ -234,8 +356,21 @@ class WithFloor:
 
 
 class WithExposureCap:
-    """A policy whose exploration ends after ``cap`` acceptances: from then on only p̂ > c is accepted.
+    """A policy that stops exploring after a number of acceptances: from then on it accepts only if p̂ > c.
 
+    Parameters
+    ----------
+    policy : Policy
+        The policy without the constraint.
+    prior : Belief
+        The belief at the start.
+    cost : float
+        The break-even success rate.
+    cap : int
+        The number of acceptances after which exploration ends.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
     >>> WithExposureCap(policy, Belief(2, 1), cost=0.8, cap=5).acceptance([6, 7], [4, 5])
@@ -250,23 +385,53 @@ class WithExposureCap:
 
     @property
     def stop_ceiling(self) -> float:
-        """The cost: above it both the policy and the rule after the cap accept."""
+        """The cost, above which both the policy and the rule after the cap accept."""
         return max(self.policy.stop_ceiling, self.cost)
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """The policy's probability before the cap, 1(p̂ > c) from there on."""
+        """Return the probability of acceptance at many beliefs at once: the policy's before the cap, then 1(p̂ > c).
+
+        Parameters
+        ----------
+        n : array_like
+            The sizes of the beliefs.
+        s : array_like
+            Their successes.
+
+        Returns
+        -------
+        ndarray
+            The probabilities.
+        """
         size, good = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         exploring = size < self.prior.n + self.cap - 0.5
-        # One row at a time is the policy's quick way; rows on both sides of the cap never mix there.
+        # Evaluate the policy only if some belief is before the cap; callers that pass one row at a time never mix.
         inner = self.policy.acceptance(n, s) if np.any(exploring) else np.zeros(size.shape)
         return np.where(exploring, inner, (good > self.cost * size).astype(np.float64))
 
     def stop_floor(self, n: float) -> float:
-        """The cost after the cap, the policy's own before."""
+        """Return a rate at or below which nobody is accepted.
+
+        Parameters
+        ----------
+        n : float
+            The size of the belief.
+
+        Returns
+        -------
+        float
+            The rate of the policy before the cap, and the cost after it.
+        """
         return self.policy.stop_floor(n) if n < self.prior.n + self.cap - 0.5 else self.cost
 
     def to_json(self) -> str:
-        """The constraint and the policy under it as JSON text, for the record."""
+        """Return the constraint and the policy under it as JSON text, for the record.
+
+        Returns
+        -------
+        str
+            A JSON object.
+        """
         return f'{{"type":"with_exposure_cap","cap":{self.cap},"policy":{self.policy.to_json()}}}'
 
     def __repr__(self) -> str:
@@ -274,8 +439,19 @@ class WithExposureCap:
 
 
 class ConstraintCost(msgspec.Struct, frozen=True):
-    """What a constraint costs a segment, in units of the whole's value: the optimum, the value under it, the
-    difference."""
+    """What a constraint costs a segment, in units of the total value.
+
+    Parameters
+    ----------
+    name : str
+        The name of the segment.
+    group : str
+        Its group.
+    optimum : Bounds
+        The value without the constraint.
+    constrained : Bounds
+        The value with the constraint.
+    """
 
     name: str
     group: str
@@ -284,15 +460,38 @@ class ConstraintCost(msgspec.Struct, frozen=True):
 
     @property
     def cost(self) -> Bounds:
-        """What the constraint costs."""
+        """The optimal value minus the value with the constraint."""
         return Bounds(self.optimum.lower - self.constrained.upper, self.optimum.upper - self.constrained.lower)
 
 
 def cost_of_floor(
     policies: SegmentPolicies, floors: Mapping[str, float], tolerance: float = 1e-6
 ) -> list[ConstraintCost]:
-    """The exact cost of a floor on exploration for each segment of the groups named.
+    """Compute the exact cost of a floor on exploration for each segment of some groups.
 
+    Parameters
+    ----------
+    policies : SegmentPolicies
+        The solved segments.
+    floors : mapping of str to float
+        The least probability of acceptance, by group.
+    tolerance : float, optional
+        The largest error of a value.
+
+    Returns
+    -------
+    list of ConstraintCost
+        One row per segment of these groups.
+
+    Raises
+    ------
+    InputError
+        If a group is unknown or a floor is invalid.
+    TooLargeError
+        If a segment is too large to evaluate.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> from lenience import Segments
     >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.98), Belief(2, 1), {"a": "A", "b": "B"})
@@ -314,7 +513,38 @@ def cost_of_floor(
 def cost_of_exposure_cap(
     policies: SegmentPolicies, caps: Mapping[str, int], tolerance: float = 1e-6
 ) -> list[ConstraintCost]:
-    """The exact cost of a cap on exposure for each segment named."""
+    """Compute the exact cost of a cap on exposure for some segments.
+
+    Parameters
+    ----------
+    policies : SegmentPolicies
+        The solved segments.
+    caps : mapping of str to int
+        The number of acceptances after which exploration ends, by segment.
+    tolerance : float, optional
+        The largest error of a value.
+
+    Returns
+    -------
+    list of ConstraintCost
+        One row per segment.
+
+    Raises
+    ------
+    InputError
+        If a segment is unknown or a cap is invalid.
+    TooLargeError
+        If a segment is too large to evaluate.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience import Segments
+    >>> cells = Segments.of({"a": 0.9, "b": 0.1}, Discounted(0.8, 0.98), Belief(2, 1))
+    >>> [row] = cost_of_exposure_cap(cells.solve(), {"a": 3})
+    >>> row.name, row.cost.lower > 0
+    ('a', True)
+    """
     cells = policies.segments
     limited = {
         name: WithExposureCap(policies[name], cells[name].prior, cells[name].own.cost, cap)
@@ -324,14 +554,15 @@ def cost_of_exposure_cap(
 
 
 def _costs(policies: SegmentPolicies, limited: Mapping[str, Policy], tolerance: float) -> list[ConstraintCost]:
-    """The largest segment first: if one is too large to evaluate, that is known at once."""
+    """Compute the costs, the largest segment first, so that a segment that is too large fails at once."""
     order = sorted(limited, key=lambda name: -policies.segments[name].share)
-    found = {name: _cost(policies.segments[name], policies, limited[name], tolerance) for name in order}
-    return [found[name] for name in limited]
+    costs = {name: _cost(policies.segments[name], policies, limited[name], tolerance) for name in order}
+    return [costs[name] for name in limited]
 
 
 def _cost(cell: Segment, policies: SegmentPolicies, constrained: Policy, tolerance: float) -> ConstraintCost:
+    """Compute the value of a segment under a constraint."""
     value = evaluate(constrained, cell.own, cell.prior, tolerance)
     weight = cell.weight
-    scaled = Bounds(weight * value.lower - 1e-12, weight * value.upper + 1e-12)  # a value below 0 is allowed here
+    scaled = Bounds(weight * value.lower - 1e-12, weight * value.upper + 1e-12)  # values below 0 are possible here
     return ConstraintCost(cell.name, cell.group, policies.segment_value(cell.name), scaled)

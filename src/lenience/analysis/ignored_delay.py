@@ -1,7 +1,7 @@
-"""cost_of_ignoring: what the segments of late labels lose if one decides as if labels came at once.
+"""cost_of_ignoring: what segments with late labels lose if you decide as if labels came at once.
 
-Blind to what is pending, the policy for labels that come at once accepts everyone until the first labels return. Both
-values are before the next arrival, from the same belief with nothing pending, and exact for exponential delays.
+The policy for labels that come at once ignores pending labels and accepts everyone until the first labels return. Both
+values are before the next arrival, from the same belief with no label pending, and exact for exponential delays.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from lenience.analysis.delay import BLIND, baselines, evaluate_pending
 from lenience.core.errors import TooLargeError
 from lenience.segments.exposure_limits import Exposure
 
-TOLERANCE = 1e-3  # of the value of the blind, relative
-MOST_UPDATES = 2e8  # of the evaluation of one segment: about a second
-ALL_SECONDS = 20.0  # that all evaluations may take, by the clock
+TOLERANCE = 1e-3  # relative error of the value if pending labels are ignored
+MOST_UPDATES = 2e8  # per segment: about a second
+ALL_SECONDS = 20.0  # time limit of all evaluations
 
 
 class Ignored(msgspec.Struct, frozen=True):
-    """What a segment earns with its exposure limits and blind to what is pending; nothing where that takes too long."""
+    """The values of a segment with exposure limits and without; ``blind`` is None if it takes too long to compute."""
 
     segment: str
     limited: float
@@ -29,13 +29,15 @@ class Ignored(msgspec.Struct, frozen=True):
 
 
 def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
-    """Of each segment that has a limit and may start, what looking at what is pending earns, the small ones first.
+    """Compare exposure limits with ignoring pending labels, for each segment that starts and has a limit.
+
+    Small segments come first.
 
     >>> from lenience import Belief, Delayed, Segments, exposure_limits
-    >>> whole = Delayed(cost=0.8, arrivals=20, discount_rate=0.5, label_delay=0.25)
-    >>> [row] = cost_of_ignoring(exposure_limits(Segments.of({"new": 1.0}, whole, Belief(3, 2))))
-    >>> print(f"{row.segment}: {row.limited:.3f} with limits, {row.blind:.3f} blind to what is pending")
-    new: 0.622 with limits, 0.422 blind to what is pending
+    >>> objective = Delayed(cost=0.8, arrivals=20, discount_rate=0.5, label_delay=0.25)
+    >>> [row] = cost_of_ignoring(exposure_limits(Segments.of({"new": 1.0}, objective, Belief(3, 2))))
+    >>> print(f"{row.segment}: {row.limited:.3f} with limits, {row.blind:.3f} if pending labels are ignored")
+    new: 0.622 with limits, 0.422 if pending labels are ignored
     """
     until = time.monotonic() + ALL_SECONDS
     result = []

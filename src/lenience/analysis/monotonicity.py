@@ -1,5 +1,7 @@
-"""told_uneven: decisions that go up and down along an ordered column, which a model that shares nothing may make by
-chance."""
+"""uneven_decisions_warning: warn about decisions that go up and down along an ordered column.
+
+A model that shares nothing between segments can make such decisions by chance.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,15 @@ from lenience.history.beliefs import ordered
 from lenience.history.fit import SEPARATOR, History
 
 
-def told_uneven(history: History, accepts: Mapping[str, bool]) -> str | None:
-    """A sentence where the decisions along a column of numbers or bands change direction, the other columns the same.
+def uneven_decisions_warning(history: History, accepts: Mapping[str, bool]) -> str | None:
+    """Return a warning if decisions change direction more than once along a column, with the other columns the same.
 
     >>> from lenience.history.fit import fit_history
     >>> past = {"band": ["300-499", "500-599", "600-699"], "in": [1, 1, 1], "good": [1, 0, 1]}
     >>> accepts = {"300-499": True, "500-599": False, "600-699": True}
-    >>> told_uneven(fit_history(past, "band", "in", "good"), accepts)
-    'along band decisions go up and down (300-499 accept, 500-599 reject, 600-699 accept): if band is an order, try \
---model curve --score band, by which neighbours inform each other'
+    >>> uneven_decisions_warning(fit_history(past, "band", "in", "good"), accepts)
+    'decisions along band go up and down (300-499 accept, 500-599 reject, 600-699 accept); if band is ordered, try \
+    --model curve --score band, so that neighbouring values inform each other'
     """
     for i, column in enumerate(history.columns):
         try:
@@ -33,12 +35,12 @@ def told_uneven(history: History, accepts: Mapping[str, bool]) -> str | None:
                 lines.setdefault(others, []).append((rank, row.values[i], accepts[row.segment]))
         for line in lines.values():
             line.sort()
-            turns = [k for k, (one, other) in enumerate(pairwise(line)) if one[2] != other[2]]
+            turns = [k for k, (before, after) in enumerate(pairwise(line)) if before[2] != after[2]]
             if len(turns) > 1:
-                some = [line[turns[0]], line[turns[0] + 1], line[turns[1] + 1]]
-                said = ", ".join(f"{name} {'accept' if yes else 'reject'}" for _, name, yes in some)
+                examples = [line[turns[0]], line[turns[0] + 1], line[turns[1] + 1]]
+                decisions = ", ".join(f"{name} {'accept' if yes else 'reject'}" for _, name, yes in examples)
                 return (
-                    f"along {column} decisions go up and down ({said}): if {column} is an order, try --model curve "
-                    f"--score {column}, by which neighbours inform each other"
+                    f"decisions along {column} go up and down ({decisions}); if {column} is ordered, try --model curve "
+                    f"--score {column}, so that neighbouring values inform each other"
                 )
     return None

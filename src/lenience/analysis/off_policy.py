@@ -1,28 +1,28 @@
-"""off_policy: what a proposed policy would have earned, from the log of another, before anything is changed.
+"""off_policy: what a proposed policy would have earned, from the log of another, before anything changes.
 
-The log has for each individual the features x, whether it was accepted (A), the propensity e with which it was to be
-accepted, and the outcome y of the accepted. A policy that accepts x with probability π(x) earns V = E[π(x)(y − c)] an
-arrival. Two estimates, both unbiased if propensities are right:
+The log has for each individual the features x, whether it was accepted (A), the propensity e (the probability that it
+would be accepted), and the outcome y of the accepted. A policy that accepts x with probability π(x) earns
+V = E[π(x)(y − c)] per arrival. There are two estimates, both unbiased if the propensities are right:
 
     inverse propensity   mean of  π A (y − c)/e
     doubly robust        mean of  π μ(x) + π A (y − c − μ(x))/e
 
-with μ(x) = p̂(x) − c from a model fitted to the *other* folds' accepted individuals (cross-fitting): right if the
-propensities or the model are, and the less noisy of the two where the model is any good.
+with μ(x) = p̂(x) − c from a model fitted to the accepted individuals of the *other* folds (cross-fitting). The doubly
+robust estimate is right if the propensities or the model are, and less noisy if the model is any good.
 
-Intervals are Student's, from the spread of the terms. Where propensities are small a few heavy terms make up most of
-it, and it is itself known badly: of n terms with kurtosis k a variance is worth ν = 2n/(k − 1) degrees of freedom,
-which Student's law is given. With thousands of light terms that is the normal interval. Where few acceptances carry
-the estimate (by the propensities alone it is worth (Σπ)²/Σ(π²/e) of them) no interval can be trusted, since the heavy
-terms may not have occurred: then the answer comes with a caution.
+Intervals use Student's t distribution, from the spread of the terms. If propensities are small, a few heavy terms make
+up most of the spread, and it is itself uncertain: the variance of n terms with kurtosis k has ν = 2n/(k − 1) degrees of
+freedom, which the t distribution uses. With thousands of light terms this is the normal interval. If few acceptances
+carry the estimate (by the propensities alone it is worth (Σπ)²/Σ(π²/e) of them), no interval is reliable, because the
+heavy terms may not have occurred. The result then contains a warning.
 
-A log of a policy that learns, whose propensities depend on earlier outcomes: each term still has the right mean, given
-the past, if propensities were written down when the decision was made, so the inverse-propensity estimate is unbiased.
-Its interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The doubly
-robust one has the folds' models look at later rows as well, and is then only nearly unbiased.
+If the logging policy learns, its propensities depend on earlier outcomes. Each term still has the right mean given the
+past, if propensities were recorded when the decision was made, so the inverse-propensity estimate is unbiased. Its
+interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The models of the
+doubly robust estimate also use later rows, so it is then only nearly unbiased.
 
-No overlap, no answer. Where π > 0 but e = 0 the log says nothing of what the proposal would do, and no estimate can
-make up for it: such a log is refused, with the share of the proposal's acceptances that it is silent about. Log with a
+No overlap, no answer. Where π > 0 but e = 0, the log does not show what the proposal would earn, and no estimate can
+make up for it. Such a log is rejected, with the share of the proposal's acceptances that it does not cover. Log with a
 small ``explore`` probability, and the next proposal can be evaluated.
 """
 
@@ -39,14 +39,24 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import percent, plural
 from lenience.core.validation import check_cost, floats, real, whole
 
-FEWEST = 30.0  # effective acceptances below which an interval means nothing
-FEW = 100.0  # effective acceptances, by the propensities, below which normal intervals were result too narrow
-HEAVY = 0.25  # of all weight on the five heaviest acceptances: a rule of thumb
-BY_CHANCE = 1e-6  # a proposal that agrees with the log less likely than this has seen it
+FEWEST = 30.0  # fewer effective acceptances are too few for an interval
+FEW = 100.0  # with fewer effective acceptances by the propensities, intervals are too narrow
+HEAVY = 0.25  # share of the weight on the five heaviest acceptances: a rule of thumb
+BY_CHANCE = 1e-6  # a proposal whose agreement with the log is less likely than this has seen the log
 
 
 class RewardEstimate(msgspec.Struct, frozen=True):
-    """An estimated reward an arrival with its 95% interval."""
+    """An estimated reward per arrival with its 95% interval.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    lower : float
+        The lower end of the interval.
+    upper : float
+        The upper end of the interval.
+    """
 
     value: float
     lower: float
@@ -57,12 +67,26 @@ class RewardEstimate(msgspec.Struct, frozen=True):
 
 
 class OffPolicy(msgspec.Struct, frozen=True):
-    """What the log says of a proposal, per arrival.
+    """What the log shows about a proposal, per arrival.
 
-    ``logged`` is what the logging policy earned, ``inverse_propensity`` and ``doubly_robust`` what the proposal would
-    have (the second only with features), ``gain`` the better-founded of the two less ``logged``, paired; ``accepted``
-    is the share the proposal accepts; ``effective`` the number of acceptances the estimate is worth after weighting;
-    ``caution`` says that few acceptances carry the estimate, where that is so.
+    Parameters
+    ----------
+    arrivals : int
+        The number of logged individuals.
+    logged : RewardEstimate
+        What the logging policy earned.
+    inverse_propensity : RewardEstimate
+        What the proposal would have earned, by inverse propensities.
+    doubly_robust : RewardEstimate or None
+        The same by the doubly robust estimate; None without features.
+    gain : RewardEstimate
+        The better of the two estimates minus ``logged``, paired. The doubly robust one is preferred.
+    accepted : float
+        The share that the proposal accepts.
+    effective : float
+        The number of acceptances that the estimate is worth after weighting.
+    caution : str, optional
+        A warning if few acceptances carry the estimate, else empty.
     """
 
     arrivals: int
@@ -74,8 +98,19 @@ class OffPolicy(msgspec.Struct, frozen=True):
     effective: float
     caution: str = ""
 
-    def written(self, number: float) -> str:
-        """A reward with as many decimals as the gain's interval leaves to be told: three digits of its half-width."""
+    def format_reward(self, number: float) -> str:
+        """Format a reward with three digits of the half-width of the interval of the gain.
+
+        Parameters
+        ----------
+        number : float
+            The reward.
+
+        Returns
+        -------
+        str
+            The reward with its sign.
+        """
         half = (self.gain.upper - self.gain.lower) / 2
         decimals = 2 - math.floor(math.log10(half)) if 0 < half < math.inf else 5
         return f"{number:+z.{max(decimals, 0)}f}"
@@ -83,18 +118,18 @@ class OffPolicy(msgspec.Struct, frozen=True):
     @property
     def statement(self) -> str:
         """The answer in words."""
-        value, lower, upper = (self.written(part) for part in (self.gain.value, self.gain.lower, self.gain.upper))
+        value, lower, upper = (self.format_reward(part) for part in (self.gain.value, self.gain.lower, self.gain.upper))
         if (float(lower) == 0) != (float(upper) == 0):
             more = "more" if self.gain.value > 0 else "less"
-            verdict = f"The proposal may have earned {more}, but no gain at all is at the edge of the interval"
+            verdict = f"The proposal may have earned {more}, but zero is at the edge of the interval"
         elif self.gain.lower > 0:
             verdict = "The proposal would have earned more"
         elif self.gain.upper < 0:
             verdict = "The proposal would have earned less"
         else:
-            verdict = "The log does not tell the proposal from the policy that was used"
+            verdict = "The log does not show whether the proposal would have earned more or less"
         return (
-            f"{verdict}: {value} an arrival, 95% interval {lower} to {upper}, from "
+            f"{verdict}: {value} per arrival, 95% interval {lower} to {upper}, from "
             f"{self.arrivals:,} arrivals worth {self.effective:,.0f} acceptances."
             f"{' ' + self.caution if self.caution else ''}"
         )
@@ -110,12 +145,40 @@ def off_policy(
     least_propensity: float = 1e-3,
     folds: int = 5,
 ) -> OffPolicy:
-    """RewardEstimate what a proposed policy would have earned.
+    """Estimate what a proposed policy would have earned, from the log of another.
 
-    ``proposed`` are its acceptance probabilities for the logged individuals (a policy's ``propensity(X)``, or 0 and 1);
-    ``outcomes`` are those of the accepted, anything for the others. Propensities below ``least_propensity`` count as
-    none.
+    Parameters
+    ----------
+    proposed : array_like
+        The probability that the proposal accepts each logged individual: the ``propensity(X)`` of a policy, or 0 and 1.
+    accepted : array_like
+        Whether each individual was accepted.
+    propensity : array_like
+        The probability with which the logging policy accepted each individual.
+    outcomes : array_like
+        The outcome of each accepted individual, 0 or 1; values of the rejected are ignored.
+    cost : float
+        The break-even success rate.
+    X : array_like, optional
+        The features of each individual, for the doubly robust estimate.
+    least_propensity : float, optional
+        Propensities below this count as 0.
+    folds : int, optional
+        The number of folds of the cross-fitting.
 
+    Returns
+    -------
+    OffPolicy
+        The estimates with 95% intervals.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, the log does not overlap with the proposal, it holds too few acceptances, or the
+        proposal repeats the decisions of the log.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=4000)
     >>> y = rng.random(4000) < 1 / (1 + np.exp(-x))
@@ -123,14 +186,14 @@ def off_policy(
     >>> a = rng.random(4000) < e
     >>> result = off_policy((x > 0.4).astype(float), a, e, np.where(a, y, np.nan), cost=0.6, X=x[:, None])
     >>> print(result.statement)
-    The proposal would have earned more: +0.04... an arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
+    The proposal would have earned more: +0.04... per arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
     worth 1,215 acceptances.
     """
     c = check_cost(cost)
     floor = real("least_propensity", least_propensity, above=0, below=1)
     pi, a, e, y = _checked(proposed, accepted, propensity, outcomes)
-    _refuse_hindsight(pi, a, e)
-    _refuse_silence(pi, e, floor)
+    _reject_hindsight(pi, a, e)
+    _reject_no_overlap(pi, e, floor)
     known = a & (pi > 0)
     weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
     total = float((weights**2).sum())
@@ -166,57 +229,59 @@ def off_policy(
 
 
 def _estimate(terms: NDArray[np.float64]) -> RewardEstimate:
+    """Return the mean of the terms with its 95% interval."""
     from scipy.special import stdtrit
 
     value, count = float(terms.mean()), len(terms)
     if count < 2:
         return RewardEstimate(value, -math.inf, math.inf)
-    apart = terms - value
-    variance = float((apart**2).mean())
-    kurtosis = float((apart**4).mean()) / variance**2 if variance > 0 else 1.0
-    # The variance of n terms of kurtosis k is worth 2n/(k − 1) degrees of freedom, of two-valued terms no more than n.
+    deviations = terms - value
+    variance = float((deviations**2).mean())
+    kurtosis = float((deviations**4).mean()) / variance**2 if variance > 0 else 1.0
+    # The variance of n terms of kurtosis k has 2n/(k − 1) degrees of freedom; that of two-valued terms at most n.
     freedom = min(max(2.0 * count / max(kurtosis - 1.0, 1e-9), 1.0), count - 1.0)
     half = float(stdtrit(freedom, 0.975)) * math.sqrt(variance / (count - 1))
     return RewardEstimate(value, value - half, value + half)
 
 
 def _caution(pi: NDArray[np.float64], e: NDArray[np.float64], weights: NDArray[np.float64]) -> str:
-    """That few acceptances carry an estimate, if they do: by the propensities, or by the weights that occurred."""
-    meant = pi > 0
-    if not meant.any():
+    """Return a warning if few acceptances carry an estimate, by the propensities or by the weights that occurred."""
+    proposed = pi > 0
+    if not proposed.any():
         return ""
-    planned = float(pi.sum()) ** 2 / float((pi[meant] ** 2 / e[meant]).sum())
+    planned = float(pi.sum()) ** 2 / float((pi[proposed] ** 2 / e[proposed]).sum())
     heaviest = float(np.sort(weights)[-5:].sum() / weights.sum())
-    reasons = [f"by its propensities the log is worth {planned:,.0f}"] if planned < FEW else []
+    reasons = [f"by the propensities the log is worth {planned:,.0f}"] if planned < FEW else []
     reasons += [f"the five heaviest carry {percent(heaviest)} of the weight"] if heaviest > HEAVY else []
     if not reasons:
         return ""
-    least = float(e[meant].min())
+    least = float(e[proposed].min())
     return (
-        f"Few acceptances carry this estimate ({', and '.join(reasons)}; the least propensity is {least:.2g}): the "
-        "interval may be too narrow."
+        f"Few acceptances carry this estimate ({', and '.join(reasons)}; the smallest propensity is {least:.2g}), so "
+        "the interval may be too narrow."
     )
 
 
-def _refuse_hindsight(pi: NDArray[np.float64], a: NDArray[np.bool_], e: NDArray[np.float64]) -> None:
-    """A proposal that is the log's own decisions knows what the lottery drew: weighing it by chances is nonsense."""
+def _reject_hindsight(pi: NDArray[np.float64], a: NDArray[np.bool_], e: NDArray[np.float64]) -> None:
+    """Raise InputError if the proposal repeats the decisions of the log, because weighting is then meaningless."""
     if not np.array_equal(pi, a):
         return
-    agreed = np.where(a, e, 1.0 - e)  # the chance that a rule made beforehand agrees with each decision
-    if float(np.log(np.maximum(agreed, 1e-300)).sum()) < math.log(BY_CHANCE):
+    agreement = np.where(a, e, 1.0 - e)  # probability that a rule made before the log agrees with each decision
+    if float(np.log(np.maximum(agreement, 1e-300)).sum()) < math.log(BY_CHANCE):
         raise InputError.because(
             "must be probabilities known before the decision; these are the log's own decisions",
             "proposed",
-            hint="What they earned is the log's own reward.",
+            hint="The reward of these decisions is the reward of the log itself.",
         )
 
 
-def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float) -> None:
+def _reject_no_overlap(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float) -> None:
+    """Raise InputError if the proposal accepts individuals whom the log could not accept."""
     silent = (pi > 0) & (e < floor)
     if silent.any():
         share = float(pi[silent].sum() / pi.sum())
         raise InputError.because(
-            f"has no overlap with the proposal: of those whom it would accept, {percent(share)} had a probability of "
+            f"does not overlap with the proposal: of those whom it would accept, {percent(share)} had a probability of "
             f"acceptance below {floor:g}, so the log does not show what they would earn",
             "propensity",
             label="the log",
@@ -227,7 +292,7 @@ def _refuse_silence(pi: NDArray[np.float64], e: NDArray[np.float64], floor: floa
 
 
 def _numbers(X: Any) -> NDArray[np.float64]:
-    """The features as an array; of a frame that is not all numbers, the columns are named."""
+    """Convert the features to an array; the error names the columns of a frame that are not numbers."""
     if _is_numbers(X) or not hasattr(X, "columns") or not hasattr(X, "to_numpy"):
         return floats("X", X)
     texts = [str(column) for column in X.columns if not _is_numbers(X[column])]
@@ -236,6 +301,7 @@ def _numbers(X: Any) -> NDArray[np.float64]:
 
 
 def _is_numbers(values: Any) -> bool:
+    """Return whether values can be converted to numbers."""
     try:
         floats("X", values)
     except InputError:
@@ -244,7 +310,7 @@ def _is_numbers(values: Any) -> bool:
 
 
 def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float64], folds: int) -> NDArray[np.float64]:
-    """p̂ at every row from a model that has not seen its fold."""
+    """Return p̂ of every row from a model that has not seen its fold."""
     from lenience.models.bayesian_logistic import BayesianLogistic
 
     if X.ndim != 2 or len(X) != len(a):
@@ -253,7 +319,7 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
         )
     fold = np.arange(len(a)) % folds
     result = np.empty(len(a))
-    for k in range(min(folds, len(a))):  # with more folds than rows each row is one
+    for k in range(min(folds, len(a))):  # with more folds than rows, each row is a fold
         model = BayesianLogistic().prepare(X)
         train = a & (fold != k)
         if train.any():
@@ -265,9 +331,10 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
 def _checked(
     proposed: ArrayLike, accepted: ArrayLike, propensity: ArrayLike, outcomes: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+    """Check the columns of a log; return them as arrays."""
     pi, e = floats("proposed", proposed), floats("propensity", propensity)
-    taken, y = floats("accepted", accepted), floats("outcomes", outcomes)
-    if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == taken.shape == y.shape:
+    decisions, y = floats("accepted", accepted), floats("outcomes", outcomes)
+    if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == decisions.shape == y.shape:
         raise InputError.because(
             "must have one number for each logged individual",
             ("proposed", "accepted", "propensity", "outcomes"),
@@ -277,18 +344,17 @@ def _checked(
     for name, values in (("proposed", pi), ("propensity", e)):
         wrong = int(len(values) - np.count_nonzero((values >= 0) & (values <= 1)))
         if wrong:
-            gone = int(np.isnan(values).sum())
-            said = (
-                f"{wrong:,} of {len(values):,} {plural(wrong, 'is', 'are')} not{f' ({gone:,} missing)' if gone else ''}"
-            )
+            missing = int(np.isnan(values).sum())
+            absent = f" ({missing:,} missing)" if missing else ""
+            counts = f"{wrong:,} of {len(values):,} {plural(wrong, 'is', 'are')} not{absent}"
             raise InputError.because(
-                f"must be probabilities from 0 to 1, both included; {said}",
+                f"must be probabilities from 0 to 1, both included; {counts}",
                 name,
                 allowed="probabilities from 0 to 1, both included",
             )
-    if not np.all((taken == 0) | (taken == 1)):
+    if not np.all((decisions == 0) | (decisions == 1)):
         raise InputError("accepted", allowed="true or false for each logged individual")
-    a = taken.astype(bool)
+    a = decisions.astype(bool)
     if not np.all((y[a] == 0) | (y[a] == 1)):
         raise InputError(
             "outcomes",

@@ -1,8 +1,8 @@
-"""regret_table: which policies are right when rewards are not discounted (the paper's Section 3.2, Theorem 4).
+"""regret_table: which policies are best when rewards are not discounted (the paper's Section 3.2, Theorem 4).
 
-Theorem 4 asks only that a policy never stop for good, and prefers none among those that do not. Over a finite number
-H of individuals they differ. The regret of a policy is what it earns less than one who knows p, H·E[max(p − c, 0)], and
-part of that nobody can avoid: the finite-horizon optimum has it too. All of it is computed exactly.
+Theorem 4 only requires that a policy never stops for good, and does not rank the policies that satisfy this. Over a
+finite number H of individuals they differ. The regret of a policy is what it earns less than a policy that knows p,
+H·E[max(p − c, 0)]. Part of it is unavoidable: the finite-horizon optimum has it too. All values are exact.
 """
 
 from __future__ import annotations
@@ -33,7 +33,20 @@ SCHEDULES: Mapping[str, Callable[[int], float]] = {
 class Regret(msgspec.Struct, frozen=True):
     """What a policy earns over a horizon, and what it misses.
 
-    ``regret`` is against one who knows p, ``avoidable`` against the finite-horizon optimum.
+    Parameters
+    ----------
+    policy : str
+        The name of the policy.
+    horizon : int
+        The number of individuals.
+    explore : int or None
+        The number of individuals accepted to explore, if the policy explores first.
+    value : float
+        What the policy earns.
+    regret : float
+        What it earns less than a policy that knows p.
+    avoidable : float
+        What it earns less than the finite-horizon optimum.
     """
 
     policy: str
@@ -51,9 +64,36 @@ def regret_table(
     schedules: Iterable[str] = tuple(SCHEDULES),
     constant: float = 0.5,
 ) -> list[Regret]:
-    """The exact regret of each policy at each horizon: the optimum, always accept, a constant probability, and
-    exploring for N₁ of H individuals before exploiting, by each schedule.
+    """Compute the exact regret of several policies at several horizons, without discounting.
 
+    The policies are the optimum, always accept, accept with a constant probability, and exploring for some individuals
+    before exploiting, by each schedule.
+
+    Parameters
+    ----------
+    cost : float
+        The break-even success rate.
+    prior : Belief
+        The belief at the start.
+    horizons : iterable of int, optional
+        The numbers of individuals H, at most 80,000.
+    schedules : iterable of str, optional
+        How many individuals to explore, among "log H", "log²H", "√H", "H^(2/3)" and "H/10".
+    constant : float, optional
+        The probability of the constant policy.
+
+    Returns
+    -------
+    list of Regret
+        One row per horizon and policy.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+
+    Examples
+    --------
     >>> rows = regret_table(0.5, Belief(2, 1), horizons=[100], schedules=["√H"])
     >>> [(row.policy, round(row.regret, 2)) for row in rows]
     [('optimal', 1.17), ('always accept', 12.5), ('accept with probability 0.5', 12.5), ('explore √H', 2.27)]

@@ -1,17 +1,17 @@
-"""compare_with_now: by how much the proposal is expected to be better than going on as in the past.
+"""compare_with_status_quo: how much better the proposal is expected to be than continuing as in the past.
 
-Going on as now: of each segment the share is accepted that was accepted in the past, whatever the labels say. By what
-is believed of the segment, an arrival then earns (accepted / arrivals)(p̂ − c), and all that come, each counted at its
-discount, rate · w(1 + N)(p̂ − c), w being what the segment's own problem counts in the whole and N its volume.
-Accepting at a fixed rate is one of the policies the optimum was chosen from, so by the same beliefs the proposal never
-earns less. What is believed rests on the accepted alone: where those rejected were worse than those accepted of the
-same segment, to accept more earns less than is said.
+The status quo accepts the same share of each segment as in the past, whatever the labels show. By the belief about the
+segment, an arrival then earns (accepted / arrivals)(p̂ − c). All arrivals together, discounted, earn
+rate · w(1 + N)(p̂ − c), where w is the weight of the segment's own problem in the total and N its volume. A fixed
+acceptance rate is one of the policies that the optimum is chosen from, so under the same beliefs the proposal never
+earns less. Beliefs rest on the accepted alone: if the rejected of a segment were worse than its accepted, accepting
+more earns less than computed here.
 
-What y an arrival is worth in all, y/(1 − γ), is λy a year where λ come in one; so the yearly amount of a value V in all
-is V · λ(1 − γ), that of the constant stream worth as much.
+If an arrival is worth y, all arrivals are worth y/(1 − γ) in total and λy per year, where λ arrive per year. The yearly
+amount of a total value V is therefore V · λ(1 − γ), that of the constant stream with the same value.
 
-Where labels come late the proposal is worth the least that the optimum is proved to earn, and values are as of now,
-before the next arrival: going on as now earns rate · N(p̂ − c), and the yearly amount of V is V times the yearly
+If labels come late, the value of the proposal is the least that the optimum is proved to earn, and values are as of
+now, before the next arrival: the status quo earns rate · N(p̂ − c), and the yearly amount of V is V times the yearly
 discount rate.
 """
 
@@ -33,16 +33,31 @@ CAVEAT = (
 )
 
 
-class ThanNow(msgspec.Struct, frozen=True):
-    """One segment: the share that was accepted, whether the proposal accepts, and what each is expected to earn from
-    now on."""
+class StatusQuoComparison(msgspec.Struct, frozen=True):
+    """The status quo and the proposal for one segment.
+
+    Parameters
+    ----------
+    segment : str
+        The name of the segment.
+    accepted : float
+        The share accepted in the past.
+    accept : bool
+        Whether the proposal accepts.
+    as_now : float
+        What the status quo is expected to earn from now on.
+    proposed : float
+        What the proposal is expected to earn from now on.
+    now : str, optional
+        The decision in words, if it is more than accept or reject.
+    """
 
     segment: str
     accepted: float
     accept: bool
     as_now: float
     proposed: float
-    now: str = ""  # what the proposal is, where that is more than accept or reject
+    now: str = ""
 
     @property
     def more(self) -> float:
@@ -51,24 +66,31 @@ class ThanNow(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """In words, such as '30.0% → accept'."""
+        """The change in words, e.g. '30.0% → accept'."""
         return f"{even_percent(self.accepted)} → {self.now or ('accept' if self.accept else 'reject')}"
 
 
 class Money(msgspec.Struct, frozen=True):
-    """What a unit of value is in money, a success's gain and a failure's loss together, where that is known; and the
-    part of a value in all that a year has, where that is asked for."""
+    """How to express a value as money.
+
+    Parameters
+    ----------
+    unit : float, optional
+        The money that one unit of value is worth: the gain of a success plus the loss of a failure.
+    yearly : float, optional
+        The share of a total value that belongs to one year, for amounts per year.
+    """
 
     unit: float | None = None
     yearly: float | None = None
 
     def amount(self, value: float) -> float:
-        """A value in all as money, a year where that is asked for."""
+        """Convert a total value to money, per year if ``yearly`` is given."""
         unit, yearly = 1.0 if self.unit is None else self.unit, 1.0 if self.yearly is None else self.yearly
-        return value * unit * yearly + 0.0  # which makes −0 a 0
+        return value * unit * yearly + 0.0  # turns −0 into 0
 
     def show(self, value: float) -> str:
-        """The same in writing.
+        """Format a total value as money.
 
         >>> Money(1000, 0.1).show(12.345), Money().show(12.345), Money().show(-0.0), Money(1000, 0.1).show(-0.001)
         ('1,234', '12.35', '0.00', '0')
@@ -78,18 +100,22 @@ class Money(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What an amount is."""
+        """The unit of an amount, in words."""
         kind = "in units of gain + loss" if self.unit is None else "in money"
         return f"{kind}, {'in total from now on' if self.yearly is None else 'per year'}"
 
 
-def compare_with_now(policies: SegmentPolicies, history: History, late: Sequence[Exposure] = ()) -> list[ThanNow]:
-    """Each segment of the proposal beside going on as in the past; ``late`` are the limits where labels come late.
+def compare_with_status_quo(
+    policies: SegmentPolicies, history: History, late: Sequence[Exposure] = ()
+) -> list[StatusQuoComparison]:
+    """Compare the proposal with the status quo for each segment.
+
+    ``late`` holds the exposure limits if labels come late.
 
     >>> from lenience import Discounted, fit_history
     >>> past = {"region": ["north"] * 4, "in": [1, 1, 1, 0], "good": [1, 1, 0, None]}
     >>> history = fit_history(past, "region", "in", "good")
-    >>> [row] = compare_with_now(history.divide(Discounted(0.5, 0.9)).solve(), history)
+    >>> [row] = compare_with_status_quo(history.divide(Discounted(0.5, 0.9)).solve(), history)
     >>> row.change, round(row.as_now, 4), row.proposed > row.as_now
     ('75.0% → accept', 0.75, True)
     """
@@ -104,18 +130,18 @@ def compare_with_now(policies: SegmentPolicies, history: History, late: Sequence
         if cell.name in limits:
             own = limits[cell.name]
             all_accepted = own.objective.volume * (own.belief.mean - own.objective.cost)
-            rows.append(ThanNow(cell.name, rate, bool(own.accept), rate * all_accepted, own.worth, own.now))
+            rows.append(StatusQuoComparison(cell.name, rate, bool(own.accept), rate * all_accepted, own.worth, own.now))
             continue
         all_accepted = cell.weight * (1.0 + cell.volume) * (cell.prior.mean - cell.objective.cost)
         worth = policies.segment_value(cell.name).midpoint
-        rows.append(ThanNow(cell.name, rate, policies.accepts(cell.name), rate * all_accepted, worth))
+        rows.append(StatusQuoComparison(cell.name, rate, policies.accepts(cell.name), rate * all_accepted, worth))
     return rows
 
 
-def describe_than_now(rows: Sequence[ThanNow], money: Money) -> str:
-    """The whole in a sentence or two.
+def describe_status_quo(rows: Sequence[StatusQuoComparison], money: Money) -> str:
+    """Summarise the comparison of all segments in a few sentences.
 
-    >>> print(describe_than_now([ThanNow("north", 0.75, True, 0.75, 1.25)], Money()))
+    >>> print(describe_status_quo([StatusQuoComparison("north", 0.75, True, 0.75, 1.25)], Money()))
     Keeping today's acceptance rates would earn 0.75. The proposal would earn 1.25, which is 0.50 more (67%). Amounts
     are in units of gain + loss, in total from now on.
     """

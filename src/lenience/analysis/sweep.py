@@ -8,14 +8,14 @@
     prior = { n = 2, s = 1 }
 
     [[policies]]
-    name = "epsilon-greedy"      # cost, discount, horizon and prior are filled in where a policy takes them
+    name = "epsilon-greedy"      # cost, discount, horizon and prior are filled in if the policy takes them
     epsilon = [0.01, 0.1]
 
     [[worlds]]
     name = "bernoulli"
     p = [0.75, 0.85]
 
-All tasks of a sweep go to joblib at once, so a cluster is kept busy to the end.
+All tasks of a sweep go to joblib at once, so a cluster stays busy until the end.
 """
 
 from __future__ import annotations
@@ -38,11 +38,33 @@ from lenience.simulation.named_worlds import world_named
 
 KEYS = ("cost", "discount", "horizon", "replications", "seed", "prior", "optimum", "policies", "worlds")
 GRIDS = ("cost", "discount", "horizon")
-LISTS = ("shares", "rates", "at")  # parameters that are lists by nature and so make no grid; priors of segments too
+LISTS = ("shares", "rates", "at")  # parameters that are lists, so they make no grid; so are the priors of segments
 
 
 class Sweep(NamedTuple):
-    """A checked sweep: the fixed settings, and the lists that make the grid."""
+    """The checked settings of a sweep. Lists make the grid.
+
+    Parameters
+    ----------
+    costs : list
+        The break-even success rates.
+    discounts : list
+        The discount factors.
+    horizons : list
+        The numbers of arrivals.
+    replications : int
+        The number of replications of each setting.
+    seed : int
+        Seed of the random numbers.
+    prior : Belief or None
+        The belief at the start, or None for that of the world.
+    optimum : bool
+        Whether the optimum runs along.
+    policies : list of dict
+        The policies: a name and parameters each.
+    worlds : list of dict
+        The worlds: a name and parameters each.
+    """
 
     costs: list[Any]
     discounts: list[Any]
@@ -56,7 +78,32 @@ class Sweep(NamedTuple):
 
 
 def load_sweep(path: str | Path) -> Sweep:
-    """Read a sweep file; what is wrong in it is named with its line and key."""
+    """Read and check a sweep file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The path of a TOML file.
+
+    Returns
+    -------
+    Sweep
+        The settings.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or contains an error; the message gives the line and the key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "sweep.toml"
+    ...     _ = file.write_text('cost = [0.5, 0.6]\\nhorizon = 50\\n[[worlds]]\\nname = "bernoulli"\\np = 0.6')
+    ...     load_sweep(file).costs
+    [0.5, 0.6]
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except TypeError:
@@ -75,17 +122,17 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
     lenience.core.errors.InputError: sweep, line 4, key policies.name: policy must be one of ... Did you mean 'greedy'?
     """
     try:
-        found = tomllib.loads(text)
+        settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _broken(name, text, str(error)) from error
-    for key in found:
+    for key in settings:
         if key not in KEYS:
             raise _placed(name, text, key, None, InputError.unknown_name(key, key, KEYS, label="the keys"))
     for key in ("cost", "horizon", "worlds"):
-        if key not in found:
+        if key not in settings:
             raise InputError.because("is missing", key, label=f"the key {key!r}", code="missing", place=name)
     for key in ("policies", "worlds"):
-        tables = found.get(key, [])
+        tables = settings.get(key, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise _placed(name, text, key, None, InputError(key, tables, f"tables, each under [[{key}]]"))
         for index, table in enumerate(tables):
@@ -97,19 +144,19 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
                     empty = InputError(field, value, "a value or a list of at least one")
                     raise _placed(name, text, key, index, empty)
     for key in GRIDS:
-        if found.get(key) == []:
+        if settings.get(key) == []:
             empty = InputError(key, [], "a number or a list of at least one")
             raise _placed(name, text, key, None, empty)
     sweep = Sweep(
-        costs=_listed(found["cost"]),
-        discounts=_listed(found.get("discount", 1.0)),
-        horizons=_listed(found["horizon"]),
-        replications=found.get("replications", 1000),
-        seed=found.get("seed", 0),
-        prior=_try(name, text, "prior", None, partial(_prior, found.get("prior"))),
-        optimum=found.get("optimum", True),
-        policies=found.get("policies", []),
-        worlds=found["worlds"],
+        costs=_listed(settings["cost"]),
+        discounts=_listed(settings.get("discount", 1.0)),
+        horizons=_listed(settings["horizon"]),
+        replications=settings.get("replications", 1000),
+        seed=settings.get("seed", 0),
+        prior=_try(name, text, "prior", None, partial(_prior, settings.get("prior"))),
+        optimum=settings.get("optimum", True),
+        policies=settings.get("policies", []),
+        worlds=settings["worlds"],
     )
     _check(sweep, name, text)
     return sweep
@@ -118,10 +165,31 @@ def parse_sweep(text: str, name: str = "sweep") -> Sweep:
 def run_sweep(
     sweep: Sweep | str | Path, workers: int | None = None, progress: bool = False, backend: str | None = None
 ) -> Any:
-    """Run a sweep (or a sweep file) and return a tidy frame: one row a setting, policy and metric.
+    """Run a sweep and return one tidy data frame.
 
-    ``reference`` is the policy that "behind" is measured from in this setting: the optimum, or what stands in for it.
+    Parameters
+    ----------
+    sweep : Sweep, str or Path
+        The settings, or the path of a sweep file.
+    workers : int, optional
+        The number of processes; by default as joblib is configured.
+    progress : bool, optional
+        Whether to show a progress bar.
+    backend : str, optional
+        "pandas", "polars" or "pyarrow"; by default one that is installed.
 
+    Returns
+    -------
+    pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        One row per setting, policy and metric. ``reference`` is the policy that "behind" compares with.
+
+    Raises
+    ------
+    InputError
+        If the settings contain an error.
+
+    Examples
+    --------
     >>> sweep = parse_sweep('cost = 0.5\\nhorizon = 50\\n[[worlds]]\\nname = "bernoulli"\\np = [0.4, 0.6]')
     >>> run_sweep(sweep, backend="pyarrow").column_names
     ['cost', 'discount', 'horizon', 'world', 'policy', 'metric', 'mean', 'lower', 'upper', 'reference']
@@ -144,25 +212,26 @@ def run_sweep(
     blocks = list(run_tasks([task for each in plans for task in each.tasks], workers, progress))
     rows: list[dict[str, Any]] = []
     for each in plans:
-        mine, blocks = blocks[: len(each.tasks)], blocks[len(each.tasks) :]
-        found = each.finished(mine)
+        own_blocks, blocks = blocks[: len(each.tasks)], blocks[len(each.tasks) :]
+        simulation = each.finished(own_blocks)
         setting = {
-            "cost": found.cost,
-            "discount": found.discount,
-            "horizon": found.horizon,
-            "world": label_of(found.world, ()),
+            "cost": simulation.cost,
+            "discount": simulation.discount,
+            "horizon": simulation.horizon,
+            "world": label_of(simulation.world, ()),
         }
-        rows += [{**setting, **row, "reference": found.baseline or ""} for row in found.summary()]
+        rows += [{**setting, **row, "reference": simulation.baseline or ""} for row in simulation.summary()]
     return to_frame(rows, backend)
 
 
 def _cells(sweep: Sweep) -> Iterator[tuple[Any, Any, Any, dict[str, Any]]]:
+    """Yield every setting of the grid: cost, discount, horizon and world."""
     worlds = [each for table in sweep.worlds for each in _expanded(table)]
     return itertools.product(sweep.costs, sweep.discounts, sweep.horizons, worlds)
 
 
 def _expanded(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every combination of the values of parameters that are given as lists."""
+    """Yield every combination of the parameters that are given as lists."""
     single = (*LISTS, "prior") if table.get("name") == "segments" else LISTS
     choices = [value if isinstance(value, list) and key not in single else [value] for key, value in table.items()]
     for values in itertools.product(*choices):
@@ -170,6 +239,7 @@ def _expanded(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _policies(sweep: Sweep, cost: float, discount: float, horizon: int) -> dict[str, Any]:
+    """Create the policies of a setting, by name."""
     filled = {"cost": cost, "discount": discount, "horizon": horizon, "prior": sweep.prior or Belief(2, 1)}
     chosen: dict[str, Any] = {}
     for table in sweep.policies:
@@ -182,14 +252,14 @@ def _policies(sweep: Sweep, cost: float, discount: float, horizon: int) -> dict[
 
 
 def _check(sweep: Sweep, name: str, text: str) -> None:
-    """Make every policy and world once, so that a mistake shows before anything runs."""
+    """Create every policy and world once, so that an error shows before anything runs."""
     cost, discount, horizon = sweep.costs[0], sweep.discounts[0], sweep.horizons[0]
     for index, table in enumerate(sweep.worlds):
         for each in _expanded(table):
             _try(name, text, "worlds", index, partial(world_named, **each))
     for index, table in enumerate(sweep.policies):
-        one = sweep._replace(policies=[table])
-        _try(name, text, "policies", index, partial(_policies, one, cost, discount, horizon))
+        with_one_policy = sweep._replace(policies=[table])
+        _try(name, text, "policies", index, partial(_policies, with_one_policy, cost, discount, horizon))
     world = world_named(**next(_expanded(sweep.worlds[0]))) if sweep.worlds else None
     for key, values in zip(GRIDS, (sweep.costs, sweep.discounts, sweep.horizons), strict=True):
         for value in values:
@@ -201,15 +271,24 @@ def _check(sweep: Sweep, name: str, text: str) -> None:
 
 
 def _plan_once(world: Any, given: Mapping[str, Any], replications: Any, seed: Any) -> None:
+    """Check settings with a policy that accepts everyone."""
     if world is None:
-        raise InputError.because("must be at least one", "worlds", code="missing")
-    some = Constant(1.0)
+        raise InputError.because("must contain at least one world", "worlds", code="missing")
     prepare(
-        some, world, given["cost"], given["horizon"], Belief(2, 1), given["discount"], replications, seed, optimum=False
+        Constant(1.0),
+        world,
+        given["cost"],
+        given["horizon"],
+        Belief(2, 1),
+        given["discount"],
+        replications,
+        seed,
+        optimum=False,
     )
 
 
 def _try(name: str, text: str, key: str, index: int | None, make: Callable[[], Any]) -> Any:
+    """Call a function; add the place in the file to its error."""
     try:
         return make()
     except InputError as error:
@@ -231,7 +310,7 @@ def _placed(name: str, text: str, key: str, index: int | None, error: InputError
 
 
 def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """The keys of a table with their lines and what follows, those of inner tables by their path: worlds.delay.mean."""
+    """Yield the keys of a table with line and value; keys of inner tables have a path, e.g. worlds.delay.mean."""
     path = [table]
     for number, line in lines:
         head = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
@@ -240,7 +319,7 @@ def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, s
             yield number, head[1], ""
             continue
         inner = list(path)
-        # Strings and comments are blotted out, so that only keys, equals signs and braces of TOML itself are left.
+        # Replace strings and drop comments, so that only keys, equals signs and braces of TOML are left.
         plain = re.sub(r"\"[^\"]*\"|'[^']*'", lambda text: "~" * len(text[0]), line).partition("#")[0]
         for part in re.finditer(r"([\w.-]+)\s*=\s*(\{)?|\}", plain):
             if part[0] == "}":
@@ -252,7 +331,7 @@ def _keys(table: str, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, s
 
 
 def _at_fault(error: InputError, path: str, value: str) -> bool:
-    """Whether an error is about a key: one of its fields, or the name of a policy or world that does not exist."""
+    """Return whether an error is about a key: one of its fields, or an unknown name of a policy or world."""
     outer, _, key = path.rpartition(".")
     if not outer or error.code == "missing":
         return False
@@ -263,7 +342,7 @@ def _at_fault(error: InputError, path: str, value: str) -> bool:
 
 
 def _table_lines(text: str, key: str, index: int) -> list[tuple[int, str]]:
-    """The lines of the index-th [[key]] table, its head included, each with its number."""
+    """Return the lines of the index-th [[key]] table with their numbers, including its head."""
     seen, inside = -1, False
     lines: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -291,10 +370,12 @@ def _broken(name: str, text: str, message: str) -> InputError:
 
 
 def _listed(value: Any) -> list[Any]:
+    """Return a list unchanged, and a single value as a list of one."""
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _prior(value: Any) -> Belief | None:
+    """Convert a table of n and s to a belief."""
     if value is None:
         return None
     if not isinstance(value, Mapping):

@@ -104,8 +104,8 @@ def offpolicy(
         if estimate is not None:
             grid.add_row(
                 name,
-                found.written(estimate.value),
-                f"{found.written(estimate.lower)} … {found.written(estimate.upper)}",
+                found.format_reward(estimate.value),
+                f"{found.format_reward(estimate.lower)} … {found.format_reward(estimate.upper)}",
             )
     out = console()
     out.print(grid)

@@ -94,9 +94,9 @@ class PastOptions(NamedTuple):
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """What is to be known of the beliefs, and of the decisions that follow from them."""
-        from lenience.analysis.monotonicity import told_uneven
+        from lenience.analysis.monotonicity import uneven_decisions_warning
 
-        uneven = None if self.fitted.model == "curve" else told_uneven(self.history, accepts)
+        uneven = None if self.fitted.model == "curve" else uneven_decisions_warning(self.history, accepts)
         return "; ".join(said for said in (self.fitted.warning, uneven, self._told_late()) if said) or None
 
     def _told_late(self) -> str | None:
@@ -192,7 +192,7 @@ def read_past_options(
         scores=score_columns,
         maturity=maturity,
         half_life=half_life,
-        give_up_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
+        expire_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
         as_of=as_of,
     )
     with saying("Counting past decisions"):

@@ -62,7 +62,7 @@ def report(
     """
     from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
     from lenience.analysis.ignored_delay import cost_of_ignoring
-    from lenience.analysis.status_quo import CAVEAT, Money, compare_with_now, describe_than_now
+    from lenience.analysis.status_quo import CAVEAT, Money, compare_with_status_quo, describe_status_quo
     from lenience.reports.exposure_text import describe_limits, exposure_json
     from lenience.reports.segment_report import write_segments_report
     from lenience.reports.segment_report_exposure import describe_ignored
@@ -93,7 +93,7 @@ def report(
     late = past.exposures(values=True)
     begins = {row.name: row.starts is not False for row in late}
     warning = past.warning(begins or {name: policies.accepts(name) for name in past.segments.names})
-    compared, money = compare_with_now(policies, past.history, late), Money(unit, _part_of_a_year(options))
+    compared, money = compare_with_status_quo(policies, past.history, late), Money(unit, _part_of_a_year(options))
     ignored: list[Ignored] = []
     if late:
         with saying("Finding what ignoring the delay costs"):
@@ -174,7 +174,7 @@ def report(
     if past.late is not None:
         click.echo(f"Late labels: {describe_limits(past.late, late, past.history.as_of is not None)}")
         click.echo(" ".join(filter(None, [_counted_limits(late), describe_ignored(ignored, money)])))
-    click.echo(f"Compared with today: {describe_than_now(compared, money)} {CAVEAT}")
+    click.echo(f"Compared with today: {describe_status_quo(compared, money)} {CAVEAT}")
     for name, why in constraints.items():
         if isinstance(why, str):
             click.echo(f"The cost of the constraint to {name} was not computed: {why}.")
@@ -219,7 +219,7 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
     try:
         return work()
     except TooLargeError as error:
-        return str(error)
+        return error.sentence
 
 
 def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:

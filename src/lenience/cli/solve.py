@@ -147,8 +147,8 @@ def solve_segments(
     begin = [row.name for row in found if row.starts]
     out.print(
         f"Of {counted(len(found), 'segment')}, {len(begin):,} {'is' if len(begin) == 1 else 'are'} worth a first "
-        f"acceptance. Together they are expected to earn {count(policies.value().midpoint)}. As to what is counted, "
-        f"{describe_unit(whole.cost)}.\n"
+        f"acceptance. Together they are expected to earn {count(policies.value().midpoint)}. "
+        f"{describe_unit(whole.cost)}\n"
     )
     grid = table()
     grid.add_column("segment", overflow="fold")
@@ -219,7 +219,7 @@ def print_policy(policy: OptimalPolicy) -> None:
         out.print(describe_rule(cost, [(prior.n + k, asked[k]) for k in (0, 8, 98) if k in asked]))
     out.print(_earnings(policy) + "\n")
     grid = table()
-    for heading in ("n", "successes needed", "which is p̂", "rate asked cₙ", *([] if long else ["leniency c − cₙ"])):
+    for heading in ("n", "successes needed", "which is p̂", "minimum rate cₙ", *([] if long else ["leniency c − cₙ"])):
         grid.add_column(heading, justify="right")
     for k in shown:
         n = prior.n + k
@@ -236,7 +236,7 @@ def print_policy(policy: OptimalPolicy) -> None:
         out.print("Rates asked are those of the table, to within one observation: lenience threshold finds one closer.")
     out.print(
         "n: observations, of which so many successes are needed to accept; both count the prior's virtual ones. One "
-        "accepts above the rate asked; leniency is how far it is below the break-even, the benefit of the doubt.\n"
+        "accepts above the minimum rate; leniency is how far it is below the break-even, the benefit of the doubt.\n"
     )
     out.print(bold(policy.objective), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
     out.print("Value at the prior: ", bold(policy.value(prior)), sep="")
@@ -265,8 +265,8 @@ def _earnings(policy: OptimalPolicy) -> str:
     earned = f"This is expected to earn {count(value)} in all" if value else "This earns nothing, and loses nothing"
     so = f"so learning costs {count(max(best - value, 0.0))}" if value else "which finding it out would eat up"
     return (
-        f"{earned}. Someone who knew the success rate beforehand would expect {count(best)}, {so}. As to what is "
-        f"counted, {describe_unit(objective.cost)}."
+        f"{earned}. Someone who knew the success rate in advance would expect {count(best)}, {so}. "
+        f"{describe_unit(objective.cost)}"
     )
 
 

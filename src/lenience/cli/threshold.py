@@ -70,7 +70,7 @@ def threshold(
         )
         return
     grid = table(f"c = {problem.cost:g}, γ = {problem.discount:g}")
-    for heading in ("n", "rate asked cₙ", "leniency c − cₙ", "n (c − cₙ)"):
+    for heading in ("n", "minimum rate cₙ", "leniency c − cₙ", "n (c − cₙ)"):
         grid.add_column(heading, justify="right")
     for n, bounds in found:
         leniency = problem.cost - bounds.midpoint

@@ -1,10 +1,10 @@
-"""Client: the decision service from Python, with retries that are safe.
+"""Call the decision service from Python, with retries that are safe.
 
-Every POST carries an Idempotency-Key, the same for all tries of one call: a request whose answer was lost is answered
-again with what was decided, not decided again. So a call either returns the service's answer or raises.
+Every POST carries an Idempotency-Key, the same for all attempts of one call. If an answer is lost, the next attempt
+receives the first answer again, and nothing is decided twice. A call therefore returns the service's answer or raises.
 
-A service that has never answered is mostly one that is not there, or elsewhere: to reach it for the first time is not
-tried for long, and the error says what to do.
+If the service has never answered, the address is probably wrong or the service is not running. The client then gives up
+after a few attempts, and the error says what to do.
 """
 
 from __future__ import annotations
@@ -30,25 +30,30 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
 INDIVIDUAL = "a mapping with segment, reference or features, such as {'segment': 'young'}"
-AGAIN = (429, 502, 503, 504)
-CONNECT_SECONDS = 5.0  # the most that a connection may take to be made
-FIRST_RETRIES = 2  # of a service that has never answered: 0.3 s or so
+TEMPORARY = (429, 502, 503, 504)  # HTTP statuses after which to try again
+CONNECT_SECONDS = 5.0  # time limit for making a connection
+FIRST_RETRIES = 2  # if the service has never answered; the waits take about 0.3 s
 
 
 class ServiceError(Exception):
-    """The service refused a request, or was not reached.
+    """Raised when the service rejects a request or cannot be reached.
 
     Parameters
     ----------
-    status
-        The HTTP status, 0 if the service was not reached.
-    detail
+    status : int
+        The HTTP status; 0 if the service could not be reached.
+    detail : str
         What is wrong, as a sentence.
-    code
-        What kind of problem it is, such as ``unknown_decision``: see the list in docs/service.md. ``unreachable`` if
-        the service was not reached, ``not_a_service`` if something else answers at its address.
-    field
-        The field at fault, where the service names one.
+    code : str
+        The kind of problem, e.g. ``unknown_decision``; docs/service.md lists them. ``unreachable`` if the service could
+        not be reached, ``not_a_service`` if something else answers at its address.
+    field : str, optional
+        The field that is wrong, if the service names one.
+
+    Examples
+    --------
+    >>> print(ServiceError(404, "There is no policy 'cards'", "unknown_policy"))
+    404: There is no policy 'cards'
     """
 
     def __init__(self, status: int, detail: str, code: str = "not_a_service", field: str | None = None) -> None:
@@ -65,10 +70,31 @@ class ServiceError(Exception):
 class Client:
     """A connection to a running service.
 
-    ``url`` is the address that ``lenience serve`` prints. ``retries`` is how often a request is tried again after a
-    lost connection or an answer that says «not now» (503); the waits between double from 0.1 s on. A service that has
-    never answered, and to which no connection is made, is tried again twice at most.
+    Parameters
+    ----------
+    url : str
+        The address that ``lenience serve`` prints.
+    key : str, optional
+        An API key, if the service has keys.
+    retries : int, default 6
+        How often to repeat a request after a lost connection or a temporary error (429, 502, 503, 504). The waits start
+        at 0.1 s and double. A service that has never answered is tried at most twice more.
+    timeout : float, default 30
+        Seconds to wait for an answer.
 
+    Raises
+    ------
+    InputError
+        If the address is invalid or httpx is not installed.
+
+    Notes
+    -----
+    Every method that calls the service raises :class:`ServiceError` if the service rejects the request or cannot be
+    reached. ``idempotency_key`` identifies a call: two calls with the same key count once. By default each call has a
+    new random key.
+
+    Examples
+    --------
     >>> with Client("http://127.0.0.1:8000", key="lk_…") as client:  # doctest: +SKIP
     ...     decision = client.decide("cards", segment="young", reference="application 17")
     ...     if decision["decision"] == "accept":
@@ -83,36 +109,109 @@ class Client:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self._url = _address(url)
         seconds = real("timeout", timeout, above=0)
-        patience = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
-        self._http = httpx.Client(base_url=self._url, headers=headers, timeout=patience)
+        limits = httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+        self._http = httpx.Client(base_url=self._url, headers=headers, timeout=limits)
         self._retries = whole("retries", retries)
         self._reached = False
 
     def create_policy(self, specification: Mapping[str, Any], *, idempotency_key: str | None = None) -> Json:
-        """Make a version of a policy, as a draft."""
+        """Create a version of a policy as a draft.
+
+        Parameters
+        ----------
+        specification : mapping
+            The policy, as docs/service.md describes it.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            The version that was created.
+        """
         body = dict(mapped("specification", specification, "a mapping, as the service's documentation describes"))
         return self._post("/v1/policies", body, idempotency_key)
 
     def activate(self, policy: str, version: int | None = None, *, replaces: int | None = None) -> Json:
-        """Let a version rule, by default the newest; if it ``replaces`` one, only if that one rules."""
+        """Make a version live.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the newest.
+        replaces : int, optional
+            The version that must be live now. If another one is, the service changes nothing and reports a conflict.
+
+        Returns
+        -------
+        dict
+            The version and its state.
+        """
         body = {"version": version} if replaces is None else {"version": version, "replaces": replaces}
         return self._post(f"/v1/policies/{_part('policy', policy)}/activate", body)
 
     def shadow(self, policy: str, version: int | None = None) -> Json:
-        """Let a version decide beside the active one, without ruling."""
+        """Run a version in the shadow of the live one: it decides too, but its decisions have no effect.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the newest.
+
+        Returns
+        -------
+        dict
+            The version and its state.
+        """
         return self._post(f"/v1/policies/{_part('policy', policy)}/shadow", {"version": version})
 
     def retire(self, policy: str, version: int | None = None) -> Json:
-        """Retire a version; by default the active one."""
+        """Retire a version.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the live one.
+
+        Returns
+        -------
+        dict
+            The version and its state.
+        """
         return self._post(f"/v1/policies/{_part('policy', policy)}/retire", {"version": version})
 
     def policies(self) -> list[Json]:
-        """All policies."""
-        found: list[Json] = self._get("/v1/policies")["policies"]
-        return found
+        """Return all policies.
+
+        Returns
+        -------
+        list of dict
+            The policies with their versions.
+        """
+        policies: list[Json] = self._get("/v1/policies")["policies"]
+        return policies
 
     def policy(self, name: str, version: int | None = None) -> Json:
-        """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
+        """Return the current state of a policy.
+
+        Parameters
+        ----------
+        name : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the live one, or the newest if none is live.
+
+        Returns
+        -------
+        dict
+            Belief, pending outcomes, threshold, limit and value of each segment.
+        """
         return self._get(f"/v1/policies/{_part('name', name)}", {} if version is None else {"version": version})
 
     def decide(
@@ -124,28 +223,97 @@ class Client:
         *,
         idempotency_key: str | None = None,
     ) -> Json:
-        """Accept or reject one individual."""
+        """Accept or reject one individual.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        segment : str, optional
+            The individual's segment.
+        reference : str, optional
+            Your own identifier of the individual. Outcomes can be recorded by it.
+        features : mapping of str to float or str, optional
+            The individual's features, if the policy uses features.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            The decision: ``id``, ``decision`` ("accept" or "reject") and the reasons.
+
+        Raises
+        ------
+        ServiceError
+            If the service rejects the request or cannot be reached.
+        """
         body = _individual(segment, reference, features)
         return self._post(f"/v1/policies/{_part('policy', policy)}/decisions", body, idempotency_key)
 
     def decide_batch(
         self, policy: str, individuals: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> list[Json]:
-        """Decide several in order, each as if alone; each is a mapping with segment, reference or features."""
+        """Decide about several individuals in order, each as in a call of its own.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        individuals : sequence of mappings
+            The individuals, each with ``segment``, ``reference`` or ``features``.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        list of dict
+            The decisions in the same order.
+        """
         several = listed("individuals", individuals, f"a list, each of them {INDIVIDUAL}")
-        body = {"decisions": [dict(mapped(f"individuals[{i}]", one, INDIVIDUAL)) for i, one in enumerate(several)]}
+        body = {"decisions": [dict(mapped(f"individuals[{i}]", each, INDIVIDUAL)) for i, each in enumerate(several)]}
         answer = self._post(f"/v1/policies/{_part('policy', policy)}/decisions/batch", body, idempotency_key)
         decisions: list[Json] = answer["decisions"]
         return decisions
 
     def outcome(self, decision: str, outcome: Outcome, *, idempotency_key: str | None = None) -> Json:
-        """Record what became of an accepted individual."""
+        """Record the outcome of an accepted individual.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision.
+        outcome : {"success", "failure"}
+            The outcome.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            The decision with its outcome.
+        """
         return self._post(f"/v1/decisions/{_part('decision', decision)}/outcome", {"outcome": outcome}, idempotency_key)
 
     def outcomes(
         self, outcomes: Mapping[str, Outcome], *, by_reference: bool = False, idempotency_key: str | None = None
     ) -> Json:
-        """Record several outcomes, by the ids of their decisions, or by the references given when they were decided."""
+        """Record several outcomes.
+
+        Parameters
+        ----------
+        outcomes : mapping of str to {"success", "failure"}
+            The outcomes by decision id.
+        by_reference : bool, default False
+            Whether the keys of ``outcomes`` are references given to :meth:`decide` instead of ids.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            How many outcomes were recorded now, how many before, and the problems.
+        """
         several = mapped("outcomes", outcomes, "a mapping of decisions to 'success' or 'failure'")
         which = "reference" if by_reference else "id"
         items = [{which: decision, "outcome": outcome} for decision, outcome in several.items()]
@@ -163,12 +331,39 @@ class Client:
         pending: Iterable[str] = (),
         progress: Callable[[OutcomesImport], None] | None = None,
     ) -> OutcomesImport:
-        """Record outcomes from a CSV file (a path), a mapping of decisions to outcomes, or rows, of any number.
+        """Record any number of outcomes from a file, a mapping or rows.
 
-        It is safe to repeat. Lines that cannot be read or are refused are told, and do not hinder the others;
-        ``progress`` is called after each batch with what is done so far. Instead of ids a ``reference_column`` may hold
-        the references given when they were decided; ``success``, ``failure`` and ``pending`` (not known yet) are words
-        beside those that are known.
+        It is safe to import the same file again. A line that cannot be read, or that the service rejects, is reported
+        and does not stop the others.
+
+        Parameters
+        ----------
+        source : path, mapping or iterable
+            A CSV file, a mapping of decisions to outcomes, or rows (mappings or pairs).
+        id_column : str, default "id"
+            The column of the decisions' ids.
+        outcome_column : str, default "outcome"
+            The column of the outcomes.
+        reference_column : str, optional
+            The column of the references given to :meth:`decide`. It replaces ``id_column``.
+        success : iterable of str, optional
+            Words that mean success, in addition to the usual ones.
+        failure : iterable of str, optional
+            Words that mean failure, in addition to the usual ones.
+        pending : iterable of str, optional
+            Words that mean "not known yet", in addition to the usual ones.
+        progress : callable, optional
+            Called with the counts so far after each batch.
+
+        Returns
+        -------
+        OutcomesImport
+            How many outcomes were recorded, and the problems.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, a column does not exist, or a given word does not occur.
         """
         from lenience.client.outcomes_import import import_outcomes
 
@@ -178,13 +373,15 @@ class Client:
             except ServiceError as error:
                 if error.code != "unknown_decisions":
                     raise
-                # The service rejects a batch of which it knows nothing as a whole.
+                # If the service knows none of the decisions, it rejects the whole batch.
                 answer = {"problems": [{"position": i, "detail": _unknown(item)} for i, item in enumerate(items)]}
             else:
                 for problem in answer["problems"]:  # which reference it was, the service does not repeat
-                    reference = items[problem["position"]].get("reference")
-                    if reference is not None:
-                        problem["detail"] = f"reference {reference!r}: {problem['detail']}"
+                    item = items[problem["position"]]
+                    if problem.get("code") == "unknown_reference":
+                        problem["detail"] = _unknown(item)
+                    elif "reference" in item:
+                        problem["detail"] = f"reference {item['reference']!r}: {problem['detail']}"
             return answer
 
         column = id_column if reference_column is None else reference_column
@@ -192,21 +389,75 @@ class Client:
         return import_outcomes(source, send, column, outcome_column, progress, words, reference_column is not None)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
-        """Replace an outcome that was wrong."""
+        """Replace an outcome that was wrong.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision.
+        outcome : {"success", "failure"}
+            The correct outcome.
+
+        Returns
+        -------
+        dict
+            The decision with its outcome.
+        """
         return self._post(f"/v1/decisions/{_part('decision', decision)}/correction", {"outcome": outcome})
 
     def override(self, decision: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Json:
-        """Decide otherwise, as a person with a role and a reason."""
+        """Replace a decision by a person's choice.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision.
+        choice : {"accept", "reject"}
+            What the person decides.
+        by : str
+            The person or the role.
+        reason : str
+            Why.
+
+        Returns
+        -------
+        dict
+            The decision after the override.
+        """
         return self._post(
             f"/v1/decisions/{_part('decision', decision)}/override", {"decision": choice, "by": by, "reason": reason}
         )
 
     def expire(self, policy: str, older_than_days: float) -> Json:
-        """Give up outcomes that have not come."""
+        """Stop waiting for outcomes that are overdue.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        older_than_days : float
+            The age of a decision, in days, from which its outcome is no longer expected.
+
+        Returns
+        -------
+        dict
+            How many outcomes expired.
+        """
         return self._post(f"/v1/policies/{_part('policy', policy)}/expire", {"older_than_days": older_than_days})
 
     def erase(self, decision: str) -> Json:
-        """Erase the personal data of a decision."""
+        """Erase the personal data of a decision. This cannot be undone.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision.
+
+        Returns
+        -------
+        dict
+            The decision without its personal data.
+        """
         return self._post(f"/v1/decisions/{_part('decision', decision)}/erasure", None)
 
     def erase_where(
@@ -217,12 +468,26 @@ class Client:
         policy: str | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Erase the personal data of all decisions with a reference, or older than so many days; of how many it was.
+        """Erase the personal data of all decisions that match. This cannot be undone.
 
-        It cannot be undone; in a ``dry_run`` they are only counted.
+        Parameters
+        ----------
+        reference : str, optional
+            Only decisions with this reference.
+        older_than_days : float, optional
+            Only decisions older than this many days.
+        policy : str, optional
+            Only decisions of this policy.
+        dry_run : bool, default False
+            Whether to count the decisions without erasing anything.
+
+        Returns
+        -------
+        int
+            The number of decisions.
         """
-        asked = {"reference": reference, "older_than_days": older_than_days, "policy": policy, "dry_run": dry_run}
-        body = {name: value for name, value in asked.items() if value is not None}
+        fields = {"reference": reference, "older_than_days": older_than_days, "policy": policy, "dry_run": dry_run}
+        body = {name: value for name, value in fields.items() if value is not None}
         total: int = 0
         while True:
             answer = self._post("/v1/erasures", body)
@@ -232,11 +497,33 @@ class Client:
             body["after"] = answer["next"]
 
     def decision(self, identity: str) -> Json:
-        """A decision explained."""
+        """Return a decision with its explanation.
+
+        Parameters
+        ----------
+        identity : str
+            The id of the decision.
+
+        Returns
+        -------
+        dict
+            The decision.
+        """
         return self._get(f"/v1/decisions/{_part('identity', identity)}")
 
     def decisions(self, **filters: Any) -> Iterator[Json]:
-        """All decisions that match (policy, segment, decision, status, reference, since, until), oldest first."""
+        """Iterate over all decisions that match, oldest first.
+
+        Parameters
+        ----------
+        **filters : Any
+            Any of ``policy``, ``segment``, ``decision``, ``status``, ``reference``, ``since`` and ``until``.
+
+        Yields
+        ------
+        dict
+            A decision.
+        """
         after: Json = {}
         while True:
             page = self._get("/v1/decisions", {"limit": 1000, **filters, **after})
@@ -246,7 +533,13 @@ class Client:
             after = {"after": page["next"]}
 
     def ready(self) -> bool:
-        """Whether the service and its database answer now."""
+        """Check whether the service and its database answer now.
+
+        Returns
+        -------
+        bool
+            True if they do.
+        """
         import httpx
 
         try:
@@ -288,32 +581,32 @@ class Client:
             try:
                 response = self._http.request(method, path, params=query, json=body, headers=headers)
             except httpx.TransportError as error:
-                nobody = not self._reached and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if attempt >= (min(self._retries, FIRST_RETRIES) if nobody else self._retries):
-                    raise ServiceError(0, self._unreached(error), "unreachable") from error
+                never_reached = not self._reached and isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if attempt >= (min(self._retries, FIRST_RETRIES) if never_reached else self._retries):
+                    raise ServiceError(0, self._explain_unreachable(error), "unreachable") from error
             else:
-                told = "json" in response.headers.get("content-type", "")
-                self._reached = self._reached or told
-                if told and response.status_code < 400:
+                is_json = "json" in response.headers.get("content-type", "")
+                self._reached = self._reached or is_json
+                if is_json and response.status_code < 400:
                     answer: Json = response.json()
                     return answer
-                if attempt >= self._retries or response.status_code not in AGAIN:
-                    raise self._refused(response)
+                if attempt >= self._retries or response.status_code not in TEMPORARY:
+                    raise self._rejection(response)
             time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
             attempt += 1
 
-    def _unreached(self, error: Exception) -> str:
-        """Why the service cannot be reached, and what to do."""
-        said = str(error) or type(error).__name__
-        if "Name or service not known" in said or "nodename nor servname" in said or "No address" in said:
-            return f"the host of {self._url} is not known ({said}): check the address"
+    def _explain_unreachable(self, error: Exception) -> str:
+        """Explain why the service cannot be reached, and what to do."""
+        reason = str(error) or type(error).__name__
+        if "Name or service not known" in reason or "nodename nor servname" in reason or "No address" in reason:
+            return f"the host of {self._url} is unknown ({reason}): check the address"
         if self._reached:
-            return f"the service at {self._url} can no longer be reached ({said})"
+            return f"the service at {self._url} can no longer be reached ({reason})"
         what_to_do = "start it with lenience serve, or check the address and the port"
-        return f"no service answers at {self._url} ({said}): {what_to_do}"
+        return f"no service answers at {self._url} ({reason}): {what_to_do}"
 
-    def _refused(self, response: httpx.Response) -> ServiceError:
-        """Return the problem that the service reports, or that something else answers there."""
+    def _rejection(self, response: httpx.Response) -> ServiceError:
+        """Return the problem that the service reports, or the error that something else answers at its address."""
         with suppress(ValueError, KeyError, TypeError):
             problem = response.json()
             return ServiceError(response.status_code, str(problem["detail"]), _code(problem), problem.get("field"))
@@ -326,12 +619,12 @@ class Client:
 
 
 def _address(url: object) -> str:
-    """The service's address, or a refusal at once."""
+    """Return the service's address; raise InputError if it is invalid."""
     allowed = "the service's address, such as http://127.0.0.1:8000"
     try:
         parts = urlsplit(str(url).strip())
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # no address, or no port
+    except ValueError:  # the address or its port is malformed
         raise InputError("url", url, allowed) from None
     if not usable or parts.query or parts.fragment:
         raise InputError("url", url, allowed)
@@ -352,7 +645,7 @@ def _unknown(item: Mapping[str, str]) -> str:
 
 
 def _part(field: str, value: str) -> str:
-    """A name or an id as a part of an address; an empty one would be another address."""
+    """Quote a name or an id as part of a path. An empty one is an error because it would make another path."""
     if not isinstance(value, str) or not value:
         raise InputError(field, value, "a text that is not empty")
     return quote(value, safe="")

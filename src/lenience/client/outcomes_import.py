@@ -1,9 +1,9 @@
-"""Outcomes from a file, or rows, of any number to a running service: read as they come, sent in batches that it takes.
+"""Send any number of outcomes from a file or rows to a running service, in batches.
 
-A line that cannot be read, or that the service refuses, is named and does not hinder the others; lines that share a
-problem are told together. Lines of one decision that contradict each other are all refused, so the whole is read once
-before anything is sent. It is safe to import a file again, whole or longer than before: an outcome counts once, and
-those that are recorded already are only counted.
+A line that cannot be read, or that the service rejects, is reported and does not stop the others; lines with the same
+problem are reported together. If the lines of a decision contradict each other, none of them is sent. To find
+contradictions, the source is read once before anything is sent. It is safe to import a file again, even after lines
+were added: each outcome counts once, and outcomes that are already recorded are only counted.
 """
 
 from __future__ import annotations
@@ -23,56 +23,77 @@ from lenience.files.columns import read_rows
 from lenience.files.vocabulary import FAILURE, MISSING, SUCCESS
 from lenience.history.statuses import merge_words, suggest_value
 
-MOST_TOLD = 20  # problems of lines that were refused, of those that are named
-MOST_COMPARED = 1_000  # words of a file that one given is compared with
+MOST_NAMED = 20  # problems that are named
+MOST_COMPARED = 1_000  # words of a file among which to look for a given word
 ALLOWED = "success or failure, or a word for one such as repaid, default, 1 or 0"
 
 Batch = list[dict[str, str]]
-Send = Callable[[Batch], Mapping[str, Any]]  # what the service answers to a batch
+Send = Callable[[Batch], Mapping[str, Any]]  # send a batch, and return the service's answer
+JSON_NAMES = {"pending": "awaited", "problems": "told", "more_problems": "untold"}  # names in JSON that stay
 
 
-class OutcomesImport(msgspec.Struct, frozen=True):
-    """What became of the lines: ``recorded`` now, ``repeated`` (recorded before), ``awaited`` (without an outcome yet),
-    ``refused``; ``told`` says of the first problems where, what and why, and ``untold`` lines have others."""
+class OutcomesImport(msgspec.Struct, frozen=True, rename=JSON_NAMES):
+    """The counts of an import of outcomes, and its problems.
+
+    Parameters
+    ----------
+    lines
+        The number of lines read.
+    recorded
+        The number of outcomes recorded now.
+    repeated
+        The number of outcomes that were recorded before.
+    pending
+        The number of lines without an outcome yet; ``awaited`` in JSON.
+    refused
+        The number of lines that were not recorded because of a problem.
+    problems
+        The first problems, each with its place and reason; ``told`` in JSON.
+    more_problems
+        The number of lines with other problems; ``untold`` in JSON.
+    """
 
     lines: int = 0
     recorded: int = 0
     repeated: int = 0
-    awaited: int = 0
+    pending: int = 0
     refused: int = 0
-    told: tuple[str, ...] = ()
-    untold: int = 0
+    problems: tuple[str, ...] = ()
+    more_problems: int = 0
 
     def describe(self) -> str:
-        """In words.
+        """Describe the import: one line of counts, then one line for each problem.
 
+        Examples
+        --------
         >>> print(OutcomesImport(5, 2, 1, 1, 1, ("line 3: outcome must be success or failure, not 'hm'",)).describe())
-        5 lines read: 2 outcomes recorded, 1 recorded before, 1 without an outcome yet, 1 refused.
+        5 lines read: 2 outcomes recorded, 1 recorded before, 1 without an outcome yet, 1 rejected.
         line 3: outcome must be success or failure, not 'hm'
         """
         summary = f"{counted(self.lines, 'line')} read: {counted(self.recorded, 'outcome')} recorded"
-        for number, what in ((self.repeated, "recorded before"), (self.awaited, "without an outcome yet")):
-            summary += f", {number:,} {what}" if number else ""
-        summary += f", {self.refused:,} refused." if self.refused else "."
-        return "\n".join([summary, *self.told, *([f"and {self.untold:,} more"] if self.untold else [])])
+        for number, kind in ((self.repeated, "recorded before"), (self.pending, "without an outcome yet")):
+            summary += f", {number:,} {kind}" if number else ""
+        summary += f", {self.refused:,} rejected." if self.refused else "."
+        more = [f"and {self.more_problems:,} more"] if self.more_problems else []
+        return "\n".join([summary, *self.problems, *more])
 
 
 class OutcomeLine(NamedTuple):
-    """One outcome, and where it stands; ``wrong`` says what is wrong with it, if anything is."""
+    """One outcome and its place in the source; ``problem`` says what is wrong with it, if anything is."""
 
     where: str
     decision: str
     outcome: str
-    wrong: str = ""
+    problem: str = ""
 
 
 class OutcomeColumns(NamedTuple):
-    """How lines are read: the columns, and what each word means (success, failure, or nothing: not known yet)."""
+    """How to read lines: the columns, and the meaning of each word ("" if the outcome is not known yet)."""
 
     decision: str
     outcome: str
     meaning: Mapping[str, str]
-    references: bool = False  # and not ids
+    references: bool = False  # whether the column of decisions holds references instead of ids
 
 
 def import_outcomes(
@@ -84,40 +105,53 @@ def import_outcomes(
     words: tuple[Iterable[str], Iterable[str], Iterable[str]] = ((), (), ()),
     references: bool = False,
 ) -> OutcomesImport:
-    """Read outcomes from a path or rows, send them in order, and say what became of them.
+    """Read outcomes from a path or rows, send them in order, and return the counts.
 
-    ``words`` mean success, failure and not known yet, beside those that are known; with ``references`` that is
-    what the column ``decision`` holds.
+    Parameters
+    ----------
+    source
+        A CSV file, a mapping of decisions to outcomes, or rows.
+    send
+        A function that sends a batch and returns the service's answer.
+    decision
+        The column of the decisions' ids or references.
+    outcome
+        The column of outcomes.
+    progress
+        Called with the counts so far after each batch.
+    words
+        Words that mean success, failure and "not known yet", in addition to the usual ones.
+    references
+        Whether the column ``decision`` holds references instead of ids.
     """
-    given = [[str(word).strip().lower() for word in some] for some in words]
+    given = [[str(word).strip().lower() for word in words_of_kind] for words_of_kind in words]
     failures, successes = merge_words(("success", "failure"), FAILURE, SUCCESS, given[1], given[0], given[2])
     meaning = {str(word): "success" for word in successes} | {str(word): "failure" for word in failures}
-    how = OutcomeColumns(decision, outcome, meaning | dict.fromkeys([*MISSING, *given[2]], ""), references)
+    columns = OutcomeColumns(decision, outcome, meaning | dict.fromkeys([*MISSING, *given[2]], ""), references)
     if not isinstance(source, str | Path | Mapping) and isinstance(source, Iterable):
         source = list(source)
-    contradicting = _contradictions(source, how, [word for some in given for word in some])
-    problems: dict[str, list[str]] = {}  # what is wrong, and with which lines
+    contradictions = _contradictions(source, columns, [word for words_of_kind in given for word in words_of_kind])
+    places: dict[str, list[str]] = {}  # each problem with the places of its lines
     done = OutcomesImport()
-    lines = (_settled(line, contradicting) for line, _ in _lines(source, how))
-    which = "reference" if references else "id"
-    while some := list(islice(lines, BATCH_SIZE)):
-        awaited = sum(not line.wrong and not line.outcome for line in some)
-        good = [line for line in some if not line.wrong and line.outcome]
-        refused = {line: line.wrong for line in some if line.wrong}
-        answer = send([{which: line.decision, "outcome": line.outcome} for line in good]) if good else {}
-        refused |= {good[one["position"]]: one["detail"] for one in answer.get("problems", ())}
-        for line in some:
+    lines = (_settled(line, contradictions) for line, _ in _lines(source, columns))
+    identifier = "reference" if references else "id"
+    while batch := list(islice(lines, BATCH_SIZE)):
+        valid = [line for line in batch if not line.problem and line.outcome]
+        refused = {line: line.problem for line in batch if line.problem}
+        answer = send([{identifier: line.decision, "outcome": line.outcome} for line in valid]) if valid else {}
+        refused |= {valid[problem["position"]]: problem["detail"] for problem in answer.get("problems", ())}
+        for line in batch:
             if line in refused:
-                problems.setdefault(refused[line], []).append(line.where)
-        named = list(problems.items())[:MOST_TOLD]
-        total = done.refused + sum(line in refused for line in some)
+                places.setdefault(refused[line], []).append(line.where)
+        named = list(places.items())[:MOST_NAMED]
+        total = done.refused + sum(line in refused for line in batch)
         done = OutcomesImport(
-            done.lines + len(some),
+            done.lines + len(batch),
             done.recorded + answer.get("recorded", 0),
             done.repeated + answer.get("repeated", 0),
-            done.awaited + awaited,
+            done.pending + sum(not line.problem and not line.outcome for line in batch),
             total,
-            tuple(_together(wrong, where) for wrong, where in named),
+            tuple(_together(problem, where) for problem, where in named),
             total - sum(len(where) for _, where in named),
         )
         if progress is not None:
@@ -125,26 +159,31 @@ def import_outcomes(
     return done
 
 
-def _together(wrong: str, where: Sequence[str]) -> str:
-    """A problem and its lines.
+def _together(problem: str, where: Sequence[str]) -> str:
+    """Return a problem with its lines.
 
+    Examples
+    --------
     >>> _together("outcome must be success", ["line 2", "line 7"]), _together("hm", ["line 2"])
     ('2 lines, the first line 2: outcome must be success', 'line 2: hm')
     """
     if len(where) == 1:
-        return f"{where[0]}: {wrong}"
-    return f"{counted(len(where), where[0].partition(' ')[0])}, the first {where[0]}: {wrong}"
+        return f"{where[0]}: {problem}"
+    return f"{counted(len(where), where[0].partition(' ')[0])}, the first {where[0]}: {problem}"
 
 
-def _contradictions(source: object, how: OutcomeColumns, given: Sequence[str]) -> dict[str, str]:
-    """The decisions of which the lines say different things, and what is wrong with them; and that words occur."""
+def _contradictions(source: object, columns: OutcomeColumns, given: Sequence[str]) -> dict[str, str]:
+    """Return the decisions whose lines contradict each other, each with its problem.
+
+    Raise InputError if a given word does not occur.
+    """
     first: dict[str, OutcomeLine] = {}
     contradictions: dict[str, str] = {}
-    there: set[str] = set()
-    for line, word in _lines(source, how):
-        if given and len(there) < MOST_COMPARED:
-            there.add(word)
-        if line.wrong or not line.outcome:
+    occurring: set[str] = set()
+    for line, word in _lines(source, columns):
+        if given and len(occurring) < MOST_COMPARED:
+            occurring.add(word)
+        if line.problem or not line.outcome:
             continue
         before = first.setdefault(line.decision, line)
         if before.outcome != line.outcome and line.decision not in contradictions:
@@ -153,50 +192,52 @@ def _contradictions(source: object, how: OutcomeColumns, given: Sequence[str]) -
                 f"{line.outcome}: neither was recorded"
             )
     for word in given:
-        if word not in {one.lower() for one in there} and len(there) < MOST_COMPARED:
+        if word not in {text.lower() for text in occurring} and len(occurring) < MOST_COMPARED:
             raise InputError.because(
-                f"{word!r} does not occur in {how.outcome}",
+                f"{word!r} does not occur in {columns.outcome}",
                 "outcome_column",
                 label="",
                 value=word,
-                hint=suggest_value(word, sorted(there - {""})),
+                hint=suggest_value(word, sorted(occurring - {""})),
                 code="unknown_name",
             )
     return contradictions
 
 
-def _settled(line: OutcomeLine, contradicting: Mapping[str, str]) -> OutcomeLine:
-    """A line, with what is wrong if others contradict it."""
-    if line.wrong or not line.outcome or line.decision not in contradicting:
+def _settled(line: OutcomeLine, contradictions: Mapping[str, str]) -> OutcomeLine:
+    """Return a line with its problem if other lines contradict it."""
+    if line.problem or not line.outcome or line.decision not in contradictions:
         return line
-    return line._replace(wrong=contradicting[line.decision])
+    return line._replace(problem=contradictions[line.decision])
 
 
-def _lines(source: object, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
-    """The lines, each with its word as it is written."""
-    return _file(source, how) if isinstance(source, str | Path) else _rows(source, how)
+def _lines(source: object, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
+    """Yield the lines, each with its outcome as it is written."""
+    return _file(source, columns) if isinstance(source, str | Path) else _rows(source, columns)
 
 
-def _file(path: str | Path, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
+def _file(path: str | Path, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
+    """Yield the lines of a CSV file."""
     rows = read_rows(path)
     _, heading = next(rows)
-    for name in (how.decision, how.outcome):
+    for name in (columns.decision, columns.outcome):
         if name not in heading:
             raise InputError.unknown_name("column", name, heading, "the columns")
-    which, what = heading.index(how.decision), heading.index(how.outcome)
+    decision, outcome = heading.index(columns.decision), heading.index(columns.outcome)
     for number, row in rows:
         where = f"line {number:,}"
         if len(row) != len(heading):
             yield OutcomeLine(where, "", "", f"there must be {counted(len(heading), 'value')}, not {len(row):,}"), ""
         else:
-            yield _read(where, row[which], row[what], how)
+            yield _read(where, row[decision], row[outcome], columns)
 
 
-def _rows(rows: object, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
-    decision, outcome = how.decision, how.outcome
+def _rows(rows: object, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
+    """Yield the entries of a mapping, or rows that are mappings or pairs."""
+    decision, outcome = columns.decision, columns.outcome
     allowed = f"a path, a mapping of decisions to outcomes, or rows with {decision} and {outcome}"
     if isinstance(rows, Mapping):
-        rows = ({decision: one, outcome: became} for one, became in rows.items())
+        rows = ({decision: identity, outcome: word} for identity, word in rows.items())
     if not isinstance(rows, Iterable) or isinstance(rows, bytes):
         raise InputError("outcomes", rows, allowed)
     for number, row in enumerate(rows, start=1):
@@ -206,19 +247,20 @@ def _rows(rows: object, how: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]
             pair = (row[decision], row[outcome])
         if pair is None:
             raise InputError.because(f"must be {allowed}; {where} is {row!r}", "outcomes", value=row, allowed=allowed)
-        yield _read(where, pair[0], pair[1], how)
+        yield _read(where, pair[0], pair[1], columns)
 
 
-def _read(where: str, which: object, what: object, how: OutcomeColumns) -> tuple[OutcomeLine, str]:
-    identity, word = ("" if value is None else str(value).strip() for value in (which, what))
+def _read(where: str, decision: object, outcome: object, columns: OutcomeColumns) -> tuple[OutcomeLine, str]:
+    """Return one line, with its problem if it is invalid, and its outcome as it is written."""
+    identity, word = ("" if value is None else str(value).strip() for value in (decision, outcome))
     if not identity or len(identity) > DECISION_ID_LENGTH or not re.match(PLAIN_TEXT, identity):
-        kind = "reference" if how.references else "id"
+        kind = "reference" if columns.references else "id"
         allowed = f"the {kind} of a decision, of at most {DECISION_ID_LENGTH} letters without control characters"
-        return OutcomeLine(where, "", "", f"{how.decision} must be {allowed}, not {_short(identity)!r}"), word
-    meant = how.meaning.get(word.lower())
-    if meant is None:
-        return OutcomeLine(where, identity, "", f"{how.outcome} must be {ALLOWED}, not {_short(word)!r}"), word
-    return OutcomeLine(where, identity, meant), word
+        return OutcomeLine(where, "", "", f"{columns.decision} must be {allowed}, not {_short(identity)!r}"), word
+    meaning = columns.meaning.get(word.lower())
+    if meaning is None:
+        return OutcomeLine(where, identity, "", f"{columns.outcome} must be {ALLOWED}, not {_short(word)!r}"), word
+    return OutcomeLine(where, identity, meaning), word
 
 
 def _short(text: str) -> str:

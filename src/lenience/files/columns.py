@@ -1,7 +1,7 @@
-"""The columns and rows of a file as they are written, without an extra package for CSV.
+"""Read the columns or rows of a file; CSV needs no extra package.
 
-How a CSV file is read is decided in :mod:`lenience.files.csv_format`. Parquet, Zstandard, folders and patterns are
-read by DuckDB (:mod:`lenience.files.source`), and ARFF by SciPy.
+:mod:`lenience.files.csv_format` decides how a CSV file is read. DuckDB (:mod:`lenience.files.source`) reads Parquet,
+Zstandard, folders and patterns, and SciPy reads ARFF.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from lenience.files.unreadable import PARQUET, begins
 
 
 def read_columns(path: str | Path, notes: list[str] | None = None) -> dict[str, list[Any]]:
-    """Read the columns of a file by name: text as it is written, Parquet as it is typed.
+    """Read the columns of a file by name: CSV as text, Parquet with its types.
 
     Parameters
     ----------
     path
         A CSV, Parquet or ARFF file, a folder of Parquet files, or a pattern.
     notes
-        A list that gets what to tell the user about how the file was read, e.g. that numbers have decimal commas.
+        A list to which sentences for the user are added, e.g. that numbers have decimal commas.
 
     Returns
     -------
@@ -79,10 +79,12 @@ def read_columns(path: str | Path, notes: list[str] | None = None) -> dict[str, 
 
 
 def read_rows(path: str | Path, notes: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Yield the heading of a CSV file and then its rows that are not empty, each with its line, while it is read.
+    """Yield the heading of a CSV file and then its rows, each with its line number, while the file is read.
 
-    A row that repeats the heading is left out. What to tell the user is added to ``notes``.
+    Empty rows and rows that repeat the heading are left out. Sentences for the user are added to ``notes``.
 
+    Examples
+    --------
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
     ...     print("id; paid\\n\\n17; yes", file=file, flush=True)
@@ -94,7 +96,7 @@ def read_rows(path: str | Path, notes: list[str] | None = None) -> Iterator[tupl
 
 
 def _csv_rows(file: Path, notes: list[str]) -> Iterator[CsvFormat | tuple[int, list[str]]]:
-    """Yield how a CSV file is written, and then its rows with their lines."""
+    """Yield the format of a CSV file, and then its rows with their line numbers."""
     try:
         layout = detect_format(file)
         notes += layout.notes
@@ -124,6 +126,7 @@ def _csv_rows(file: Path, notes: list[str]) -> Iterator[CsvFormat | tuple[int, l
 
 
 def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
+    """Read the columns of a file with DuckDB."""
     from lenience.files.source import open_source, reading, without_engine_warnings
 
     with without_engine_warnings(), reading(path):
@@ -136,6 +139,7 @@ def _engine(path: str, notes: list[str]) -> dict[str, list[Any]]:
 
 
 def _arff(file: Path) -> dict[str, list[Any]]:
+    """Read the columns of an ARFF file."""
     from scipy.io import arff
 
     try:

@@ -1,4 +1,4 @@
-"""Databases by their address: opened and asked for a table, and what is wrong in a sentence without the password."""
+"""Open databases by their address; errors are one sentence and never show the password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUCH = "postgresql://user@host/base, sqlite:///path, duckdb:///path or another e
 
 
 def connect(address: str) -> Any:
-    """The engine at an address; a file that is not there is refused, for an engine would make an empty one."""
+    """Return the engine at an address; raise InputError if its file does not exist (the engine would create it)."""
     import ibis
 
     scheme, shown = _scheme(address), _without_password(address)
@@ -26,7 +26,7 @@ def connect(address: str) -> Any:
         raise InputError("connection", shown, f"an address such as {SUCH}")
     try:
         return ibis.connect(address)
-    except Exception as error:  # every engine's driver has its own kinds, and may not be installed
+    except Exception as error:  # each engine's driver has its own exceptions, and may not be installed
         raise InputError.because(
             f"cannot be opened: {_first_line(error)}",
             "connection",
@@ -37,7 +37,7 @@ def connect(address: str) -> Any:
 
 
 def table_of(backend: Any, source: str) -> ir.Table:
-    """A table by its name, perhaps with that of its schema before."""
+    """Return a table by its name, e.g. ``loans`` or ``schema.loans``."""
     from ibis.common.exceptions import TableNotFound
 
     schema, _, name = source.rpartition(".")
@@ -63,24 +63,30 @@ def _scheme(address: str) -> str:
 
 
 def _check_file(address: str, scheme: str) -> None:
-    """The file must be there: for Ibis sqlite://path is one from here, and sqlite:///path one from the root."""
-    named = address.partition("://")[2].partition("?")[0] if "://" in address else address
-    if named in ("", ":memory:") or named.startswith(("md:", "motherduck:")) or Path(named).is_file():
+    """Raise InputError if the file does not exist.
+
+    For Ibis sqlite://path is relative to the working directory, and sqlite:///path to the root.
+    """
+    path = address.partition("://")[2].partition("?")[0] if "://" in address else address
+    if path in ("", ":memory:") or path.startswith(("md:", "motherduck:")) or Path(path).is_file():
         return
-    here = named.lstrip("/")
-    hint = f"For the file here write {scheme}://{here}" if named != here and Path(here).is_file() else None
+    relative = path.lstrip("/")
+    is_relative = path != relative and Path(relative).is_file()
+    hint = f"For the file in this folder write {scheme}://{relative}" if is_relative else None
     raise InputError.because(
-        f"must be a database that exists; there is no file {named!r}",
+        f"must be a database that exists; there is no file {path!r}",
         "connection",
-        value=named,
+        value=path,
         hint=hint,
         code="missing_file",
     )
 
 
 def _without_password(address: str) -> str:
-    """An address as it may be shown.
+    """Return an address with the password replaced by asterisks.
 
+    Examples
+    --------
     >>> _without_password("postgresql://me:secret@localhost/loans"), _without_password("loans.db")
     ('postgresql://me:***@localhost/loans', 'loans.db')
     """

@@ -1,9 +1,9 @@
-"""How a CSV file is to be read: its encoding, separator, heading, repeated headings and decimal commas.
+"""Decide how to read a CSV file: its encoding, separator, heading, repeated headings and decimal commas.
 
 Spreadsheets in half of Europe separate values by semicolons and write 1.234,5 for 1234.5. Windows often saves letters
-in its own code page. Tools that append files to each other repeat the heading. Every reader of CSV files takes these
-decisions from here: :mod:`lenience.files.columns`, which needs no extra package, and :mod:`lenience.files.source`,
-which has DuckDB read the same file. ``notes`` tell the user what was read as what.
+in its own code page. Tools that append files to each other repeat the heading. Both readers of CSV files use these
+decisions: :mod:`lenience.files.columns`, which needs no extra package, and :mod:`lenience.files.source`, which uses
+DuckDB. ``notes`` are sentences for the user about what was decided.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted
+from lenience.core.formatting import counted, plural
 from lenience.files.unreadable import CHUNK, UTF8, check_text, decompressed
 from lenience.files.vocabulary import MISSING, with_point
 
-csv.field_size_limit(2**31 - 1)  # read with a wrong separator, a long heading is one long field
+csv.field_size_limit(2**31 - 1)  # with a wrong separator, a long heading is one long field
 
 SEPARATORS = (",", ";", "\t", "|")
 MOST_COLUMNS = 5_000  # with more, DuckDB takes minutes to plan a query
-HEAD_LINES = 20  # read for the heading: a quoted name may span several lines
+HEAD_LINES = 20  # lines in which to look for the heading: a quoted name may span several lines
 DECIMAL_COMMA = r"[-+]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?"  # a number with a decimal comma; points may separate thousands
-SAMPLE = 1_000  # rows of which all must be such numbers before DuckDB looks at every row
-WINDOWS = "The file is not in UTF-8: its letters are read as those of Windows (cp1252)."
+SAMPLE = 1_000  # rows that DuckDB checks for such numbers before it checks every row
+WINDOWS = "The file is not in UTF-8. It was read in the Windows encoding (cp1252)."
 
 
 class CsvFormat(NamedTuple):
-    """How one CSV file is written.
+    """The format of one CSV file.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class CsvFormat(NamedTuple):
 
 
 def detect_format(path: Path, parquet: bool = True) -> CsvFormat:
-    """Return how a CSV file is written.
+    """Detect the format of a CSV file.
 
     Parameters
     ----------
@@ -128,8 +128,11 @@ def _first_row(lines: Sequence[str], separator: str) -> list[str]:
 def replace_decimal_commas(values: Sequence[str], separator: str) -> list[str] | None:
     """Return a column with points for decimal commas, or None if it is not a column of such numbers.
 
-    Where commas separate values they separate thousands too. Without any comma 1.234 is what it seems.
+    In a file whose values are separated by commas, a comma in a number separates thousands, so nothing is replaced. In
+    a column without any comma, 1.234 is read as it is written.
 
+    Examples
+    --------
     >>> replace_decimal_commas(["1.234,5", "603", ""], ";"), replace_decimal_commas(["603,7", "603.7"], ";")
     (['1234.5', '603', ''], None)
     >>> replace_decimal_commas(["603,7"], ",") is None
@@ -143,7 +146,7 @@ def replace_decimal_commas(values: Sequence[str], separator: str) -> list[str] |
 
 
 def decimal_comma_note(column: str, example: str) -> str:
-    """Return what to tell the user about a column of numbers with decimal commas.
+    """Return the note about a column of numbers with decimal commas.
 
     >>> decimal_comma_note("Score", "1.603,7")
     "Score: numbers with a decimal comma, '1.603,7' read as 1603.7."
@@ -152,12 +155,12 @@ def decimal_comma_note(column: str, example: str) -> str:
 
 
 def repeated_headings_note(count: int) -> str:
-    """Return what to tell the user about headings that were repeated.
+    """Return the note about repeated headings.
 
     >>> repeated_headings_note(2)
-    '2 rows left out: the heading once more.'
+    '2 rows left out: they repeat the heading.'
     """
-    return f"{counted(count, 'row')} left out: the heading once more."
+    return f"{counted(count, 'row')} left out: {plural(count, 'it repeats', 'they repeat')} the heading."
 
 
 @contextmanager
@@ -168,7 +171,7 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
 
 
 class CsvQuery(NamedTuple):
-    """A query by which DuckDB reads CSV files.
+    """A query with which DuckDB reads CSV files.
 
     Parameters
     ----------
@@ -190,7 +193,7 @@ class CsvQuery(NamedTuple):
 
 @contextmanager
 def csv_query(engine: Any, paths: Sequence[Path]) -> Iterator[CsvQuery]:
-    """Decide how CSV files of one heading are read, and yield the query by which DuckDB reads them.
+    """Decide how to read CSV files that have the same heading, and yield DuckDB's query for them.
 
     Parameters
     ----------
@@ -214,13 +217,13 @@ def csv_query(engine: Any, paths: Sequence[Path]) -> Iterator[CsvQuery]:
                 raise (error.at(repr(path.name)) if len(paths) > 1 else error) from None
             if formats[-1][2:] != formats[0][2:]:
                 raise InputError.because(
-                    f"its files must have the same heading; {path.name!r} has another than the first",
+                    f"its files must have the same heading; that of {path.name!r} differs from the first",
                     code="invalid_file",
                 )
             texts.append(copies.enter_context(_in_utf8(formats[-1])))
         first = formats[0]
         table = _scan(texts, first)
-        notes = list(dict.fromkeys(note for one in formats for note in one.notes))
+        notes = list(dict.fromkeys(note for file_format in formats for note in file_format.notes))
         table, headings = without_headings(engine, table, first.names, first.heading)
         notes += headings
         commas = _decimal_comma_columns(engine, table, first)
@@ -233,7 +236,7 @@ def csv_query(engine: Any, paths: Sequence[Path]) -> Iterator[CsvQuery]:
 
 
 def without_headings(engine: Any, table: str, names: Sequence[str], heading: Sequence[str]) -> tuple[str, list[str]]:
-    """Return a table in SQL without the rows that repeat the heading, and what to tell the user about them."""
+    """Return a table in SQL without the rows that repeat the heading, and the note about them."""
     is_heading = _heading_condition(names, heading)
     count = int(engine.execute(f"SELECT count(*) FROM {table} WHERE {is_heading}").fetchone()[0])
     if not count:
@@ -243,7 +246,7 @@ def without_headings(engine: Any, table: str, names: Sequence[str], heading: Seq
 
 def _heading_condition(names: Sequence[str], heading: Sequence[str]) -> str:
     """Return the SQL condition that a row repeats the heading."""
-    # A first value that differs ends the comparison, so that this costs next to nothing.
+    # This costs next to nothing: the comparison of a row ends at the first value that differs.
     return " AND ".join(
         f"coalesce(trim(CAST({identifier(name)} AS VARCHAR)) = {literal(value)}, {literal(value)} = '')"
         for name, value in zip(names, heading, strict=True)
@@ -281,7 +284,7 @@ def _in_utf8(file: CsvFormat) -> Iterator[Path]:
 
 
 def _scan(paths: Sequence[Path], file: CsvFormat) -> str:
-    """Return how DuckDB reads such files: every line has as many values as the heading, and every value is text."""
+    """Return DuckDB's table function for the files: each line has as many values as the heading, all of them text."""
     columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in file.names)
     how = f"delim = {literal(file.separator)}, quote = '\"', escape = '\"', header = true, auto_detect = false"
     files = ", ".join(literal(str(path)) for path in paths)

@@ -1,5 +1,4 @@
-"""Where past decisions are: files, frames, databases and warehouses, each as an Ibis table and the engine that holds
-it."""
+"""Open past decisions from files, frames, databases and warehouses, each as an Ibis table with its engine."""
 
 from __future__ import annotations
 
@@ -19,13 +18,16 @@ from lenience.files.unreadable import unreadable
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-MOST_COMPARED = 500_000  # rows of a file that are compared with each other
-MOST_WIDE = 500  # columns of such a file
-MOSTLY = 0.9  # of them that must differ: else nothing in them tells one individual from another
+MOST_COMPARED = 500_000  # rows: copies are not counted in larger files
+MOST_WIDE = 500  # columns: copies are not counted in wider files
+MOSTLY = 0.9  # share of rows that must differ: otherwise no column identifies individuals, and copies mean nothing
 
 
 def open_source(source: object, connection: object = None, notes: list[str] | None = None) -> tuple[ir.Table, Any]:
-    """The source as an Ibis table, and the engine that holds it; what is to be said of it is added to ``notes``."""
+    """Return the source as an Ibis table, and the engine that holds it.
+
+    How a file was read is added to ``notes``, as sentences for the user.
+    """
     ibis = _ibis()
     import duckdb
     import ibis.expr.types as ir
@@ -62,12 +64,12 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
                 return backend.read_parquet(path), backend
             if "://" not in path:
                 files = [path] if os.path.isfile(path) else sorted(filter(os.path.isfile, glob(path, recursive=True)))
-                if not files:  # it would have to be read twice
+                if not files:  # a CSV source is read twice, which a pipe does not allow
                     raise InputError.because(
-                        "it is a pipe or a device", hint="Save what it gives to a file.", code="unreadable_file"
+                        "it is a pipe or a device", hint="Save its content to a file.", code="unreadable_file"
                     )
                 return _text(backend, [Path(file) for file in files], [] if notes is None else notes), backend
-            # As text: a value that is no outcome is then a row to be counted, not a file that cannot be read.
+            # Read all columns as text: an invalid value then makes one bad row instead of an unreadable file.
             return backend.read_csv(path, all_varchar=True), backend
         except OSError as error:
             raise InputError.unreadable("source", path, error) from error
@@ -77,16 +79,16 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
 
 
 def _text(backend: Any, paths: Sequence[Path], notes: list[str]) -> ir.Table:
-    """Open CSV files of one heading as a table of texts."""
+    """Open CSV files that have the same heading as one table of texts."""
     with csv_query(backend.con, paths) as query:
-        # A copy in UTF-8 is about to be deleted, so it is loaded now; the files themselves are read when counted.
+        # A temporary copy in UTF-8 will be deleted, so load it now. Other files are read when rows are counted.
         backend.con.execute(f"CREATE {'TABLE' if query.temporary else 'VIEW'} past_decisions AS {query.sql}")
     notes += query.notes
     return backend.table("past_decisions")
 
 
 def repetitions(source: object, table: ir.Table, rows: int) -> int:
-    """How many rows of a file are exact repetitions of others; none are told where most rows are alike anyway."""
+    """Return how many rows of a file are exact copies of other rows; 0 if most rows are alike."""
     if not isinstance(source, str | os.PathLike) or rows > MOST_COMPARED or len(table.columns) > MOST_WIDE:
         return 0
     different = int(table.get_backend().to_pyarrow(table.distinct().count()).as_py())
@@ -95,8 +97,8 @@ def repetitions(source: object, table: ir.Table, rows: int) -> int:
 
 @contextmanager
 def reading(source: object) -> Iterator[None]:
-    """While a file is read: what the engine says of one that is damaged further down, in a sentence."""
-    _ibis()  # or what to install
+    """Replace the engine's errors about a damaged file by one sentence."""
+    _ibis()  # raises an error that says what to install
     import duckdb
 
     try:
@@ -109,13 +111,14 @@ def reading(source: object) -> Iterator[None]:
 
 @contextmanager
 def without_engine_warnings() -> Iterator[None]:
-    """Without the notices that newer engines give Ibis for calls of its own: the reader cannot act on them."""
+    """Suppress the deprecation warnings that newer engines raise for calls inside Ibis: the user cannot act on them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="fetch_arrow_table", category=DeprecationWarning)
         yield
 
 
 def _ibis() -> Any:
+    """Import Ibis with its DuckDB engine; raise InputError if it is not installed."""
     try:
         import ibis
         import ibis.backends.duckdb
@@ -125,6 +128,7 @@ def _ibis() -> Any:
 
 
 def _arrow(frame: object) -> Any:
+    """Return a frame or a dict of lists as an Arrow table."""
     import pyarrow as pa
 
     try:

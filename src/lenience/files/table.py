@@ -1,8 +1,8 @@
-"""Tables of individuals: from a file, a frame or OpenML to features as numbers and outcomes as 0 and 1.
+"""Read tables of individuals: from a file, a frame or OpenML to numeric features, and outcomes as 0 and 1.
 
-Columns of numbers stay numbers, with missing values as they are (NaN, which the default model takes for the mean);
-other columns become one column of 0 and 1 for each category, the missing one included, and one of two categories
-becomes one column. Nothing looks at the outcome.
+Columns of numbers stay numbers. Missing values are NaN, which the default model replaces by the mean. Any other column
+becomes one column of 0 and 1 for each category, including the missing one; a column of two categories becomes a single
+column. The coding never looks at the outcome.
 """
 
 from __future__ import annotations
@@ -26,18 +26,41 @@ from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
 
 MOST_CATEGORIES = 50
 MOST_GROUPS = 20
-LEAST_IDENTIFIERS = 10  # values that must all be different to be taken for identifiers
-MANY = 1_000  # whole numbers that are all different in any order: measures of so many people coincide somewhere
+LEAST_IDENTIFIERS = 10  # with fewer values, a column is never taken for identifiers
+MANY = 1_000  # different whole numbers from which a column holds identifiers: measurements of so many would coincide
 ID = re.compile(r"(?i:(.*[_\s.-])?(id|uuid)|row(_?names?|_?num(ber)?)?|index)|.*[a-z]I[dD]")  # names of identifiers
-NAMED = 12  # columns that are named
+MOST_NAMED = 12  # columns that a sentence names
 
 
 class Table(msgspec.Struct, frozen=True, eq=False):
-    """Individuals: features as numbers with their names, outcomes, and each one's group where one was named.
+    """Individuals with numeric features, outcomes and, if a column of groups is named, groups.
 
-    ``rows`` is how many were read, those without an outcome included; ``columns`` are those that the features were made
-    of, ``identifiers`` those left out because they seem to tell rows apart, and no more, ``dates`` those left out
-    because they hold dates, and ``group`` the column of the groups where it is no feature.
+    Parameters
+    ----------
+    name
+        The name of the data.
+    X
+        The features, one row for each individual with a known outcome.
+    y
+        The outcomes, 0 or 1.
+    features
+        The names of the features.
+    groups
+        The group of each individual.
+    rows
+        The number of rows read, including those without an outcome.
+    columns
+        The columns that the features were made from.
+    identifiers
+        Columns that were left out because they seem only to identify rows.
+    group
+        The column of the groups, if it is not a feature.
+    notes
+        How the file was read, as sentences for the user.
+    coding
+        The number of features that each column became.
+    dates
+        Columns that were left out because they hold dates.
     """
 
     name: str
@@ -49,58 +72,60 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     columns: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     group: str | None = None
-    notes: tuple[str, ...] = ()  # what is to be said of how the file was read
-    coding: tuple[int, ...] = ()  # into how many features each column was made
+    notes: tuple[str, ...] = ()
+    coding: tuple[int, ...] = ()
     dates: tuple[str, ...] = ()
 
     @property
     def size(self) -> str:
-        """How many features there are, and of how many columns they were made."""
+        """The number of features, and the number of columns they were made from."""
         if len(self.columns or self.features) == len(self.features):
             return counted(len(self.features), "feature")
         return f"{counted(len(self.columns), 'column')}, {len(self.features):,} after coding"
 
     def describe(self) -> str:
-        """Which rows and columns are used, how, and which are not."""
+        """Describe which rows and columns are used, and how."""
         columns = self.columns or self.features
         sentences = [f"Features: {_shortened(columns)}.", *self._coded()]
         if self.identifiers:
-            left = _shortened(self.identifiers)
-            sentences.append(f"Left out, for it seems to identify rows (name it among the features to use it): {left}.")
-        if self.dates:
-            sentences.append(f"Left out, for these are dates: {_shortened(self.dates)}.")
-        if self.group is not None:
+            names = _shortened(self.identifiers)
             sentences.append(
-                f"The group {_shortened([self.group])} is no feature (name it among the features to use it)."
+                f"Left out because they seem to identify rows (name them as features to use them): {names}."
             )
+        if self.dates:
+            sentences.append(f"Left out because they are dates: {_shortened(self.dates)}.")
+        if self.group is not None:
+            sentences.append(f"The group {_shortened([self.group])} is not a feature (name it as a feature to use it).")
         if self.rows is not None and self.rows > len(self.y):
             sentences.insert(
                 0,
-                f"Only the {len(self.y):,} of {self.rows:,} rows whose outcome is known are used: where it is known "
-                "only of those who were accepted in the past, only they are.",
+                f"Only the {len(self.y):,} of {self.rows:,} rows with a known outcome are used. If outcomes are known "
+                "only for applicants accepted in the past, only those applicants are used.",
             )
         return " ".join([*self.notes, *sentences])
 
     def _coded(self) -> Iterable[str]:
-        """What became of columns of categories, of missing values, and of columns that say nothing."""
+        """Describe how categories were coded, and name columns with missing values and columns without effect."""
         ends = np.cumsum(self.coding)
-        of = {
+        positions = {
             column: slice(end - count, end) for column, count, end in zip(self.columns, self.coding, ends, strict=False)
         }
-        labels = {column: self.features[at] for column, at in of.items()}
-        texts = [column for column in of if labels[column] != (column,)]
+        labels = {column: self.features[position] for column, position in positions.items()}
+        texts = [column for column in positions if labels[column] != (column,)]
         if texts:
-            each = [
-                f"{column} {len(labels[column])}{', missing included' * (f'{column}=missing' in labels[column])}"
+            codings = [
+                f"{column} {len(labels[column])}{', including missing' * (f'{column}=missing' in labels[column])}"
                 for column in texts
             ]
-            yield f"Coded as 0 and 1, one for each category (of two, one): {'; '.join(each)}."
-        empty = [column for column in of if column not in texts and np.isnan(self.X[:, of[column]]).any()]
-        if empty:
-            yield f"A missing value counts as the mean: {_shortened(empty)}."
-        same = [column for column, at in of.items() if _constant(self.X[:, at])]
-        if same:
-            yield f"The same in every row, and so without effect: {_shortened(same)}."
+            yield f"Coded as 0 and 1, one feature per category (two categories: one feature): {'; '.join(codings)}."
+        incomplete = [
+            column for column in positions if column not in texts and np.isnan(self.X[:, positions[column]]).any()
+        ]
+        if incomplete:
+            yield f"A missing value counts as the mean: {_shortened(incomplete)}."
+        constant = [column for column, position in positions.items() if _constant(self.X[:, position])]
+        if constant:
+            yield f"The same in every row, so without effect: {_shortened(constant)}."
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
@@ -114,12 +139,22 @@ def read_table(
     group: str | None = None,
     success: str | None = None,
 ) -> Table:
-    """A table from a file: CSV with a header, Parquet (see :mod:`lenience.files.columns`), or ARFF, OpenML's format.
+    """Read a table from a CSV file with a header, a Parquet file, or an ARFF file (OpenML's format).
 
-    ``features`` are the columns to use, by default all but the outcome, the group and those of identifiers, texts or
-    whole numbers that are all different. The group is a feature only if it is named among them: in many places a
-    decision may not rest on it. ``success`` is the outcome's value that means success, needed unless outcomes are
-    words that :func:`lenience.fit_history` knows.
+    Parameters
+    ----------
+    path
+        The file.
+    outcome
+        The column of outcomes.
+    features
+        The columns to use. By default all but the outcome, the group, dates, and identifiers: texts or whole numbers
+        that are all different.
+    group
+        The column of groups. It is a feature only if ``features`` names it: in many places a decision must not depend
+        on it.
+    success
+        The value of the outcome that means success. Needed unless :func:`lenience.fit_history` knows the words.
     """
     notes: list[str] = []
     table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem)
@@ -127,7 +162,7 @@ def read_table(
 
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
-    """A column as numbers, NaN where a value is missing; true and false are 1 and 0."""
+    """Return a column as numbers: NaN if a value is missing, 1 and 0 for true and false."""
     numbers = []
     for value in _column(columns, column):
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
@@ -144,13 +179,13 @@ def from_openml(
     name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
     success: str | None = None,
 ) -> Table:  # fmt: skip
-    """A table from OpenML (over the network), by name or number; the outcome is OpenML's target unless one is named."""
+    """Download a table from OpenML by name or number; by default the outcome is OpenML's target."""
     from sklearn.datasets import fetch_openml
 
     which: dict[str, Any] = {"data_id": name} if isinstance(name, int) else {"name": name}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it tries again
+            warnings.simplefilter("ignore", UserWarning)  # scikit-learn warns when it tries again
             dataset = fetch_openml(**which, as_frame=True)
     except OSError as error:
         raise InputError.unreadable("name", name, error) from None
@@ -166,14 +201,13 @@ def from_frame(
     success: str | None = None,
     name: str = "frame",
 ) -> Table:
-    """A table from a data frame (pandas, or whatever has columns by name and ``to_numpy``)."""
+    """Make a table from a data frame (pandas, or any frame that has columns by name and ``to_numpy``)."""
     columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
     return from_columns(columns, outcome, features, group, success, name)
 
 
 def _cells(values: Any) -> list[Any]:
-    """A frame's column as Python's own values: moments as dates, which NumPy makes plain numbers of nanoseconds, and
-    spans of time as days."""
+    """Return a frame's column as Python values: timestamps as dates, and lengths of time as days."""
     cells = np.asarray(values)
     if cells.dtype.kind == "M":
         cells = cells.astype("datetime64[us]")
@@ -190,8 +224,10 @@ def from_columns(
     success: str | None = None,
     name: str = "data",
 ) -> Table:
-    """A table from columns by name.
+    """Make a table from columns by name.
 
+    Examples
+    --------
     >>> table = from_columns({"age": [30, None], "job": ["none", "clerk"], "paid": ["yes", "no"]}, "paid")
     >>> table.features, table.y.tolist(), table.X.tolist()
     (('age', 'job=none'), [1.0, 0.0], [[30.0, 1.0], [nan, 0.0]])
@@ -223,48 +259,56 @@ def from_columns(
     parts = [list(_encoded(column, columns[column])) for column in chosen]
     names, X = _stacked(parts)
     groups = None if group is None else _groups(group, columns[group], known)
-    apart = None if group in chosen else group
-    coding = tuple(len(part) for part in parts)
     return Table(
-        name, X[known], y[known], names, groups, len(y), tuple(chosen), identifiers, apart, coding=coding, dates=dates
+        name,
+        X[known],
+        y[known],
+        names,
+        groups,
+        len(y),
+        tuple(chosen),
+        identifiers,
+        group=None if group in chosen else group,
+        coding=tuple(len(part) for part in parts),
+        dates=dates,
     )
 
 
 def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> NDArray[np.float64]:
-    """The columns chosen as features, a column of numbers for each after coding."""
+    """Return columns as numeric features."""
     return _stacked([list(_encoded(column, _column(columns, column))) for column in chosen])[1]
 
 
 def _stacked(
     parts: Sequence[Sequence[tuple[str, NDArray[np.float64]]]],
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    flat = [one for part in parts for one in part]
-    return tuple(label for label, _ in flat), np.column_stack([values for _, values in flat])
+    features = [feature for part in parts for feature in part]
+    return tuple(label for label, _ in features), np.column_stack([values for _, values in features])
 
 
 def _groups(column: str, values: Sequence[Any], known: NDArray[np.bool_]) -> tuple[str, ...]:
     groups = tuple(
         "missing" if _has_no_category(value) else str(value).strip()
-        for value, keep in zip(values, known, strict=True)
-        if keep
+        for value, is_known in zip(values, known, strict=True)
+        if is_known
     )
-    several = len(set(groups))
-    if several > MOST_GROUPS:
+    different = len(set(groups))
+    if different > MOST_GROUPS:
         raise InputError.because(
-            f"must have at most {MOST_GROUPS} different values, and has {several:,}",
+            f"must have at most {MOST_GROUPS} different values, not {different:,}",
             "group",
             label=f"group {column!r}",
-            value=several,
-            hint="Give a column of bands, such as low, middle and high.",
+            value=different,
+            hint="Use a column of bands, such as low, middle and high.",
             code="too_large",
         )
     return groups
 
 
 def _constant(X: NDArray[np.float64]) -> bool:
-    """Whether no value differs from another, missing ones aside: they count as the mean."""
-    gone = np.isnan(X)
-    return bool(np.all(gone | (np.where(gone, -np.inf, X).max(axis=0) == X)))
+    """Return whether all values are equal, apart from missing ones, which count as the mean."""
+    missing = np.isnan(X)
+    return bool(np.all(missing | (np.where(missing, -np.inf, X).max(axis=0) == X)))
 
 
 def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
@@ -287,34 +331,34 @@ def _number(value: Any) -> float | None:
 
 def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[np.float64]]]:
     numbers = [math.nan if is_missing(value) else _number(value) for value in values]
-    gone = [_has_no_category(value) for value in values]
-    # A column of nothing but "none" and missing cells has categories, because it has no number.
-    if None not in numbers and (all(gone) or not all(math.isnan(number or 0.0) for number in numbers)):
+    missing = [_has_no_category(value) for value in values]
+    # A column with only "none" and missing cells has no number, so it has categories.
+    if None not in numbers and (all(missing) or not all(math.isnan(number or 0.0) for number in numbers)):
         coded_numbers = np.array(numbers, dtype=np.float64)
         if np.isinf(coded_numbers).any():
-            endless = next(value for value, number in zip(values, coded_numbers, strict=True) if math.isinf(number))
+            infinite = next(value for value, number in zip(values, coded_numbers, strict=True) if math.isinf(number))
             raise InputError.because(
-                f"must contain finite numbers; found {endless!r}",
+                f"must contain finite numbers; found {infinite!r}",
                 column,
                 label=f"column {column!r}",
-                value=endless,
+                value=infinite,
                 hint="Correct the value or leave it empty.",
             )
         yield column, coded_numbers
         return
-    labels = ["missing" if lost else str(value).strip() for value, lost in zip(values, gone, strict=True)]
+    labels = ["missing" if gap else str(value).strip() for value, gap in zip(values, missing, strict=True)]
     categories = sorted(set(labels))
     if len(categories) > MOST_CATEGORIES:
-        strange = [str(value) for value, number in zip(values, numbers, strict=True) if number is None]
-        present = len(values) - sum(gone)
-        if 2 * len(strange) < present:  # a column of numbers, not all of them clean
-            some = ", ".join(repr(text) for text in list(dict.fromkeys(strange))[:3])
+        texts = [str(value) for value, number in zip(values, numbers, strict=True) if number is None]
+        present = len(values) - sum(missing)
+        if 2 * len(texts) < present:  # a column of numbers with some invalid cells
+            examples = ", ".join(repr(text) for text in list(dict.fromkeys(texts))[:3])
             raise InputError.because(
-                f"must be numbers; {len(strange):,} of its {present:,} cells "
-                f"{'is not' if len(strange) == 1 else 'are not'} (such as {some})",
+                f"must be numbers; {len(texts):,} of its {present:,} cells "
+                f"{'is not' if len(texts) == 1 else 'are not'} (such as {examples})",
                 column,
                 label=f"column {column!r}",
-                value=strange[0],
+                value=texts[0],
                 allowed="numbers",
                 hint="Correct or empty them, or leave the column out of the features.",
             )
@@ -331,10 +375,14 @@ def _encoded(column: str, values: Sequence[Any]) -> Iterable[tuple[str, NDArray[
 
 
 def _identifies(column: str, values: Sequence[Any]) -> bool:
-    """Whether a column tells rows apart, and no more: by texts (not mostly numbers) that are all different, as names
-    are, or by whole numbers that are all different and either rise or fall from row to row, or are many; a column named
-    id need not differ in every row.
+    """Return whether a column only identifies rows.
 
+    It does if its texts (not mostly numbers) are all different, as names are. It also does if it holds whole numbers
+    that are all different and either rise or fall from row to row, or are many. A column named id may have repeated
+    values.
+
+    Examples
+    --------
     >>> _identifies("loan", range(1001, 1020)), _identifies("age", [30, 20, 40] * 9), _identifies("pay", [3, 1, 2] * 9)
     (True, False, False)
     """
@@ -353,19 +401,19 @@ def _identifies(column: str, values: Sequence[Any]) -> bool:
 
 
 def _dated(values: Sequence[Any]) -> bool:
-    """Whether most values are dates: the days to come are not among those of the file."""
+    """Return whether most values are dates. Dates make bad features: future dates do not occur in the file."""
     texts = [str(value) for value in values if not is_missing(value)]
     return 2 * sum(map(looks_like_date, texts)) > len(texts)
 
 
 def _shortened(names: Sequence[str]) -> str:
-    """Names, not too many and none too long."""
-    shown = [name if len(name) <= 30 else name[:29] + "…" for name in names[:NAMED]]
-    return ", ".join(shown) + (f" and {len(names) - NAMED:,} more" if len(names) > NAMED else "")
+    """Join names, without the rest of a long list and the ends of long names."""
+    shown = [name if len(name) <= 30 else name[:29] + "…" for name in names[:MOST_NAMED]]
+    return ", ".join(shown) + (f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else "")
 
 
 def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArray[np.float64]:
-    """1 for success, 0 for failure, NaN where the outcome is missing."""
+    """Return 1 for success, 0 for failure, and NaN for a missing outcome."""
     outcomes = np.full(len(values), np.nan)
     for i, value in enumerate(values):
         text = str(value).strip()
@@ -383,7 +431,7 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
                 text,
                 "1 or 0, true or false, yes or no, or a word such as repaid or default",
                 label=f"outcome {column!r}",
-                hint="Say which value is success with success.",
+                hint="Name the value that means success: success.",
             )
         outcomes[i] = float(success_or_failure)
     if not np.any(~np.isnan(outcomes)):

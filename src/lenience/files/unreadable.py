@@ -1,4 +1,4 @@
-"""What is wrong with a file that cannot be read, in a sentence: the engines that read it speak of themselves."""
+"""Explain why a file cannot be read, in one sentence; the engines' own messages are about themselves."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from lenience.core.errors import InputError, in_words
 
 NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
 PARQUET = b"PAR1"
-PACKED = (".gz", ".zst")  # endings of CSV files that are decompressed as they are read
+COMPRESSED = (".gz", ".zst")  # endings of CSV files that are decompressed while they are read
 CHUNK = 1 << 20
 UTF8, CP1252 = "utf-8-sig", "cp1252"
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def begins(source: Path) -> bytes:
-    """The first bytes of a file, by which its kind is known."""
+    """Return the first bytes of a file, which identify its format."""
     with source.open("rb") as file:
         return file.read(4)
 
 
 @contextmanager
 def decompressed(source: Path) -> Iterator[Any]:
-    """The bytes of a file, decompressed if its ending says that it is packed."""
-    if source.suffix not in PACKED:
+    """Open a file for reading bytes, decompressed if its ending says that it is compressed."""
+    if source.suffix not in COMPRESSED:
         with source.open("rb") as file:
             yield file
         return
     try:
-        with _packed(source) as file:
+        with _decompress(source) as file:
             yield file
     except (EOFError, zlib.error, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # of the file itself
+        if getattr(error, "errno", None) is not None:  # the file itself could not be opened or read
             raise
         raise InputError.because(
-            f"it is not packed as its ending {source.suffix} says, or it is cut off", code="invalid_file"
+            f"it is not compressed as its ending {source.suffix} says, or it is cut off", code="invalid_file"
         ) from None
 
 
-def _packed(source: Path) -> Any:
+def _decompress(source: Path) -> Any:
+    """Open a compressed file."""
     if source.suffix == ".gz":
         return gzip.open(source)
     import pyarrow as pa
@@ -54,16 +55,16 @@ def _packed(source: Path) -> Any:
 
 
 def check_text(source: Path, parquet: bool = True) -> str:
-    """How the letters of a text are written (UTF-8, or as Windows does), or a sentence that says what it is instead.
+    """Return the encoding of a text file (UTF-8 or Windows); raise InputError if it is not text.
 
-    ``parquet`` says that such a file would do too.
+    ``parquet`` says whether the caller reads Parquet too; the message then recommends it.
     """
     other = " (or Parquet)" if parquet else ""
     with decompressed(source) as file:
         start = file.read(4)
-    for magic, what in NOT_TABLES.items():
+    for magic, description in NOT_TABLES.items():
         if start.startswith(magic):
-            raise InputError.because(f"the file is {what}", hint=f"Save it as CSV{other}.", code="invalid_file")
+            raise InputError.because(f"the file is {description}", hint=f"Save it as CSV{other}.", code="invalid_file")
     for encoding in (UTF8, CP1252):
         try:
             _check_letters(source, encoding)
@@ -77,16 +78,17 @@ def check_text(source: Path, parquet: bool = True) -> str:
 
 
 def _check_letters(source: Path, encoding: str) -> None:
+    """Raise UnicodeDecodeError if the file is not in this encoding, and InputError if it is empty or binary."""
     blank = True
     decoder = codecs.getincrementaldecoder(encoding)()
     with decompressed(source) as file:
         while chunk := file.read(CHUNK):
             text = decoder.decode(chunk)
-            # In Windows' code page almost all bytes are letters: controls give away what is no text.
+            # In the Windows code page almost all bytes are letters. Control characters show that a file is not text.
             if encoding == CP1252 and CONTROLS.search(text):
                 raise UnicodeDecodeError(encoding, chunk, 0, 1, "a control character")
             if "\x00" in text:
-                raise InputError.because("the file is not a CSV: it holds bytes that no text has", code="invalid_file")
+                raise InputError.because("the file is not a CSV: it contains binary data", code="invalid_file")
             blank = blank and not text.strip("\ufeff \t\r\n")
         decoder.decode(b"", final=True)
     if blank:
@@ -94,27 +96,31 @@ def _check_letters(source: Path, encoding: str) -> None:
 
 
 def describe_engine_error(error: Exception, parquet: bool) -> str:
-    """What the engine says of a file it cannot read, in a sentence of ours."""
+    """Return a plain sentence for the engine's error about a file."""
     if parquet:
-        return "the file begins as Parquet and cannot be read as such: it may be cut off"
+        return "the file starts like Parquet but cannot be read: it may be cut off"
     line = re.search(r"(?:CSV Error on Line|Line): ?(\d+)", str(error))
-    amount = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", str(error))
+    columns = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", str(error))
     where = f" at line {int(line[1]):,}" if line else ""
-    more = amount is not None and int(amount[2]) > int(amount[1])
-    what = f", which has {'more' if more else 'fewer'} values than the heading's {amount[1]}" if amount else ""
-    return f"the file cannot be read as CSV{where}{what}"
+    more = columns is not None and int(columns[2]) > int(columns[1])
+    detail = f", which has {'more' if more else 'fewer'} values than the heading's {columns[1]}" if columns else ""
+    return f"the file cannot be read as CSV{where}{detail}"
 
 
 def unreadable(path: str, error: Exception) -> InputError:
-    """The refusal of past decisions that the engine could not read; of several files, or one far away, in its words."""
+    """Return the error for a source that the engine could not read.
+
+    For several files, or a remote file, the sentence is the engine's own.
+    """
     try:
-        problem = _wrong_with(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
-    except OSError as refused:
-        problem = in_words(refused)
+        problem = _problem_of(Path(path), error) if Path(path).is_file() else str(error).partition("\n")[0]
+    except OSError as os_error:
+        problem = in_words(os_error)
     return InputError.unreadable("source", path, problem)
 
 
-def _wrong_with(file: Path, error: Exception) -> InputError | str:
+def _problem_of(file: Path, error: Exception) -> InputError | str:
+    """Return what is wrong with a file that the engine could not read."""
     if isinstance(error, InputError):
         return error
     parquet = begins(file) == PARQUET

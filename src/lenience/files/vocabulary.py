@@ -1,4 +1,4 @@
-"""What people write: the words that mean yes, no and nothing, what looks like a date, and numbers in their own way."""
+"""Words for yes, no and missing, texts that look like dates, and numbers in local notation."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ NO = (*FAILURE, "reject", "rejected", "declined", "denied", "refused")
 ABROAD = {
     **dict.fromkeys(("ja", "oui", "sí", "si", "sì", "sim", "tak", "ano"), True),
     **dict.fromkeys(("nein", "nee", "nej", "nei", "non", "não", "nao", "nie", "ne"), False),
-}  # yes and no in other languages: to guess by where a person sees the guess, since they also answer "did it fail?"
-THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # 50,000: a number with its thousands apart, or one with a decimal comma
+}  # yes and no in other languages: only for guesses that a person checks, because they also answer "did it fail?"
+THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # e.g. 50,000: the comma separates thousands or is a decimal comma
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")  # the words that every reader takes as missing
 DATE_FORMATS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y-%m")  # read in addition to 2024-12-31 14:30:00
 
 
 def yes_or_no(text: str) -> bool | None:
-    """Whether a word means yes or no; None where it is neither.
+    """Return whether a word means yes (True) or no (False); None if it means neither.
 
+    Examples
+    --------
     >>> yes_or_no(" Repaid "), yes_or_no("0"), yes_or_no("soon")
     (True, False, None)
     """
@@ -37,8 +39,10 @@ def is_missing(value: object) -> bool:
 
 
 def looks_like_date(text: str) -> bool:
-    """Whether a text looks like a date.
+    """Return whether a text looks like a date.
 
+    Examples
+    --------
     >>> [looks_like_date(text) for text in ("2024-01-31", "31.1.2024", "2024-01", "north", "612")]
     [True, True, True, False, False]
     """
@@ -46,8 +50,10 @@ def looks_like_date(text: str) -> bool:
 
 
 def how_to_write(text: str, whole: bool = False) -> str:
-    """How to write a number that has commas, spaces or a per cent sign; empty where it is none.
+    """Return how to write a number that has commas, spaces or a percent sign; empty if the text is no such number.
 
+    Examples
+    --------
     >>> how_to_write("0,8"), how_to_write("80%"), how_to_write("1.234,5")
     ('Write 0.8.', 'Write 0.8.', 'Write 1234.5.')
     >>> how_to_write("50,000")
@@ -72,5 +78,5 @@ def how_to_write(text: str, whole: bool = False) -> str:
 
 
 def with_point(text: str) -> str:
-    """A number with a decimal comma, its thousands apart by points or not, as it is written with a point."""
+    """Return a number that has a decimal comma, and perhaps points between thousands, with a decimal point."""
     return text.replace(".", "").replace(",", ".")

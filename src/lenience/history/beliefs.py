@@ -1,9 +1,9 @@
-"""beliefs_of_history: what each model makes of past decisions, with the segments' columns as groups and scores.
+"""Fit a model to past decisions (:func:`beliefs_of_history`), with segment columns as groups and scores.
 
-The models own, jeffreys, shared and curve take the past outcomes for the segments' own labels. *history* is the paper's
-suggestion, n₀ the outcomes observed and s₀ the successes of each segment, as a prior; *pooled history* pools them, the
-selective-labels trap, and says so. Whatever the model, a history that left segments without outcomes was selected, and
-that is said too.
+The models own, jeffreys, shared and curve treat past outcomes as the segments' own labels. *history* is the paper's
+suggestion: the observed outcomes n₀ and successes s₀ of each segment become its prior. *pooled-history* pools them over
+all segments, which is the selective-labels trap, and warns about it. With every model, a history that left segments
+without outcomes was selective, and a warning says so.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BAND = re.compile(rf"(?P<below>below )?(?P<edge>{NUMBER})(?: to {NUMBER}| and ab
 
 
 class Fitted(NamedTuple):
-    """What a model makes of a history: prior, own labels and belief of each segment, and what is to be warned of."""
+    """A model fitted to a history: prior, own labels and belief of each segment, and a warning if there is one."""
 
     model: str
     shrinkage: list[Shrinkage]
@@ -37,12 +37,12 @@ class Fitted(NamedTuple):
 
     @property
     def beliefs(self) -> dict[str, Belief]:
-        """The belief of each segment."""
+        """The belief about each segment."""
         return {row.cell: row.belief for row in self.shrinkage}
 
     @property
     def beliefs_before(self) -> dict[str, Belief]:
-        """The belief of each segment before the model has seen any outcome."""
+        """The belief about each segment before the model has seen any outcome."""
         names = [row.cell for row in self.shrinkage]
         nothing = [0.0] * len(names)
         return {row.cell: row.prior for row in shrinkage(self.fitted_model, nothing, nothing, names)}
@@ -55,17 +55,35 @@ def beliefs_of_history(
     group: Sequence[str] = (),
     score: Sequence[str] = (),
 ) -> Fitted:
-    """The beliefs that a model makes of a history.
+    """Fit a model to a history.
 
-    ``group`` and ``score`` name segment columns: the curve rises in the scores and has an effect for each group.
+    Parameters
+    ----------
+    history
+        The past decisions.
+    model
+        One of :data:`MODELS`.
+    prior
+        The prior of the models that take one.
+    group
+        The segment columns that hold the group; the curve has an effect for each group.
+    score
+        The ordered segment columns; the curve rises in each.
 
+    Returns
+    -------
+    Fitted
+        Prior, labels and belief of each segment, and a warning.
+
+    Examples
+    --------
     >>> from lenience.history.fit import fit_history
     >>> past = {"band": [10, 10, 50, 50, 90], "in": [0, 0, 1, 1, 1], "good": [None, None, 0, 1, 1]}
     >>> fitted = beliefs_of_history(fit_history(past, "band", "in", "good"), "curve", score=["band"])
     >>> [round(belief.mean, 2) for belief in fitted.beliefs.values()]
     [0.28, 0.53, 0.8]
     >>> fitted.warning
-    'the past accepted nobody in 1 of 3 segments: what is believed of them comes from the prior or from other segments'
+    'the past accepted nobody in 1 of 3 segments: their expected rates come from the prior or from other segments'
     """
     scores = None
     if score:
@@ -83,7 +101,7 @@ def fit_model(
     groups: Sequence[str] | None = None,
     scores: Sequence[tuple[float, ...]] | None = None,
 ) -> Fitted:
-    """Return what a model makes of the counts of segments.
+    """Fit a model to the counts of segments.
 
     Parameters
     ----------
@@ -114,16 +132,17 @@ def fit_model(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SelectiveLabelsWarning)
         cells = _model(rows, model, prior, groups, scores)
-    for one in caught:
-        warning = str(one.message)
-    own = ([0.0] * len(rows), [0.0] * len(rows)) if isinstance(cells, FromHistory) else (n, s)
-    shrunk = shrinkage(cells, *own, [row.segment for row in rows])
+    for record in caught:
+        warning = str(record.message)
+    # FromHistory has the past outcomes in its priors already.
+    own_labels = ([0.0] * len(rows), [0.0] * len(rows)) if isinstance(cells, FromHistory) else (n, s)
+    shrunk = shrinkage(cells, *own_labels, [row.segment for row in rows])
     unseen = [row for row in rows if not row.labels]
     if warning is None and unseen:
         past = "shows no outcome" if any(row.accepted for row in unseen) else "accepted nobody"
         source = "the prior or from other segments" if model in ("shared", "curve") else "the prior alone"
         where = f"{len(unseen):,} of {len(rows):,} segments"
-        warning = f"the past {past} in {where}: what is believed of them comes from {source}"
+        warning = f"the past {past} in {where}: their expected rates come from {source}"
     return Fitted(model, shrunk, warning, cells)
 
 
@@ -146,9 +165,13 @@ def _model(
 
 
 def ordered(column: str, values: Sequence[str]) -> list[float]:
-    """Values as numbers in their order: numbers themselves, or bands such as 'below 20', '20 to 50', '50 and above',
-    '20–50' by their rank.
+    """Turn values into numbers of the same order.
 
+    Numbers stay as they are. Bands such as 'below 20', '20 to 50', '50 and above' or '20–50' are replaced by their
+    rank.
+
+    Examples
+    --------
     >>> ordered("band", ["20 to 50", "below 20", "50 and above", "20 to 50"])
     [1.0, 0.0, 2.0, 1.0]
     """

@@ -1,18 +1,17 @@
-"""How past decisions are counted: one query, in which rows are grouped by their values and only the groups are judged.
+"""Count past decisions in one query that judges groups of rows instead of single rows.
 
-A row's kind (a label, pending, turned down, or one of the kinds of bad rows) depends on its segment, its date and two
-small codes: accepted or not, and which known word its outcome is. So the engine first groups the rows by segment and
-codes, counting how many of a group are young, late or without a date; that costs it about what a GROUP BY of the
-segment alone does. What a group's rows are is then decided once a group, and the groups are added up to one row per
-segment, in the same query.
+The kind of a row (a label, pending, turned down, or one kind of bad row) depends on its segment, its date and two small
+codes: whether it was accepted, and which known word its outcome is. So the engine first groups the rows by segment and
+codes, and counts how many rows of a group are young, late or without a date. That costs about as much as a GROUP BY of
+the segment alone. The query then decides the kind of each group, and adds the groups up to one row per segment.
 
-Truth values are their own codes. Otherwise a code is the position of the value in a short list of known ones. For
-DuckDB that is a function of one column, which it computes once for each distinct value of a Parquet dictionary and not
-for each row; a chain of comparisons, which other engines are given, would cost it half as much again as the whole
-query. Whatever a column holds, there are at most a few dozen codes, so the groups stay few and memory bounded.
+Boolean columns are their own codes. For other columns, a code is the position of the value in a short list of known
+values. DuckDB computes it with a function of one column, once for each distinct value of a Parquet dictionary instead
+of once for each row. Other engines get a chain of comparisons, which in DuckDB would make the whole query take half as
+long again. Any column has at most a few dozen codes, so there are few groups and memory stays bounded.
 
-White space around a text is none of it: ' south' is 'south', and a segment of blanks is none. Of segments it is trimmed
-from the groups, not from every row, and groups of one name are then added up with all the others.
+White space around texts is ignored: ' south' is 'south', and a segment of blanks is missing. Segments are trimmed after
+grouping, not row by row; groups that then have the same name are added up with all the others.
 """
 
 from __future__ import annotations
@@ -46,16 +45,32 @@ BAD_ROWS = {
     "time": "no date",
     "future": "a date in the future",
 }
-DATES = ("time", "future")  # the kinds that a row's date makes
+DATES = ("time", "future")  # the kinds of bad rows that depend on the date
 LABELS = ("success", "failure")
-KINDS = (*BAD_ROWS, "later", "turned_down", "pending", *LABELS)  # what a row may be
+KINDS = (*BAD_ROWS, "later", "turned_down", "pending", *LABELS)  # all kinds of rows
 DAY = 86_400.0
 
 
 class Clock(NamedTuple):
-    """When rows were decided, and what follows: those after ``until`` are left out (as bad ones where it is today's
-    end and they lie in the ``future``), those after ``cutoff`` are young, those after ``awaited`` may still have their
-    outcome, and ``half_life`` (in days before ``now``) weighs labels by their age."""
+    """When rows were decided, and the dates that decide what counts.
+
+    Parameters
+    ----------
+    when
+        The column of the decision's date.
+    now
+        The date of the count.
+    until
+        Rows after this moment are left out.
+    cutoff
+        Rows after this moment are too young to have labels.
+    half_life
+        Days before ``now`` after which a label counts half.
+    future
+        Whether ``until`` is the end of today, so that later rows are bad rather than left out.
+    expired_until
+        A pending row up to this moment has expired; a later one may still receive its outcome.
+    """
 
     when: Any
     now: dt.datetime | None = None
@@ -63,7 +78,7 @@ class Clock(NamedTuple):
     cutoff: dt.datetime | None = None
     half_life: float | None = None
     future: bool = False
-    awaited: dt.datetime | None = None
+    expired_until: dt.datetime | None = None
 
 
 def count_rows(
@@ -75,19 +90,23 @@ def count_rows(
     clock: Clock | None,
     words: GivenWords,
 ) -> list[dict[str, Any]]:
-    """One row per segment: its values (``g0``, …), how many rows of each kind there can be, and, where labels are
-    weighed by their age, the weights ``n`` and ``s`` of all and of the successes."""
+    """Return one row per segment with its counts.
+
+    A row has the segment's values (``g0``, …), the number of rows of each kind, and, with a half-life, the weights
+    ``n`` of all labels and ``s`` of the successes.
+    """
     import ibis
 
-    taken, label = decision_codes(backend, table[accepted], words), outcome_codes(backend, table[outcome], words)
+    decision = decision_codes(backend, table[accepted], words)
+    label = outcome_codes(backend, table[outcome], words)
     names = [f"g{i}" for i in range(len(segments))]
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
-    keys |= {"a": taken.value, "o": label.value}
+    keys |= {"a": decision.value, "o": label.value}
     groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
     groups = groups.mutate(**{name: trimmed(groups[name]) for name in names})
 
-    # What a group's rows are, as long as their date allows.
-    accepted_is, outcome_is = taken.meaning(groups.a), label.meaning(groups.o)
+    # The kind of a group's rows, apart from their dates.
+    accepted_is, outcome_is = decision.meaning(groups.a), label.meaning(groups.o)
     kind = ibis.cases(
         (ibis.or_(*[groups[name].isnull() for name in names]), "segment"),
         (accepted_is >= UNKNOWN, "accepted"),
@@ -101,47 +120,48 @@ def count_rows(
     judged = groups.mutate(kind=kind)
     sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
     sums = {bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad not in DATES}
-    # Only what is asked for is computed: on a few million rows the engine needs no longer than a query takes to write.
-    dated = here = old = judged["rows"]
+    # Leave out what is not needed: on a few million rows the engine counts as fast as Ibis writes the query.
+    dated = in_time = mature = judged["rows"]
     if clock is not None:
-        dated = here = old = judged.dated
+        dated = in_time = mature = judged.dated
         sums["time"] = (judged["rows"] - dated).sum(where=sound)
     if "late" in groups.columns:
-        here = old = dated - judged.late
+        in_time = mature = dated - judged.late
         sums["future" if clock is not None and clock.future else "later"] = judged.late.sum(where=sound)
-    waiting = here.sum(where=judged.kind == "pending")
-    if "young" in groups.columns:  # these hold the late ones
-        old = dated - judged.young
-        waiting = ibis.ifelse(labelled, here - old, here).sum(where=labelled | (judged.kind == "pending"))
+    pending = in_time.sum(where=judged.kind == "pending")
+    if "young" in groups.columns:  # late rows are young too
+        mature = dated - judged.young
+        pending = ibis.ifelse(labelled, in_time - mature, in_time).sum(where=labelled | (judged.kind == "pending"))
     if "weight" in groups.columns:
         sums |= {"n": judged.weight.sum(where=labelled), "s": judged.weight.sum(where=judged.kind == "success")}
-    if "awaited" in groups.columns:  # these hold the late ones too
-        sums["given_up"] = (dated - judged.awaited).sum(where=judged.kind == "pending")
+    if "unexpired" in groups.columns:  # late rows are among them
+        sums["expired"] = (dated - judged.unexpired).sum(where=judged.kind == "pending")
     by_segment = judged.group_by(names).agg(
         **sums,
-        turned_down=here.sum(where=judged.kind == "turned_down"),
-        pending=waiting,
-        **{one: old.sum(where=judged.kind == one) for one in LABELS},
+        turned_down=in_time.sum(where=judged.kind == "turned_down"),
+        pending=pending,
+        **{label_kind: mature.sum(where=judged.kind == label_kind) for label_kind in LABELS},
     )
     rows: list[dict[str, Any]] = backend.to_pyarrow(by_segment).to_pylist()
     return rows
 
 
 def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> list[str]:
-    """The texts that are there and are no date, the most frequent first."""
+    """Return the most frequent texts that are neither missing nor dates."""
     import ibis
 
     if not table[time].type().is_string():
         return []
-    judged = table.select(value=table[time].strip(), lost=clock.when.isnull())
-    judged = judged.filter(judged.lost & ~judged["value"].lower().isin(MISSING))  # missing ones are not in it either
-    frequent = judged.group_by("value").agg(rows=judged.count())
+    texts = table.select(value=table[time].strip(), unread=clock.when.isnull())
+    # NULL is neither in the list nor outside it, so missing values are dropped here too.
+    texts = texts.filter(texts.unread & ~texts["value"].lower().isin(MISSING))
+    frequent = texts.group_by("value").agg(rows=texts.count())
     frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
     return [str(row["value"]) for row in backend.to_pyarrow(frequent).to_pylist()]
 
 
 def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
-    """How many of a group's rows have a date, are late, are young; and the weight of the old ones."""
+    """Count the rows of a group that have a date, are late, or are young, and add up the weights of the others."""
     if clock is None:
         return {}
     sums = {"dated": clock.when.count()}
@@ -149,8 +169,8 @@ def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
         sums["late"] = _count_true(backend, after(clock.when, clock.until))
     if clock.cutoff is not None:
         sums["young"] = _count_true(backend, after(clock.when, clock.cutoff))
-    if clock.awaited is not None:
-        sums["awaited"] = _count_true(backend, after(clock.when, clock.awaited))
+    if clock.expired_until is not None:
+        sums["unexpired"] = _count_true(backend, after(clock.when, clock.expired_until))
     if clock.half_life is not None:
         last = clock.cutoff or clock.until
         sums["weight"] = _weight(clock).sum(where=None if last is None else ~after(clock.when, last))
@@ -158,7 +178,7 @@ def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
 
 
 def _count_true(backend: Any, column: Any) -> Any:
-    """How many are true, by DuckDB's own quicker function where it is the engine."""
+    """Count true values; DuckDB has a faster function for it."""
     import ibis
     import ibis.expr.datatypes as types
 
@@ -171,14 +191,14 @@ def _count_true(backend: Any, column: Any) -> Any:
 
 
 def after(when: Any, moment: dt.datetime) -> Any:
-    """Whether a row was decided after a moment; a date is its midnight, and is compared without a cast."""
+    """Return whether a row was decided after a moment. A date counts as midnight and is compared without a cast."""
     import ibis
 
     return when > ibis.literal(moment.date() if when.type().is_date() else moment)
 
 
 def _weight(clock: Clock) -> Any:
-    """2^(−age/half-life) of a row."""
+    """Return the weight of a row, 2^(−age/half-life)."""
     import ibis
 
     assert clock.now is not None

@@ -1,4 +1,4 @@
-"""The dates of past decisions: how they are read, and what day the count is of."""
+"""Read the dates of past decisions, and find the date of the count."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lenience.history.counts import DAY, Clock, after, strange_dates
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-EARLIEST = dt.datetime(1900, 1, 1)  # of dates given as text
-ALL_DAYS = 365_000.0  # before which nobody decided anything that is in a file
+EARLIEST = dt.datetime(1900, 1, 1)  # the earliest date that a text may mean
+ALL_DAYS = 365_000.0  # longer than any file goes back
 SUCH = "2024-12-31 or 31.12.2024"
 
 
@@ -25,11 +25,11 @@ def make_clock(
     as_of: dt.datetime | dt.date | str | None,
     maturity: float | None,
     half_life: float | None,
-    give_up_after: float | None = None,
+    expire_after: float | None = None,
 ) -> Clock | None:
-    """When rows were decided, by their time column, and what day the count is of."""
+    """Return when rows were decided, and the dates that decide what counts; None without a time column."""
     if time is None:
-        if any(option is not None for option in (maturity, half_life, give_up_after, as_of)):
+        if any(option is not None for option in (maturity, half_life, expire_after, as_of)):
             raise InputError.because(
                 "must name a column if maturity, half_life, expire_after or as_of is given", "time", code="missing"
             )
@@ -49,22 +49,22 @@ def make_clock(
                 "must hold at least one date that is not in the future", "time", value=time, code="insufficient_data"
             )
     cutoff = None if now is None or maturity is None else now - dt.timedelta(days=maturity)
-    awaited = None
-    if now is not None and give_up_after is not None:
-        awaited = now - dt.timedelta(days=min(max(give_up_after, maturity or 0.0), ALL_DAYS))
-    return Clock(when, now, until, cutoff, half_life, as_of is None and until is not None, awaited)
+    expired_until = None
+    if now is not None and expire_after is not None:
+        expired_until = now - dt.timedelta(days=min(max(expire_after, maturity or 0.0), ALL_DAYS))
+    return Clock(when, now, until, cutoff, half_life, as_of is None and until is not None, expired_until)
 
 
 def in_days(field: str, value: float | dt.timedelta | None) -> float | None:
-    """A length of time in days."""
+    """Return a length of time in days."""
     if value is None:
         return None
-    long = value.total_seconds() / DAY if isinstance(value, dt.timedelta) else value
-    return real(field, long, least=0, most=ALL_DAYS) if field == "maturity" else real(field, long, above=0)
+    days = value.total_seconds() / DAY if isinstance(value, dt.timedelta) else value
+    return real(field, days, least=0, most=ALL_DAYS) if field == "maturity" else real(field, days, above=0)
 
 
 def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
-    """The time column as dates or timestamps; what is none becomes missing."""
+    """Return the time column as dates or timestamps; texts that are not dates become missing."""
     import ibis
     import ibis.expr.operations as ops
 
@@ -75,12 +75,12 @@ def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
     if kind.is_timestamp():
         return column.cast("timestamp")
     if kind.is_string() and backend.has_operation(ops.TryCast):
-        # Trimmed first: DuckDB would otherwise have its CSV reader cast, which fails where a cast may not.
+        # Without strip(), DuckDB would move the cast into its CSV reader, which raises an error for a bad value.
         text = column.strip()
         moment = text.try_cast("timestamp")
         if backend.name == "duckdb":
             moment = moment.coalesce(_try_strptime()(text, list(DATE_FORMATS)))
-        # 31/01/24 is read as a day in the year 31: such a date is one that cannot be read.
+        # 31/01/24 is read as a day in the year 31. Treat such a date as unreadable.
         return ibis.ifelse(moment >= ibis.literal(EARLIEST), moment, ibis.null("timestamp"))
     raise InputError.because(
         f"must be a column of dates or timestamps on this engine; {time!r} is {kind}",
@@ -91,8 +91,10 @@ def moment_of(backend: Any, table: ir.Table, time: str) -> ir.Value:
 
 
 def parse_as_of(as_of: dt.datetime | dt.date | str) -> dt.datetime:
-    """The moment of a count, a day's end where a day is given.
+    """Return the moment of a count; for a day, its end.
 
+    Examples
+    --------
     >>> parse_as_of("31.12.2024") == parse_as_of("2024-12-31")
     True
     """
@@ -108,11 +110,12 @@ def parse_as_of(as_of: dt.datetime | dt.date | str) -> dt.datetime:
 
 
 def _read(text: str) -> dt.datetime | None:
+    """Return the date or time that a text means; None if it is neither."""
     try:
         return dt.datetime.fromisoformat(text)
     except ValueError:
         pass
-    for pattern in DATE_FORMATS[:-1]:  # a month is no day
+    for pattern in DATE_FORMATS[:-1]:  # the last pattern is a month, not a day
         try:
             return dt.datetime.strptime(text, pattern)
         except ValueError:
@@ -121,7 +124,7 @@ def _read(text: str) -> dt.datetime | None:
 
 
 def _try_strptime() -> Any:
-    """DuckDB's own function: a text read by the first of several patterns that fits."""
+    """Return DuckDB's function that reads a text by the first of several patterns that fits."""
     import ibis
     import ibis.expr.datatypes as types
 
@@ -131,7 +134,7 @@ def _try_strptime() -> Any:
 
 
 def _last(backend: Any, table: ir.Table, when: Any, most: dt.datetime | None = None) -> dt.datetime | None:
-    """The last date there is, of those not after ``most``."""
+    """Return the last date that is not after ``most``."""
     dates = table.select(at=when)
     sound = dates if most is None else dates.filter(~after(dates["at"], most))
     last = backend.to_pyarrow(sound.agg(last=sound["at"].max()))["last"][0].as_py()
@@ -141,7 +144,7 @@ def _last(backend: Any, table: ir.Table, when: Any, most: dt.datetime | None = N
 
 
 def check_span(backend: Any, table: ir.Table, clock: Clock, maturity: float) -> None:
-    """Refuse a maturity that no date of the file reaches."""
+    """Raise InputError if the maturity is longer than the time that the dates span."""
     dates = table.select(at=clock.when)
     first = backend.to_pyarrow(dates.agg(first=dates["at"].min()))["first"][0].as_py()
     if first is None or clock.now is None or clock.cutoff is None:
@@ -150,7 +153,7 @@ def check_span(backend: Any, table: ir.Table, clock: Clock, maturity: float) -> 
     if start.replace(tzinfo=None) > clock.cutoff:
         span = f"the dates span {(clock.now - start.replace(tzinfo=None)).days:,} days ({start:%Y-%m-%d} to "
         raise InputError.because(
-            f"of {maturity:g} days is longer than all dates of the file: {span}{clock.now:%Y-%m-%d})",
+            f"of {maturity:g} days leaves no mature outcome: {span}{clock.now:%Y-%m-%d})",
             "maturity",
             label="a maturity",
             value=maturity,

@@ -1,20 +1,22 @@
-"""fit_history: past decisions in files, frames, databases, warehouses, counted where they are, become beliefs.
+"""Count past decisions by segment and turn them into beliefs (:func:`fit_history`).
 
-Counting is a GROUP BY, so the engine that holds the data does it (through Ibis: DuckDB embedded, or PostgreSQL,
-Spark, BigQuery, Snowflake by connection URL) and one row per segment comes back, whatever the size of the table.
+Counting is a GROUP BY. The engine that holds the data does it, through Ibis: DuckDB (embedded), or PostgreSQL, Spark,
+BigQuery or Snowflake by connection URL. Only one row per segment comes back, whatever the size of the table.
 
-What counts. A row is one past arrival: its segment(s), whether it was accepted, its outcome (missing where it was
-rejected or is not known yet), when it was decided. A *label* is the outcome of an accepted arrival. With a maturity
-window only those decided at least so long ago have labels: a loan of last month that has not defaulted is pending,
-not a success. Nor does a young failure count: if it did, recent months would show failures only. Older labels can be
-weighted down by a half-life; n and s are then no whole numbers, which a belief does not mind.
+A row is one past applicant: the segment, whether the applicant was accepted, the outcome (missing for rejected
+applicants and for outcomes that are not known yet), and the date of the decision. A *label* is the outcome of an
+accepted applicant.
 
-What is promised: every row is counted once, as used or as bad, and the counts are shown. A bad row (no segment, no
-such thing as an acceptance or an outcome, an outcome on a rejection, no date where one is needed, a date in the
-future) is never used and never passed over in silence; ``strict`` refuses to go on. A date in the future is bad, and
-not the day of the count: one 2062 for 2026 would make every label of the file old enough.
+With a maturity, only decisions that are at least that old have labels. A loan of last month that has not defaulted is
+pending, not a success. A recent failure does not count either: if it did, recent months would show failures only. A
+half-life gives older labels less weight. The counts n and s are then fractions, which a belief allows.
 
-How it is counted, and quickly: :mod:`lenience.history.counts`.
+Every row is counted once, as used or as bad, and the counts are shown. A row is bad if it has no segment, no valid
+decision or outcome, an outcome on a rejection, no date where one is needed, or a date in the future. Bad rows are never
+used, and always reported; ``strict`` raises an error instead. A date in the future does not become the date of the
+count: one typing error (2062 for 2026) would make every label of the file old enough.
+
+:mod:`lenience.history.counts` explains how the counting is made fast.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from lenience.files.source import open_source, reading, repetitions, without_eng
 from lenience.history.counts import BAD_ROWS, KINDS, count_rows, strange_dates
 from lenience.history.dates import SUCH, check_span, in_days, make_clock
 from lenience.history.statuses import GivenWords, check_words, strange_values
-from lenience.segments.similar_names import AlikeSegmentsWarning, told_alike
+from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
 
 if TYPE_CHECKING:
     from lenience.core.objective import Objective
@@ -44,11 +46,30 @@ SEPARATOR = " / "  # between the values of several segment columns
 
 
 class SegmentHistory(msgspec.Struct, frozen=True):
-    """The past of one segment: who came, who was accepted, what became of them.
+    """The past of one segment: how many applied, how many were accepted, and their outcomes.
 
-    ``pending`` are accepted whose outcome is missing or not mature, ``given_up`` those of them whose outcome is missing
-    for longer than one waits; ``n`` and ``s`` are the labels and successes, weighted by age where asked; ``values``
-    what its columns hold.
+    Parameters
+    ----------
+    segment : str
+        The name of the segment.
+    arrivals : int
+        The number of applicants, including rejected ones.
+    accepted : int
+        The number of accepted applicants.
+    labels : int
+        The number of accepted applicants with a mature outcome.
+    successes : int
+        How many of the labels are successes.
+    pending : int
+        The number of accepted applicants whose outcome is missing or not mature.
+    n : float
+        The labels, weighted by age if a half-life was given.
+    s : float
+        The successes, weighted by age if a half-life was given.
+    values : tuple of str
+        The values of the segment columns.
+    expired : int
+        How many of the pending have been without an outcome for longer than ``expire_after``.
     """
 
     segment: str
@@ -60,33 +81,60 @@ class SegmentHistory(msgspec.Struct, frozen=True):
     n: float
     s: float
     values: tuple[str, ...] = ()
-    given_up: int = 0
+    expired: int = 0
 
     @property
     def out(self) -> int:
-        """How many labels are still to come."""
-        return self.pending - self.given_up
+        """The number of labels that are still expected."""
+        return self.pending - self.expired
 
     @property
     def rate(self) -> float | None:
-        """The success rate of the labels, where there are any."""
+        """The success rate of the labels; None without labels."""
         return self.successes / self.labels if self.labels else None
 
 
-NAMED_UP_TO = 5_000_000  # rows of a source whose values that are no outcome are named
-MANY = 0.02  # of the rows: without so many the shares are not what they were
+NAMED_UP_TO = 5_000_000  # rows: in a larger source, values without a meaning are counted but not named
+MANY = 0.02  # if a larger share of the rows is left out, the shares of the segments are biased
 
 MEANINGS = {"accepted": "accepted or rejected", "outcome": "success, failure or not known yet"}
 
 
 class History(msgspec.Struct, frozen=True):
-    """Past decisions by segment, and what could not be used.
+    """Past decisions by segment, and the rows that could not be used.
 
-    ``bad`` says how many rows of each kind were not used; ``later`` how many lie after ``as_of`` and were left out
-    for that. ``columns`` are those that make a segment, ``maturity`` the days that a label needs. ``strange`` are the
-    most frequent values that are no outcome, each with how often it is there, ``strange_decisions`` those that do not
-    say who was accepted, ``strange_dates`` those that are no date. ``repeated`` rows are exact repetitions of others
-    (where rows differ otherwise); ``notes`` say how a file was read.
+    Parameters
+    ----------
+    segments : tuple of SegmentHistory
+        The counts of each segment, sorted by name.
+    rows : int
+        The number of rows read.
+    bad : dict of str to int
+        The number of unusable rows of each kind, e.g. ``{"segment": 2, "outcome": 0, …}``.
+    later : int
+        The number of rows left out because they were decided after ``as_of``.
+    as_of : datetime or None
+        The date of the count; None without a time column.
+    columns : tuple of str
+        The columns that make a segment.
+    maturity : float, optional
+        Days until an outcome is certain.
+    strange : tuple of (str, int)
+        The most frequent values of the outcome column that have no meaning, each with the number of its rows.
+    strange_dates : tuple of str
+        The most frequent texts of the time column that are not dates.
+    strange_decisions : tuple of (str, int)
+        The most frequent values of the accepted column that have no meaning, each with the number of its rows.
+    repeated : int
+        The number of rows that are exact copies of other rows; 0 if most rows of the source are alike.
+    notes : tuple of str
+        How a file was read, e.g. that its numbers have decimal commas.
+
+    Examples
+    --------
+    >>> past = {"region": ["north", "north"], "in": [1, 1], "good": [1, 0]}
+    >>> fit_history(past, "region", "in", "good")["north"].rate
+    0.5
     """
 
     segments: tuple[SegmentHistory, ...]
@@ -104,49 +152,140 @@ class History(msgspec.Struct, frozen=True):
 
     @property
     def bad_rows(self) -> int:
-        """How many rows were not used because they make no sense."""
+        """The number of rows that could not be used."""
         return sum(self.bad.values())
 
     @property
     def unread(self) -> dict[str, tuple[tuple[str, int], ...]]:
-        """The words nobody explained that cost so many rows that shares are biased: of the column of the decisions
-        (``accepted``), of that of the outcomes (``outcome``)."""
+        """Values without a meaning, for each column where they cost so many rows that shares are biased.
+
+        The keys are ``accepted`` and ``outcome``.
+        """
         words = {"accepted": self.strange_decisions, "outcome": self.strange}
         return {kind: values for kind, values in words.items() if self.bad[kind] > MANY * self.rows}
 
     def beliefs(self, prior: Belief | None = None) -> dict[str, Belief]:
-        """Each segment's belief: the prior (by default Beta(1, 1)) plus its own labels."""
+        """Return the belief about each segment: the prior plus the segment's own labels.
+
+        Parameters
+        ----------
+        prior : Belief, optional
+            The belief before any label; Beta(1, 1) by default.
+
+        Returns
+        -------
+        dict of str to Belief
+            The belief by segment.
+
+        Examples
+        --------
+        >>> past = {"region": ["north", "north"], "in": [1, 1], "good": [1, 0]}
+        >>> fit_history(past, "region", "in", "good").beliefs(Belief(8, 6))
+        {'north': Belief(n=10.0, s=7.0)}
+        """
         base = Belief(2, 1) if prior is None else check_prior(prior)
         return {row.segment: Belief(base.n + row.n, base.s + row.s) for row in self.segments}
 
     def shares(self) -> dict[str, float]:
-        """Each segment's share of the arrivals, the rejected included."""
+        """Return each segment's share of all applicants, including rejected ones.
+
+        Returns
+        -------
+        dict of str to float
+            The share by segment.
+
+        Examples
+        --------
+        >>> past = {"region": ["north", "south"], "in": [1, 0], "good": [1, None]}
+        >>> fit_history(past, "region", "in", "good").shares()
+        {'north': 0.5, 'south': 0.5}
+        """
         total = sum(row.arrivals for row in self.segments)
         return {row.segment: row.arrivals / total for row in self.segments if row.arrivals}
 
     def divide(self, objective: Objective, prior: Belief | None = None, group: str | Sequence[str] = ()) -> Segments:
-        """The segments of the history, with their shares and beliefs, ready to be solved.
+        """Return the segments with their shares and beliefs, ready to be solved.
 
-        ``group`` names the segment column, or columns, that say which group a segment belongs to.
+        Parameters
+        ----------
+        objective : Objective
+            The objective of the whole population, e.g. ``Discounted(cost=0.8, discount=0.99)``.
+        prior : Belief, optional
+            The belief before any label; Beta(1, 1) by default.
+        group : str or sequence of str, optional
+            The segment column, or columns, that hold the group of a segment.
+
+        Returns
+        -------
+        Segments
+            The segments.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> past = {"region": ["north", "south"], "in": [1, 1], "good": [1, 0]}
+        >>> fit_history(past, "region", "in", "good").divide(Discounted(cost=0.8, discount=0.99)).names
+        ['north', 'south']
         """
         from lenience.segments.segments import Segments
 
         shares = self.shares()
-        known = self.beliefs(prior)
-        return Segments.of(shares, objective, {name: known[name] for name in shares}, self.groups(group))
+        beliefs = self.beliefs(prior)
+        return Segments.of(shares, objective, {name: beliefs[name] for name in shares}, self.groups(group))
 
     def groups(self, group: str | Sequence[str]) -> dict[str, str]:
-        """The group of each segment, by one or several of the segment columns; '' where none is named.
+        """Return the group of each segment.
 
+        Parameters
+        ----------
+        group : str or sequence of str
+            The segment column, or columns, that hold the group. Without a column every group is ``""``.
+
+        Returns
+        -------
+        dict of str to str
+            The group by segment.
+
+        Raises
+        ------
+        InputError
+            If a column is not a segment column.
+
+        Examples
+        --------
         >>> past = {"race": ["x", "y"], "band": [1, 2], "in": [1, 1], "good": [1, 0]}
         >>> fit_history(past, ["race", "band"], "in", "good").groups("race")
         {'x / 1': 'x', 'y / 2': 'y'}
         """
-        chosen = self.positions("group", [group] if isinstance(group, str) else group)
-        return {row.segment: SEPARATOR.join(row.values[i] for i in chosen) for row in self.segments}
+        positions = self.positions("group", [group] if isinstance(group, str) else group)
+        return {row.segment: SEPARATOR.join(row.values[i] for i in positions) for row in self.segments}
 
     def positions(self, field: str, columns: Sequence[str]) -> list[int]:
-        """Where these columns stand among those that make a segment."""
+        """Return the positions of columns among the segment columns.
+
+        Parameters
+        ----------
+        field : str
+            The name of the parameter to show in an error.
+        columns : sequence of str
+            The columns.
+
+        Returns
+        -------
+        list of int
+            The position of each column.
+
+        Raises
+        ------
+        InputError
+            If a column is not a segment column.
+
+        Examples
+        --------
+        >>> past = {"race": ["x"], "band": [1], "in": [1], "good": [1]}
+        >>> fit_history(past, ["race", "band"], "in", "good").positions("score", ["band"])
+        [1]
+        """
         for name in columns:
             if name not in self.columns:
                 raise InputError.unknown_name(field, name, self.columns, "the segment columns")
@@ -161,7 +300,20 @@ class History(msgspec.Struct, frozen=True):
         )
 
     def describe(self) -> str:
-        """What was read, in words."""
+        """Describe what was read, and what was left out and why.
+
+        Returns
+        -------
+        str
+            One sentence or more on each line.
+
+        Examples
+        --------
+        >>> past = {"region": ["north", None], "in": [1, 1], "good": [1, 0]}
+        >>> print(fit_history(past, "region", "in", "good").describe())
+        2 rows read, 1 used: 1 label and 0 pending in 1 segment.
+        1 row not used: no segment.
+        """
         used = self.rows - self.bad_rows - self.later
         labels = sum(row.labels for row in self.segments)
         pending = sum(row.pending for row in self.segments)
@@ -170,55 +322,61 @@ class History(msgspec.Struct, frozen=True):
         if self.as_of is not None:
             young = f"; younger than {self.maturity:g} days is pending" if self.maturity else ""
             lines.append(f"Counted as of {self.as_of:%Y-%m-%d}{young}.")
-        given_up = sum(row.given_up for row in self.segments)
-        if given_up:
-            lines.append(
-                f"{given_up:,} of the pending {plural(given_up, 'is', 'are')} given up: no outcome for too long."
-            )
+        expired = sum(row.expired for row in self.segments)
+        if expired:
+            lines.append(f"{expired:,} of the pending {plural(expired, 'has', 'have')} expired: no outcome in time.")
         for kind, count in self.bad.items():
             if count:
                 strange = {"outcome": self.strange, "accepted": self.strange_decisions}.get(kind)
-                which = f": {_named(strange, count)}" if strange else ""
+                which = f": {_list_values(strange, count)}" if strange else ""
                 if kind == "time" and self.strange_dates:
-                    named = ", ".join(repr(value) for value in self.strange_dates)
-                    which = f" that can be read (write {SUCH}, not {named})"
+                    examples = ", ".join(repr(value) for value in self.strange_dates)
+                    which = f" that can be read (write {SUCH}, not {examples})"
                 lines.append(f"{counted(count, 'row')} not used: {BAD_ROWS[kind]}{which}.")
-        if lost := [MEANINGS[kind] for kind in self.unread]:
+        if unread := [MEANINGS[kind] for kind in self.unread]:
             lines.append(
                 "With so many rows left out, shares, volumes and the share accepted are biased: say which values mean "
-                f"{', and which '.join(lost)}."
+                f"{', and which '.join(unread)}."
             )
         if self.later:
             lines.append(f"{counted(self.later, 'row')} left out: decided after {self.as_of:%Y-%m-%d}.")
         if self.repeated:
-            are = "is an exact repetition" if self.repeated == 1 else "are exact repetitions"
-            lines.append(f"{counted(self.repeated, 'row')} {are} of others, and counted as often as they are there.")
+            are = "is an exact copy of another row" if self.repeated == 1 else "are exact copies of other rows"
+            lines.append(f"{counted(self.repeated, 'row')} {are}. Every copy is counted.")
         lines += self.notes
-        same = told_alike(row.segment for row in self.segments)
-        if same is not None:
-            lines.append(same)
+        similar_names = describe_similar_names(row.segment for row in self.segments)
+        if similar_names is not None:
+            lines.append(similar_names)
         return "\n".join(lines)
 
     def selection(self) -> str:
-        """A warning where the past chose whom to accept; empty where it accepted everyone.
+        """Return a warning if past decisions rejected anyone; an empty text if everyone was accepted.
 
+        Returns
+        -------
+        str
+            The warning.
+
+        Examples
+        --------
         >>> past = {"region": ["north", "north"], "in": [1, 0], "good": [1, None]}
         >>> print(fit_history(past, "region", "in", "good").selection())
-        The past chose whom to accept: 1 of 2 (50%). Within a segment the outcomes are a fair sample only if those \
-accepted differ from those rejected by nothing else that matters.
+        Only 1 of 2 past applicants (50%) were accepted. Within a segment, their outcomes are a fair sample only if \
+nothing else that matters decided who was accepted.
         """
-        came, taken = sum(row.arrivals for row in self.segments), sum(row.accepted for row in self.segments)
-        if taken == came:
+        arrivals, accepted = sum(row.arrivals for row in self.segments), sum(row.accepted for row in self.segments)
+        if accepted == arrivals:
             return ""
-        none = sum(row.labels == 0 for row in self.segments)
+        unseen = sum(row.labels == 0 for row in self.segments)
         text = (
-            f"The past chose whom to accept: {taken:,} of {came:,} ({percent(taken / came, 0)}). Within a segment the "
-            "outcomes are a fair sample only if those accepted differ from those rejected by nothing else that matters."
+            f"Only {accepted:,} of {arrivals:,} past applicants ({percent(accepted / arrivals, 0)}) were accepted. "
+            "Within a segment, their outcomes are a fair sample only if nothing else that matters decided who was "
+            "accepted."
         )
-        if none:
+        if unseen:
             text += (
-                f" {none:,} of {len(self.segments):,} segments {'has' if none == 1 else 'have'} no outcome at all: "
-                "what to expect there a shared or a curve model says, their own record cannot."
+                f" {unseen:,} of {len(self.segments):,} segments {plural(unseen, 'has', 'have')} no outcome at all. "
+                "Use the model shared or curve to learn about them from other segments."
             )
         return text
 
@@ -234,7 +392,7 @@ def fit_history(
     as_of: dt.datetime | dt.date | str | None = None,
     maturity: float | dt.timedelta | None = None,
     half_life: float | dt.timedelta | None = None,
-    give_up_after: float | dt.timedelta | None = None,
+    expire_after: float | dt.timedelta | None = None,
     success: Sequence[object] | None = None,
     failure: Sequence[object] | None = None,
     pending: Sequence[object] | None = None,
@@ -246,19 +404,62 @@ def fit_history(
 ) -> History:
     """Count past decisions by segment, in the engine that holds them.
 
-    ``source`` is a path (CSV or Parquet, also a glob), any frame (pandas, polars, pyarrow, a dict of lists), an Ibis
-    table, or, with a ``connection`` (a URL such as ``postgres://user@host/base``, or an Ibis backend), the name of a
-    table. ``segment`` may be several columns. ``maturity`` and ``half_life`` are in days (or a timedelta) before
-    ``as_of``, by default the last date that is not in the future; they need ``time``. So does ``give_up_after``: of the
-    accepted whose outcome is still missing after so long (and after the maturity) none is awaited, and each segment's
-    ``given_up`` counts them. What was decided after an
-    ``as_of`` that is given is left out, and told. ``success`` and ``failure`` say which values of ``outcome`` mean
-    what, beside 1 and 0, true and false, and words for them; ``pending`` which mean that it is not known yet, and
-    ``accepted_values`` and ``rejected_values`` which of ``accepted``; one that does not occur is refused. With
-    ``only_given`` no other value has a meaning, and texts are compared as they are written. White space around texts
-    does not count. Segments whose names differ only by case, or by space within, are told by ``describe()``, and with
-    ``warn`` by an :class:`AlikeSegmentsWarning`.
+    White space around texts is ignored. ``describe()`` of the result reports every row that could not be used.
 
+    Parameters
+    ----------
+    source : path, frame, Ibis table or str
+        A CSV or Parquet file, a folder of Parquet files or a glob pattern; a frame (pandas, polars, pyarrow, a dict of
+        lists); an Ibis table; or, with ``connection``, the name of a table.
+    segment : str or sequence of str
+        The column, or columns, that make a segment.
+    accepted : str
+        The column that says who was accepted.
+    outcome : str
+        The column of the outcome: missing for rejected applicants and for outcomes that are not known yet.
+    time : str, optional
+        The column of the decision's date. ``as_of``, ``maturity``, ``half_life`` and ``expire_after`` need it.
+    connection : str or Ibis backend, optional
+        The database that holds the table, e.g. ``postgres://user@host/base``.
+    as_of : datetime, date or str, optional
+        The date of the count. Decisions after it are left out. By default the last date that is not in the future.
+    maturity : float or timedelta, optional
+        Days until an outcome is certain; outcomes of younger decisions are pending.
+    half_life : float or timedelta, optional
+        Days after which a label counts half.
+    expire_after : float or timedelta, optional
+        Days after which a missing outcome is no longer expected (but not before the maturity). Each segment's
+        ``expired`` counts these.
+    success : sequence, optional
+        Values of ``outcome`` that mean success, in addition to 1, true and words such as "repaid".
+    failure : sequence, optional
+        Values of ``outcome`` that mean failure, in addition to 0, false and words such as "default".
+    pending : sequence, optional
+        Values of ``outcome`` that mean "not known yet".
+    accepted_values : sequence, optional
+        Values of ``accepted`` that mean yes.
+    rejected_values : sequence, optional
+        Values of ``accepted`` that mean no.
+    only_given : bool, default False
+        Whether only the given values have a meaning. Texts must then match exactly.
+    strict : bool, default False
+        Whether to raise an error if any row cannot be used.
+    warn : bool, default True
+        Whether to warn (``SimilarNamesWarning``) if names of segments differ only by case or inner white space.
+
+    Returns
+    -------
+    History
+        The counts by segment, and the rows that could not be used.
+
+    Raises
+    ------
+    InputError
+        If the source cannot be read, a column does not exist, a given value does not occur, no decision is old enough
+        for the maturity, or, with ``strict``, a row cannot be used.
+
+    Examples
+    --------
     >>> past = {
     ...     "region": ["north", "north", "south", "south", "south"],
     ...     "accepted": [True, True, True, False, False],
@@ -275,20 +476,20 @@ def fit_history(
     words = GivenWords(
         success or (), failure or (), pending or (), accepted_values or (), rejected_values or (), only=only_given
     )
-    needed, notes = in_days("maturity", maturity), list[str]()
+    maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection, notes)
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
-            ages = (needed, in_days("half_life", half_life), in_days("give_up_after", give_up_after))
+            ages = (maturity_days, in_days("half_life", half_life), in_days("expire_after", expire_after))
             clock = make_clock(backend, table, time, as_of, *ages)
             check_words(backend, table, accepted, outcome, words)
             rows = count_rows(backend, table, columns, accepted, outcome, clock, words)
             history = _history(rows, columns, None if clock is None else clock.now)
-            if needed and clock and not any(row.labels for row in history.segments):
-                check_span(backend, table, clock, needed)
-            details: dict[str, Any] = {"maturity": needed, "notes": tuple(notes)}
-            # Naming them reads the rows once more: worth it where a person looks at them, not in a warehouse.
+            if maturity_days and clock and not any(row.labels for row in history.segments):
+                check_span(backend, table, clock, maturity_days)
+            details: dict[str, Any] = {"maturity": maturity_days, "notes": tuple(notes)}
+            # To name the values without a meaning, the rows must be read again. That is too slow for a warehouse.
             if history.rows <= NAMED_UP_TO:
                 if history.bad["outcome"] or history.bad["accepted"]:
                     strange = strange_values(backend, table, columns, accepted, outcome, words)
@@ -308,39 +509,40 @@ def fit_history(
             label="history",
             value=history.bad_rows,
         )
-    same = told_alike(row.segment for row in history.segments) if warn else None
-    if same is not None:
-        warnings.warn(same, AlikeSegmentsWarning, stacklevel=2)
+    similar_names = describe_similar_names(row.segment for row in history.segments) if warn else None
+    if similar_names is not None:
+        warnings.warn(similar_names, SimilarNamesWarning, stacklevel=2)
     return history
 
 
-def _check_columns(there: Sequence[str], segment: Sequence[str], single: Mapping[str, str | None]) -> None:
-    """Every column is there, and no other has its role: who was accepted says nothing of what became of them."""
+def _check_columns(existing: Sequence[str], segment: Sequence[str], single: Mapping[str, str | None]) -> None:
+    """Raise InputError if a column does not exist or has two roles."""
     roles: dict[str, str] = {}
     for role, name in [*(("segment", name) for name in segment), *single.items()]:
         if name is None:
             continue
-        if name not in there:
-            raise InputError.unknown_name(role, name, there, "the columns")
+        if name not in existing:
+            raise InputError.unknown_name(role, name, existing, "the columns")
         if roles.get(name) == role:
             raise InputError.because(
                 f"must name different columns; {name!r} is there twice", role, value=name, code="duplicate"
             )
-        if name in roles and role != "time":  # a segment may be a day that is also the date
+        if name in roles and role != "time":  # segments may be days, so their column may also be the date
             raise InputError.because(
                 f"must be different columns; both are {name!r}", (role, roles[name]), value=name, code="duplicate"
             )
         roles[name] = role
 
 
-def _named(strange: Sequence[tuple[str, int]], count: int) -> str:
-    """The values that mean nothing, and how often they are there."""
-    named = ", ".join(f"{value!r} ({often:,})" for value, often in strange)
-    others = count - sum(often for _, often in strange)
-    return f"{named}, others ({others:,})" if others else named
+def _list_values(strange: Sequence[tuple[str, int]], count: int) -> str:
+    """List values without a meaning, each with the number of its rows."""
+    values = ", ".join(f"{value!r} ({rows:,})" for value, rows in strange)
+    others = count - sum(rows for _, rows in strange)
+    return f"{values}, others ({others:,})" if others else values
 
 
 def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None) -> History:
+    """Make a history of the counts of :func:`~lenience.history.counts.count_rows`."""
     bad = dict.fromkeys(BAD_ROWS, 0)
     later = total = 0
     segments = []
@@ -351,8 +553,8 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
         for kind in BAD_ROWS:
             bad[kind] += count[kind]
         labels = count["success"] + count["failure"]
-        taken = labels + count["pending"]
-        arrivals = taken + count["turned_down"]
+        accepted = labels + count["pending"]
+        arrivals = accepted + count["turned_down"]
         if not arrivals:
             continue
         values = tuple(str(row[f"g{i}"]) for i in range(len(columns)))
@@ -361,15 +563,15 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
             SegmentHistory(
                 segment=SEPARATOR.join(values),
                 arrivals=arrivals,
-                accepted=taken,
+                accepted=accepted,
                 labels=labels,
                 successes=count["success"],
                 pending=count["pending"],
                 n=n,
                 s=min(s, n),
                 values=values,
-                given_up=int(row.get("given_up") or 0),
+                expired=int(row.get("expired") or 0),
             )
         )
-    segments.sort(key=lambda one: one.segment)
+    segments.sort(key=lambda segment: segment.segment)
     return History(tuple(segments), total, bad, later, as_of, tuple(columns))

@@ -1,6 +1,6 @@
 """From past decisions to segments with beliefs: the pipeline of the command line and of the dashboard's wizard.
 
-    source ─► read_past (counts, groups, scores) ─► believe (a model's belief of each segment) ─► propose_segments
+    source ─► read_past (counts, groups, scores) ─► believe (a model's belief about each segment) ─► propose_segments
 
 :func:`read_past` counts with :func:`lenience.fit_history`, so statuses, dates and missing values mean the same to every
 caller. A caller only says what the columns mean (:class:`~lenience.history.past_columns.PastColumns`).
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class PastSegments(msgspec.Struct, frozen=True):
-    """The segments of past decisions, with what a model needs of each.
+    """The segments of past decisions: their counts, groups and scores.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PastSegments(msgspec.Struct, frozen=True):
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of each segment; a cell without arrivals has the share of one."""
+        """The share of each segment; a cell without applicants counts as if it had one."""
         arrivals = {row.segment: max(row.arrivals, 1) for row in self.history.segments}
         total = sum(arrivals.values())
         return {name: count / total for name, count in arrivals.items()}
@@ -104,7 +104,7 @@ def read_past(source: object, columns: PastColumns, connection: object = None, s
         as_of=columns.as_of,
         maturity=columns.maturity,
         half_life=columns.half_life,
-        give_up_after=columns.give_up_after,
+        expire_after=columns.expire_after,
         success=columns.success,
         failure=columns.failure,
         pending=columns.pending,
@@ -112,7 +112,7 @@ def read_past(source: object, columns: PastColumns, connection: object = None, s
         rejected_values=columns.rejected_values,
         only_given=columns.only_given,
         strict=strict,
-        warn=False,  # the caller shows History.describe(), which says it
+        warn=False,  # the caller shows History.describe(), which has the warning
     )
     if columns.cells:
         return _with_all_cells(table, columns, history)
@@ -125,7 +125,7 @@ def believe(
     prior: Belief = UNIFORM,
     counts: Mapping[str, tuple[float, float]] | None = None,
 ) -> Fitted:
-    """Return what a model believes of each segment.
+    """Return a model's belief about each segment.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def believe(
     prior
         The prior of the models that take one.
     counts
-        Labels and successes by segment, in place of the history's; a segment that is not there has none.
+        Labels and successes by segment, instead of the history's; a segment that is not in it has none.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def propose_segments(
     shares
         The share of each segment.
     beliefs
-        What the policy starts from.
+        The belief about each segment at the start.
     groups
         The group of each segment that has one.
 
@@ -209,7 +209,7 @@ def _groups(table: Any, columns: PastColumns, history: History) -> dict[str, str
         return history.groups(columns.groups)
     if _is_table(table) and len(columns.groups) == 1:
         return groups_of_rows(table, columns)
-    history.positions("group", columns.groups)  # raises: names the columns that may be groups
+    history.positions("group", columns.groups)  # raises an error that names the columns that may be groups
     return {}
 
 
@@ -256,19 +256,19 @@ def _scores_of_cells(
     parts: Sequence[tuple[str, ...]],
     seen: Mapping[str, float],
 ) -> dict[str, float]:
-    """Return the score of every cell: its own, that of cells alike in the score, or the middle of its band."""
+    """Return the score of every cell: its own, the mean of cells in the same band, or the middle of its band."""
     i = _position(cells, score)
     keys = ["" if i is None else part[i] for part in parts]
-    alike: dict[str, list[float]] = {}
+    same_band: dict[str, list[float]] = {}
     for name, key in zip(names, keys, strict=True):
         if name in seen:
-            alike.setdefault(key, []).append(seen[name])
+            same_band.setdefault(key, []).append(seen[name])
     scores = {}
     for name, key in zip(names, keys, strict=True):
         if name in seen:
             scores[name] = seen[name]
-        elif key in alike:
-            scores[name] = sum(alike[key]) / len(alike[key])
+        elif key in same_band:
+            scores[name] = sum(same_band[key]) / len(same_band[key])
         elif i is not None and cells[i].edges:
             edges, band = cells[i].edges, cells[i].labels.index(key)
             scores[name] = (edges[max(band - 1, 0)] + edges[min(band, len(edges) - 1)]) / 2
@@ -280,13 +280,13 @@ def _position(cells: Sequence[DividedColumn], column: str) -> int | None:
 
 
 def _check_scores(column: str, rows: Iterable[SegmentHistory], scores: Mapping[str, float]) -> None:
-    without = next((row.segment for row in rows if row.segment not in scores), None)
-    if without is not None:
+    unscored = next((row.segment for row in rows if row.segment not in scores), None)
+    if unscored is not None:
         raise InputError.because(
-            f"must hold numbers, or bands such as '300-499'; the segment {without!r} has none",
+            f"must hold numbers, or bands such as '300-499'; the segment {unscored!r} has none",
             "score",
             label=f"the column {column!r}",
-            value=without,
+            value=unscored,
         )
 
 

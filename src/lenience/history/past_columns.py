@@ -1,4 +1,4 @@
-"""What the columns of past decisions mean."""
+"""The meaning of the columns of past decisions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 import msgspec
 
-CELL = "__cell__"  # the column that names a row's cell, where columns are cut into bands
-EVERYONE = "__everyone_accepted__"  # the column that says so, where the file has no rejected applicants
+CELL = "__cell__"  # a derived column: the name of a row's cell, if columns are cut into bands
+EVERYONE = "__everyone_accepted__"  # a derived column: always true, if the file has no rejected applicants
 
 
 class DividedColumn(Protocol):
-    """A column whose numbers are cut at edges, or whose texts are values or else «other»."""
+    """A column that is divided into parts: numbers by edges, texts by value, with a last part «other»."""
 
     @property
     def name(self) -> str:
@@ -31,7 +31,7 @@ class DividedColumn(Protocol):
 
 
 class PastColumns(msgspec.Struct, frozen=True):
-    """What the columns of past decisions mean.
+    """The meaning of the columns of past decisions.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class PastColumns(msgspec.Struct, frozen=True):
         Days until an outcome is certain.
     half_life
         Days after which a label counts half.
-    give_up_after
+    expire_after
         Days after which a missing outcome is no longer expected.
     as_of
         The date of the count; by default the last date that is not in the future.
@@ -79,6 +79,6 @@ class PastColumns(msgspec.Struct, frozen=True):
     scores: tuple[str, ...] = ()
     maturity: float | None = None
     half_life: float | None = None
-    give_up_after: float | None = None
+    expire_after: float | None = None
     as_of: str | None = None
     cells: tuple[DividedColumn, ...] = ()

@@ -1,7 +1,7 @@
-"""Questions about single rows of past decisions: who has an outcome, when, in which group, with which score.
+"""Queries about single rows of past decisions: who has an outcome, when, in which group, with which score.
 
-Rows mean what they mean to :func:`lenience.fit_history`: the same expressions say who was accepted, what an outcome is
-and how a date is read. The table must be one that DuckDB holds.
+Rows have the same meaning as in :func:`lenience.fit_history`: the same expressions decide who was accepted, what an
+outcome is and how a date is read. The table must be held by DuckDB.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class KnownOutcome(msgspec.Struct, frozen=True):
     success
         The outcome.
     years
-        When it was decided, from the first date on; None without dates.
+        The time of the decision, in years after the first date; None without dates.
     place
         The position in the file.
     """
@@ -63,7 +63,7 @@ def known_outcomes(table: ir.Table, columns: PastColumns, history: History) -> l
 
 
 def rejected_since(table: ir.Table, columns: PastColumns, history: History, years: float) -> tuple[dt.date, int]:
-    """Return the day so many years after the first known outcome was decided, and how many were rejected since."""
+    """Return the day ``years`` after the first decision with a known outcome, and the number of rejections since."""
     with _judged(table, columns) as engine:
         first = engine.execute(f"SELECT min(decided) FROM past WHERE {_is_known(columns, history)}").fetchone()[0]
         since: dt.datetime = first + dt.timedelta(seconds=round(years * YEAR))
@@ -72,9 +72,10 @@ def rejected_since(table: ir.Table, columns: PastColumns, history: History, year
 
 
 def mean_delay(table: ir.Table, columns: PastColumns, history: History, column: str) -> tuple[float, int] | None:
-    """Return the mean days from the decision to the date in another column, and of how many outcomes.
+    """Return the mean days from the decision to the date in another column, and the number of outcomes it is based on.
 
-    None where that column is not when outcomes came: it is missing for many, before the decision, or in the future.
+    Return None if that column cannot be the date of the outcome: it is missing for many rows, before the decision, or
+    in the future.
     """
     ahead = "count(*) FILTER (came > decided), count(*) FILTER (came > current_localtimestamp())"
     with _judged(table, columns, came=column) as engine:
@@ -86,7 +87,7 @@ def mean_delay(table: ir.Table, columns: PastColumns, history: History, column: 
 
 
 def span_in_years(table: ir.Table, columns: PastColumns) -> float | None:
-    """Return the years in which the applicants came; None without dates.
+    """Return the years over which applicants arrived; None without dates.
 
     Only the middle 98% of the dates count, because one mistyped date would lengthen the span by decades.
     """
@@ -129,10 +130,10 @@ def groups_of_rows(table: ir.Table, columns: PastColumns) -> dict[str, str]:
 def mean_scores(table: ir.Table, columns: PastColumns) -> dict[str, float]:
     """Return the mean score of each segment that has one; bands such as 300-499 count by their rank."""
     [column] = columns.scores
-    there = "FROM past WHERE segment IS NOT NULL AND score IS NOT NULL"
+    scored = "FROM past WHERE segment IS NOT NULL AND score IS NOT NULL"
     number = "TRY_CAST(score AS DOUBLE)"
     with _judged(table, columns, score=column) as engine:
-        texts = [text for (text,) in engine.execute(f"SELECT DISTINCT score {there}").fetchall()]
+        texts = [text for (text,) in engine.execute(f"SELECT DISTINCT score {scored}").fetchall()]
         if any(BAND.fullmatch(text) and not _is_number(text) for text in texts):
             bands = [text for text in texts if BAND.fullmatch(text)]
             engine.execute(
@@ -141,12 +142,12 @@ def mean_scores(table: ir.Table, columns: PastColumns) -> dict[str, float]:
             )
             query = "SELECT segment, avg(rank) FROM past JOIN ranks ON score = band WHERE segment IS NOT NULL"
         else:
-            query = f"SELECT segment, avg({number}) {there} AND isfinite({number})"
+            query = f"SELECT segment, avg({number}) {scored} AND isfinite({number})"
         return {segment: float(score) for segment, score in engine.execute(f"{query} GROUP BY segment").fetchall()}
 
 
 def prepared_table(table: ir.Table, columns: PastColumns) -> ir.Table:
-    """Return a table with the columns that are derived: the cell of each row, and that everyone was accepted."""
+    """Return a table with the derived columns: the cell of each row, and that everyone was accepted."""
     import ibis
 
     _check_columns(table, columns)
@@ -159,7 +160,7 @@ def prepared_table(table: ir.Table, columns: PastColumns) -> ir.Table:
 
 
 def cell_expression(table: ir.Table, cells: Sequence[DividedColumn]) -> ir.StringValue:
-    """Return the name of a row's cell; missing where a value is."""
+    """Return the name of a row's cell; missing if one of its values is."""
     import ibis
 
     name: Any = None
@@ -188,16 +189,16 @@ def _part_expression(table: ir.Table, cell: DividedColumn) -> Any:
             (text.isnull(), ibis.null("string")), (text.isin(cell.values), known), else_=ibis.literal(cell.labels[-1])
         )
     number = column.try_cast("float64")
-    lost = number.isnull() | number.isnan() | number.isinf()
+    missing = number.isnull() | number.isnan() | number.isinf()
     below = [(number < edge, ibis.literal(label)) for edge, label in zip(cell.edges, cell.labels, strict=False)]
-    return ibis.cases((lost, ibis.null("string")), *below, else_=ibis.literal(cell.labels[-1]))
+    return ibis.cases((missing, ibis.null("string")), *below, else_=ibis.literal(cell.labels[-1]))
 
 
 @contextmanager
 def _judged(table: ir.Table, columns: PastColumns, **others: str) -> Iterator[Any]:
-    """Yield the DuckDB connection of a table, with a view ``past`` of what each row means.
+    """Yield the DuckDB connection of a table, with a view ``past`` that holds the meaning of each row.
 
-    ``others`` name further columns of the view: ``came`` is read as a date, and the rest as text.
+    ``others`` name further columns of the view: ``came`` is read as a date, the rest as text.
     """
     import ibis
 
@@ -206,9 +207,9 @@ def _judged(table: ir.Table, columns: PastColumns, **others: str) -> Iterator[An
         ready = prepared_table(table, columns)
         words = GivenWords(columns.success, columns.failure, columns.pending, columns.accepted_values,
                       columns.rejected_values, columns.only_given)  # fmt: skip
-        taken = decision_codes(backend, ready[columns.accepted or EVERYONE], words)
+        decision = decision_codes(backend, ready[columns.accepted or EVERYONE], words)
         label = outcome_codes(backend, ready[columns.outcome], words)
-        accepted, outcome = taken.meaning(taken.value), label.meaning(label.value)
+        accepted, outcome = decision.meaning(decision.value), label.meaning(label.value)
         segment = ready[CELL] if columns.cells else _joined(ready, columns.segments)
         place = ready[ROW_NUMBER] if ROW_NUMBER in ready.columns else ibis.row_number()
         further = {}

@@ -1,8 +1,8 @@
-"""What the values of a column mean that says who was accepted, or what became of them.
+"""The meaning of values in the columns of decisions and outcomes.
 
-A value is yes, no, missing (of an outcome: not known yet) or none of these. Beside the words that are known anyway
-others can be given; where one is given that usually means the opposite, only those given count. A word that is given
-and does not occur is mistyped more often than not, and is refused with the one that may have been meant.
+A value means yes, no, missing (for an outcome: not known yet) or nothing. The caller can give words in addition to the
+usual ones. If a given word usually means the opposite, only given words count. A given word that does not occur in the
+column is probably a typing error, so it raises an error that suggests a similar value.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from lenience.files.vocabulary import MISSING, NO, YES
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-FALSE, TRUE, UNKNOWN, BAD = 0, 1, 2, 3  # what a value may mean
-MOST_NAMED = 4  # values that mean nothing, of those there are
-MOST_COMPARED = 1_000  # values of a column that a word is compared with
+FALSE, TRUE, UNKNOWN, BAD = 0, 1, 2, 3  # the meanings of a value
+MOST_NAMED = 4  # values without a meaning that a message names
+MOST_COMPARED = 1_000  # values of a column among which to look for a similar word
 
 
 class GivenWords(NamedTuple):
-    """The values given beside those known: of outcomes, and of decisions."""
+    """The words that the caller gives in addition to the usual ones, for outcomes and for decisions."""
 
     success: Sequence[object] = ()
     failure: Sequence[object] = ()
@@ -36,27 +36,27 @@ class GivenWords(NamedTuple):
 
 
 class ColumnCode(NamedTuple):
-    """A column as small codes, and what they mean."""
+    """A column as small integer codes, and a function from codes to meanings."""
 
     value: Any
     meaning: Callable[[Any], Any]
 
 
 def outcome_codes(backend: Any, column: Any, words: GivenWords) -> ColumnCode:
-    """The column of outcomes: true is success, missing is pending."""
+    """Return the codes of the outcome column: true is success, missing is pending."""
     return _code(backend, column, ("success", "failure"), words.success, words.failure, words.pending, only=words.only)
 
 
 def decision_codes(backend: Any, column: Any, words: GivenWords) -> ColumnCode:
-    """The column that says who was accepted."""
+    """Return the codes of the column that says who was accepted."""
     return _code(
         backend, column, ("accepted_values", "rejected_values"), words.accepted, words.rejected, only=words.only
     )
 
 
 def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, words: GivenWords) -> None:
-    """Refuse a word that was given and does not occur in its column."""
-    if words.only:  # the caller has shown the values that occur
+    """Raise InputError if a given word does not occur in its column."""
+    if words.only:  # the caller took the words from the values that occur
         return
     for name, given in (
         (outcome, (*words.success, *words.failure, *words.pending)),
@@ -66,17 +66,17 @@ def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, word
             continue
         column = table[name]
         value = column.strip().lower() if column.type().is_string() else column
-        meant = as_column_values(column, given)
-        there = _different(backend, table.select(value=value).filter(value.isin(meant)), len(meant))
-        for word, one in zip(given, meant, strict=True):
-            if one not in there:
+        expected = as_column_values(column, given)
+        occurring = _different(backend, table.select(value=value).filter(value.isin(expected)), len(expected))
+        for word, expected_value in zip(given, expected, strict=True):
+            if expected_value not in occurring:
                 values = _different(backend, table.select(value=trimmed(column)), MOST_COMPARED)
                 raise InputError.because(
                     f"{word!r} does not occur in {name}",
                     name,
                     label="",
                     value=word,
-                    hint=suggest_value(str(one), [str(v) for v in values]),
+                    hint=suggest_value(str(expected_value), [str(v) for v in values]),
                     code="unknown_name",
                 )
 
@@ -84,27 +84,31 @@ def check_words(backend: Any, table: ir.Table, accepted: str, outcome: str, word
 def strange_values(
     backend: Any, table: ir.Table, segments: Sequence[str], accepted: str, outcome: str, words: GivenWords
 ) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """The values that are no outcome, of rows that are otherwise sound, and those that are no decision; of each the
-    most frequent first."""
+    """Return the most frequent outcomes and the most frequent decisions that have no meaning.
+
+    Outcomes are taken only from rows that are otherwise usable.
+    """
     import ibis
 
-    taken, label = decision_codes(backend, table[accepted], words), outcome_codes(backend, table[outcome], words)
-    judged = table.select(
-        became_text=trimmed(table[outcome]),
-        decided=trimmed(table[accepted]),
-        became=label.meaning(label.value),
-        taken=taken.meaning(taken.value),
-        whole=ibis.and_(*[trimmed(table[name]).notnull() for name in segments]),
+    decision = decision_codes(backend, table[accepted], words)
+    label = outcome_codes(backend, table[outcome], words)
+    rows = table.select(
+        outcome_text=trimmed(table[outcome]),
+        decision_text=trimmed(table[accepted]),
+        outcome_meaning=label.meaning(label.value),
+        decision_meaning=decision.meaning(decision.value),
+        has_segment=ibis.and_(*[trimmed(table[name]).notnull() for name in segments]),
     )
-    sound = judged.filter(judged.whole & (judged.taken < UNKNOWN) & (judged.became == BAD))
+    bad_outcomes = rows.filter(rows.has_segment & (rows.decision_meaning < UNKNOWN) & (rows.outcome_meaning == BAD))
+    bad_decisions = rows.filter(rows.has_segment & (rows.decision_meaning == BAD))
     return (
-        _most_frequent(backend, sound, "became_text"),
-        _most_frequent(backend, judged.filter(judged.whole & (judged.taken == BAD)), "decided"),
+        _most_frequent(backend, bad_outcomes, "outcome_text"),
+        _most_frequent(backend, bad_decisions, "decision_text"),
     )
 
 
 def trimmed(column: Any) -> Any:
-    """A column without the white space around its texts; a text of nothing else is missing."""
+    """Return a column without the white space around its texts; a blank text becomes missing."""
     return column.strip().nullif("") if column.type().is_string() else column
 
 
@@ -117,11 +121,11 @@ def _code(
     pending: Sequence[object] = (),
     only: bool = False,
 ) -> ColumnCode:
-    """A column that says yes or no as the position of its value in a list of known ones; none where it is unknown."""
+    """Code each value of a yes/no column as its position in a list of known values; an unknown value is null."""
     import ibis
 
     kind = column.type()
-    value, nothing = column, list[object]()
+    value, missing_words = column, list[object]()
     no: list[object]
     yes: list[object]
     if kind.is_boolean():
@@ -131,21 +135,21 @@ def _code(
     elif kind.is_numeric():
         no, yes = [0], [1]
     elif kind.is_string():
-        value, no, yes, nothing = column.strip().lower(), list(NO), list(YES), list(MISSING)
+        value, no, yes, missing_words = column.strip().lower(), list(NO), list(YES), list(MISSING)
     else:
         raise InputError(f"column {column.get_name()}", str(kind), "one of truth values, numbers or words")
     if only and kind.is_string():
-        value, no, yes, nothing = trimmed(column), list(failure), list(success), []
-        later = list(pending)
+        value, no, yes, missing_words = trimmed(column), list(failure), list(success), []
+        pending_words = list(pending)
     else:
-        later = as_column_values(column, pending)
+        pending_words = as_column_values(column, pending)
         no, yes = merge_words(
-            names, no, yes, as_column_values(column, failure), as_column_values(column, success), later
+            names, no, yes, as_column_values(column, failure), as_column_values(column, success), pending_words
         )
-    nothing += later
+    missing_words += pending_words
     if kind.is_floating():
-        nothing.append(math.nan)
-    known = [*no, *yes, *nothing]
+        missing_words.append(math.nan)
+    known = [*no, *yes, *missing_words]
 
     def meaning(position: Any) -> Any:
         return ibis.cases(
@@ -161,9 +165,9 @@ def _code(
     missing = value.isnull()
     if kind.is_floating():
         missing = missing | value.isnan()
-        nothing = later
-    if nothing:
-        missing = missing | value.isin(nothing)
+        missing_words = pending_words
+    if missing_words:
+        missing = missing | value.isin(missing_words)
     position = ibis.cases(
         (missing, len(known) + 1), (value.isin(no), 1), (value.isin(yes), len(no) + 1), else_=ibis.null("int32")
     )
@@ -171,7 +175,7 @@ def _code(
 
 
 def _list_position(kind: Any) -> Any:
-    """DuckDB's own function: where a value stands in a list, from 1 on."""
+    """Return DuckDB's function for the position of a value in a list, counted from 1."""
     import ibis
     import ibis.expr.datatypes as types
 
@@ -188,34 +192,34 @@ def merge_words(
     success: Sequence[object],
     pending: Sequence[object],
 ) -> tuple[list[object], list[object]]:
-    """The values that mean no and yes, with those given."""
-    for (first, ones), (second, others) in combinations(
+    """Return the words that mean no and those that mean yes, including the given ones."""
+    for (first, first_words), (second, second_words) in combinations(
         ((names[0], success), (names[1], failure), ("pending", pending)), 2
     ):
-        for one in ones:
-            if one in others:
+        for word in first_words:
+            if word in second_words:
                 raise InputError.because(
-                    f"must have no value in common; {one!r} is in both",
+                    f"must have no value in common; {word!r} is in both",
                     (first, second),
-                    value=one,
+                    value=word,
                     code="conflicting_fields",
                 )
-    turned = [*(one for one in success if one in no), *(one for one in failure if one in yes)]
-    if turned:
+    reversed_words = [*(word for word in success if word in no), *(word for word in failure if word in yes)]
+    if reversed_words:
         if not (success and failure):
             raise InputError.because(
-                f"must both be given, because {turned[0]!r} has its opposite meaning here",
+                f"must both be given, because {reversed_words[0]!r} usually means the opposite",
                 names,
-                value=turned[0],
+                value=reversed_words[0],
                 code="missing",
             )
         return list(failure), list(success)
-    no, yes = ([one for one in known if one not in pending] for known in (no, yes))
+    no, yes = ([word for word in known if word not in pending] for known in (no, yes))
     return [*no, *failure], [*yes, *success]
 
 
 def as_column_values(column: Any, values: Sequence[object]) -> list[object]:
-    """Given values as the column has them: on the command line numbers and truth values are text."""
+    """Convert given values to the column's type; on the command line numbers and truth values are text."""
     kind, words = column.type(), [str(value).strip().lower() for value in values]
     field, label = column.get_name(), f"values of {column.get_name()}"
     if kind.is_boolean():
@@ -232,6 +236,7 @@ def as_column_values(column: Any, values: Sequence[object]) -> list[object]:
 
 
 def _most_frequent(backend: Any, table: Any, column: str) -> list[tuple[str, int]]:
+    """Return the most frequent values of a column, each with the number of its rows."""
     import ibis
 
     frequent = table.group_by(value=table[column]).agg(rows=table.count())
@@ -240,20 +245,23 @@ def _most_frequent(backend: Any, table: Any, column: str) -> list[tuple[str, int
 
 
 def _different(backend: Any, column: Any, most: int) -> list[Any]:
+    """Return at most ``most`` different values of the column ``value``, without the missing one."""
     values = backend.to_pyarrow(column.distinct().limit(most)).column("value").to_pylist()
     return [value for value in values if value is not None]
 
 
 def suggest_value(word: str, values: Sequence[str]) -> str | None:
-    """What may have been meant by a word that does not occur.
+    """Suggest a value that occurs, for a word that does not.
 
+    Examples
+    --------
     >>> suggest_value("ausgefalen", ["Ausgefallen", "laufend"]), suggest_value("x", ["b", "a"])
-    ("Did you mean 'Ausgefallen'?", "There are 'a', 'b'.")
+    ("Did you mean 'Ausgefallen'?", "The values are 'a', 'b'.")
     """
     by_lower = {value.lower(): value for value in sorted(values)}
-    near = get_close_matches(word, by_lower, n=1)
-    if near:
-        return f"Did you mean {by_lower[near[0]]!r}?"
-    some = list(by_lower.values())[: 2 * MOST_NAMED]
-    more = ", …" if len(by_lower) > len(some) else ""
-    return f"There are {', '.join(repr(value) for value in some)}{more}." if some else None
+    similar = get_close_matches(word, by_lower, n=1)
+    if similar:
+        return f"Did you mean {by_lower[similar[0]]!r}?"
+    examples = list(by_lower.values())[: 2 * MOST_NAMED]
+    more = ", …" if len(by_lower) > len(examples) else ""
+    return f"The values are {', '.join(repr(value) for value in examples)}{more}." if examples else None

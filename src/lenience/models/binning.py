@@ -1,11 +1,12 @@
-"""Binning: a continuous score cut into bands, so that each band is a segment.
+"""Cut a continuous score into bands, so that each band is a segment.
 
-How fine? A band learns only from its own members, unless a model borrows strength (:mod:`lenience.models.curve`). Cut
-finer, each band has a smaller share, discounts harder and, with a flat prior, may never start: coarse wins without
-pooling. :func:`lenience.segments.band_advice.advise_bands` says how many bands of a score would start, before anything
-is decided. With a curve the bands can be finer, for a band's own labels matter only where the curve is wrong.
+How many bands? A band learns only from its own members, unless a model shares evidence between bands
+(:mod:`lenience.models.curve`). With finer bands, each band has a smaller share and a stronger discount. With a flat
+prior, a small band may never start. So without sharing, use few bands.
+:func:`lenience.segments.band_advice.advise_bands` computes how many bands of a score would start, before anything is
+decided. With a curve the bands can be finer, because a band's own labels matter only where the curve is wrong.
 
-Bands are cut by given edges or by quantiles (equal shares). Edges may come from another tool, such as optbinning.
+Bands are cut at given edges or at quantiles (equal shares). Edges may come from another tool, such as optbinning.
 """
 
 from __future__ import annotations
@@ -22,8 +23,22 @@ from lenience.core.validation import floats, listed, whole
 
 
 class Binning(msgspec.Struct, frozen=True):
-    """Bands of a score: band i holds edges[i − 1] ≤ score < edges[i], the first and last without end.
+    """Bands of a score: band i holds edges[i − 1] ≤ score < edges[i].
 
+    The first band has no lower end and the last no upper end.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Where the score is cut, in rising order.
+
+    Raises
+    ------
+    InputError
+        If the edges are not finite or do not rise.
+
+    Examples
+    --------
     >>> bands = Binning((20.0, 50.0))
     >>> bands.assign([5, 20, 49.9, 50, 99])
     array([0, 1, 1, 2, 2])
@@ -43,12 +58,12 @@ class Binning(msgspec.Struct, frozen=True):
 
     @property
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return len(self.edges) + 1
 
     @property
     def names(self) -> list[str]:
-        """What each band is called."""
+        """The names of the bands, e.g. "20 to 50"."""
         if not self.edges:
             return ["all"]
         edges = [edge_name(edge) for edge in self.edges]
@@ -56,7 +71,23 @@ class Binning(msgspec.Struct, frozen=True):
         return [f"below {edges[0]}", *inner, f"{edges[-1]} and above"]
 
     def assign(self, scores: ArrayLike) -> NDArray[np.int64]:
-        """The band of each score."""
+        """Return the band of each score.
+
+        Parameters
+        ----------
+        scores : array_like
+            The scores.
+
+        Returns
+        -------
+        array of int
+            The band of each score, from 0.
+
+        Raises
+        ------
+        InputError
+            If a score is missing.
+        """
         values = np.asarray(scores, dtype=np.float64)
         if np.any(np.isnan(values)):
             raise InputError.because(
@@ -68,21 +99,69 @@ class Binning(msgspec.Struct, frozen=True):
         return np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int64)
 
     def shares(self, scores: ArrayLike) -> NDArray[np.float64]:
-        """The share of the scores in each band."""
+        """Return the share of the scores in each band.
+
+        Parameters
+        ----------
+        scores : array_like
+            The scores.
+
+        Returns
+        -------
+        array of float
+            The share of each band.
+
+        Examples
+        --------
+        >>> Binning((20.0, 50.0)).shares([5, 20, 30, 99])
+        array([0.25, 0.5 , 0.25])
+        """
         counts = np.bincount(self.assign(scores), minlength=self.bands)
         result: NDArray[np.float64] = counts / counts.sum()
         return result
 
     def counts(self, scores: ArrayLike, outcomes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Labels and successes in each band."""
+        """Count labels and successes in each band.
+
+        Parameters
+        ----------
+        scores : array_like
+            The score of each label.
+        outcomes : array_like
+            The outcome of each label: 1 for success, 0 for failure.
+
+        Returns
+        -------
+        tuple of arrays
+            The labels and the successes of each band.
+
+        Examples
+        --------
+        >>> Binning((20.0,)).counts([5, 10, 30], [1, 0, 1])
+        (array([2., 1.]), array([1., 1.]))
+        """
         band, good = self.assign(scores), np.asarray(outcomes, dtype=np.float64)
         labels, successes = np.bincount(band, minlength=self.bands), np.bincount(band, good, minlength=self.bands)
         return labels.astype(np.float64), successes.astype(np.float64)
 
 
 def bin_by_quantiles(scores: ArrayLike, bands: int) -> Binning:
-    """Bands of equal shares, as far as the scores' ties allow.
+    """Cut scores into bands of equal shares, as far as ties allow.
 
+    Parameters
+    ----------
+    scores : array_like
+        The scores.
+    bands : int
+        The number of bands. Ties can make it smaller.
+
+    Returns
+    -------
+    Binning
+        The bands.
+
+    Examples
+    --------
     >>> bin_by_quantiles(range(100), 4).edges
     (24.75, 49.5, 74.25)
     """
@@ -93,8 +172,31 @@ def bin_by_quantiles(scores: ArrayLike, bands: int) -> Binning:
 
 
 def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: bool = True) -> Binning:
-    """Fewer bands, so that success rates rise (or fall) with the score: neighbours that do not are pooled.
+    """Merge neighbouring bands until success rates rise (or fall) with the score.
 
+    Parameters
+    ----------
+    binning : Binning
+        The bands.
+    labels : array_like
+        The number of labels in each band.
+    successes : array_like
+        The number of successes in each band.
+    rising : bool, default True
+        Whether success rates should rise with the score; otherwise they should fall.
+
+    Returns
+    -------
+    Binning
+        The same bands or fewer.
+
+    Raises
+    ------
+    InputError
+        If there is not one number for each band.
+
+    Examples
+    --------
     >>> monotone(Binning((10.0, 20.0, 30.0)), labels=[50, 50, 50, 50], successes=[10, 30, 25, 40]).edges
     (10.0, 30.0)
     """

@@ -308,6 +308,7 @@ def numbers(estimator: Any, X: Any, *y: ArrayLike, **options: Any) -> Any:
     raise InputError.because(
         f"must be numbers; column {', '.join(columns)} holds text",
         "X",
+        value=list(texts),
         hint="Put a Pipeline in front that encodes it, such as make_pipeline(ColumnTransformer([('text', "
         f"OneHotEncoder(handle_unknown='ignore'), {list(texts)})], remainder='passthrough'), "
         "lenience.models.BayesianLogistic()).",

@@ -1,7 +1,7 @@
-"""The model of own counts: every cell is on its own, from a prior that is given.
+"""The model of own counts: each cell learns only from its own labels, starting from a given prior.
 
-The simplest model, and for rare cells often a bad one: nothing is learnt of a cell from its neighbours, and what the
-prior says decides whether a cell is ever tried.
+This is the simplest model. It often does badly for rare cells: a cell learns nothing from its neighbours, and the prior
+alone decides whether the cell is ever tried.
 """
 
 from __future__ import annotations
@@ -20,18 +20,39 @@ JEFFREYS = Belief(1, 0.5)  # the invariant prior: half an observation less in ea
 
 
 def skeptical(cost: float, n: float = 4.0, chance: float = 0.1) -> Belief:
-    """The prior of size n that gives the cell a small chance (one in ten) of deserving acceptance at all (p > c).
+    """Return a prior under which a cell is unlikely to be above the break-even.
 
+    Parameters
+    ----------
+    cost : float
+        The break-even success rate c.
+    n : float, default 4
+        The size of the prior, in observations.
+    chance : float, default 0.1
+        The probability that the prior gives to p > c.
+
+    Returns
+    -------
+    Belief
+        The prior.
+
+    Raises
+    ------
+    InputError
+        If ``cost`` or ``chance`` is not between 0 and 1, or ``n`` is not above 0.
+
+    Examples
+    --------
     >>> prior = skeptical(cost=0.8)
     >>> round(prior.mean, 3), round(prior.exceeds(0.8), 6)
     (0.495, 0.1)
     """
     c, size = check_cost(cost), real("n", n, above=0)
-    wanted = real("chance", chance, above=0, below=1)
+    target = real("chance", chance, above=0, below=1)
     low, high = 0.0, size
     for _ in range(200):
         middle = 0.5 * (low + high)
-        if Belief(size, middle).exceeds(c) < wanted:
+        if Belief(size, middle).exceeds(c) < target:
             low = middle
         else:
             high = middle
@@ -42,35 +63,62 @@ PRIORS = "a Belief, such as Belief(n=2, s=1), or one for each cell"
 
 
 class OwnCounts:
-    """Cells on their own, with one prior for all or one each.
+    """Cells that learn only from their own labels, with one prior for all cells or one for each.
 
+    Parameters
+    ----------
+    cells : int
+        The number of cells.
+    prior : Belief or sequence of Belief, default Belief(2, 1)
+        The prior of all cells, or of each.
+
+    Raises
+    ------
+    InputError
+        If the number of priors is not the number of cells.
+
+    Examples
+    --------
     >>> OwnCounts(3, JEFFREYS).priors([0, 0, 5], [0, 0, 4])
     (array([1., 1., 1.]), array([0.5, 0.5, 0.5]))
     """
 
     def __init__(self, cells: int, prior: Belief | Sequence[Belief] = UNIFORM) -> None:
         self._cells = whole("cells", cells, least=1)
-        given = (
+        priors = (
             [prior] * self._cells
             if isinstance(prior, Belief)
-            else [check_prior(one) for one in listed("prior", prior, PRIORS)]
+            else [check_prior(each) for each in listed("prior", prior, PRIORS)]
         )
-        if len(given) != self._cells:
+        if len(priors) != self._cells:
             raise InputError.because(
-                f"must be one Belief, or one for each of the {cells} cells, not {len(given)}",
+                f"must be one Belief, or one for each of the {cells} cells, not {len(priors)}",
                 "prior",
-                value=len(given),
+                value=len(priors),
                 code="length_mismatch",
             )
-        self.given = tuple(given)
+        self.given = tuple(priors)
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return self._cells
 
     def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The priors that were given, whatever was seen."""
+        """Return the given priors, whatever the labels are.
+
+        Parameters
+        ----------
+        labels : array_like
+            Ignored.
+        successes : array_like
+            Ignored.
+
+        Returns
+        -------
+        tuple of arrays
+            n₀ and s₀ of each cell.
+        """
         return np.array([prior.n for prior in self.given]), np.array([prior.s for prior in self.given])
 
     def __repr__(self) -> str:

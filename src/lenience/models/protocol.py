@@ -1,8 +1,8 @@
-"""What every model of the cells can do: from the labels seen, say what is believed of each cell.
+"""The interface of every model of cells: from labels to a prior, and from there to a belief, for each cell.
 
-A model gives each cell a *prior* (n₀, s₀): what is believed of it apart from its own labels. The belief is that plus
-the cell's own labels, (n₀ + n, s₀ + s), so a cell's own labels take over as they come. How far the prior pulls is
-shown, not hidden: :class:`Shrinkage` has the prior, the cell's own data and the belief side by side.
+A model gives each cell a *prior* (n₀, s₀): the evidence on the cell apart from its own labels. The belief is the prior
+plus the cell's own labels, (n₀ + n, s₀ + s), so a cell's own labels take over as they arrive. :class:`Shrinkage` shows
+how much weight the prior has: the prior, the cell's own labels and the belief side by side.
 """
 
 from __future__ import annotations
@@ -19,10 +19,26 @@ from lenience.core.validation import floats, having
 
 
 class Shrinkage(msgspec.Struct, frozen=True):
-    """How a cell's belief came about: the prior it was given, its own labels, and both together.
+    """How a cell's belief came about: its prior, its own labels, and both together.
 
-    ``pull`` is the weight of the prior in the belief's mean: 1 where there are no own labels, towards 0 where there
-    are many.
+    Parameters
+    ----------
+    cell : str
+        The name of the cell.
+    prior : Belief
+        The prior that the model gives the cell.
+    labels : float
+        The number of the cell's own labels.
+    successes : float
+        How many of them are successes.
+    belief : Belief
+        The prior plus the cell's own labels.
+
+    Examples
+    --------
+    >>> row = Shrinkage("north", Belief(2, 1), 18, 12, Belief(20, 13))
+    >>> row.pull
+    0.1
     """
 
     cell: str
@@ -33,30 +49,64 @@ class Shrinkage(msgspec.Struct, frozen=True):
 
     @property
     def own_rate(self) -> float | None:
-        """The success rate of the cell's own labels, where it has any."""
+        """The success rate of the cell's own labels; None without labels."""
         return self.successes / self.labels if self.labels else None
 
     @property
     def pull(self) -> float:
-        """The weight of the prior in the belief's mean."""
+        """The weight of the prior in the belief's mean: 1 without own labels, near 0 with many."""
         return self.prior.n / self.belief.n
 
 
 @runtime_checkable
 class Model(Protocol):
-    """Labels in, a prior for each cell out."""
+    """A model of cells: it turns the labels of all cells into a prior for each cell."""
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
 
     def priors(self, labels: ArrayLike, successes: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """n₀ and s₀ of every cell, given how many labels and successes each cell has had."""
+        """Return the prior of every cell.
+
+        Parameters
+        ----------
+        labels : array_like
+            The number of labels in each cell.
+        successes : array_like
+            The number of successes in each cell.
+
+        Returns
+        -------
+        tuple of arrays
+            n₀ and s₀ of each cell.
+        """
 
 
 def beliefs(model: Model, labels: ArrayLike, successes: ArrayLike) -> list[Belief]:
-    """The belief of every cell: the model's prior plus the cell's own labels.
+    """Return the belief about every cell: the model's prior plus the cell's own labels.
 
+    Parameters
+    ----------
+    model : Model
+        The model.
+    labels : array_like
+        The number of labels in each cell.
+    successes : array_like
+        The number of successes in each cell.
+
+    Returns
+    -------
+    list of Belief
+        The belief about each cell.
+
+    Raises
+    ------
+    InputError
+        If the counts are not one number for each cell, with 0 ≤ successes ≤ labels.
+
+    Examples
+    --------
     >>> from lenience.models.own_counts import OwnCounts
     >>> beliefs(OwnCounts(2), labels=[10, 0], successes=[7, 0])
     [Belief(n=12.0, s=8.0), Belief(n=2.0, s=1.0)]
@@ -67,8 +117,31 @@ def beliefs(model: Model, labels: ArrayLike, successes: ArrayLike) -> list[Belie
 
 
 def shrinkage(model: Model, labels: ArrayLike, successes: ArrayLike, names: list[str] | None = None) -> list[Shrinkage]:
-    """For each cell the prior, its own data and the belief.
+    """Return prior, own labels and belief of every cell.
 
+    Parameters
+    ----------
+    model : Model
+        The model.
+    labels : array_like
+        The number of labels in each cell.
+    successes : array_like
+        The number of successes in each cell.
+    names : list of str, optional
+        The names of the cells; by default "0", "1", …
+
+    Returns
+    -------
+    list of Shrinkage
+        One row for each cell.
+
+    Raises
+    ------
+    InputError
+        If the counts are not one number for each cell, with 0 ≤ successes ≤ labels.
+
+    Examples
+    --------
     >>> from lenience.models.own_counts import OwnCounts
     >>> row = shrinkage(OwnCounts(1), [18], [12])[0]
     >>> row.own_rate, row.pull, row.belief.mean
@@ -76,10 +149,10 @@ def shrinkage(model: Model, labels: ArrayLike, successes: ArrayLike, names: list
     """
     n, s = checked_counts(having("model", model, "priors", "a model, such as OwnCounts(2)").cells, labels, successes)
     n0, s0 = model.priors(n, s)
-    called = names or [str(i) for i in range(model.cells)]
+    cells = names or [str(i) for i in range(model.cells)]
     return [
         Shrinkage(
-            called[i],
+            cells[i],
             Belief(float(n0[i]), float(s0[i])),
             float(n[i]),
             float(s[i]),
@@ -92,7 +165,7 @@ def shrinkage(model: Model, labels: ArrayLike, successes: ArrayLike, names: list
 def checked_counts(
     cells: int, labels: ArrayLike, successes: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The counts as arrays, one number a cell, successes no more than labels."""
+    """Return the counts as arrays; raise InputError unless each has one number per cell and successes ≤ labels."""
     n, s = floats("labels", labels), floats("successes", successes)
     if n.shape != (cells,) or s.shape != (cells,):
         raise InputError.because(

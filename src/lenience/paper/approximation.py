@@ -13,6 +13,7 @@ from lenience.solvers.stopping.paper_values import paper_values
 
 
 def approximation(seed: int) -> Claim:
+    """Check how close V^N is to V*, with a proved error."""
     tables = figure_one()
     parts = [
         f"c = 0.8, γ = {discount}: within {_size(table.error(10))} at n = 10 and {_size(table.error(100))} at n = "
@@ -32,10 +33,12 @@ def approximation(seed: int) -> Claim:
 
 
 def _size(error: float) -> str:
+    """Format an error, which is rounding below 1e-13."""
     return "rounding" if error < 1e-13 else f"{error:.1g}"
 
 
 def figure(seed: int) -> Claim:
+    """Check the order of the curves in Figure 1 and how close they are."""
     tables = figure_one()
     close, ordered = [], True
     for table in tables.values():
@@ -54,6 +57,7 @@ def figure(seed: int) -> Claim:
 
 
 def small_n(seed: int) -> Claim:
+    """Find the N that proves V*(10, ·) to within 0.001."""
     needed = {}
     for discount in DISCOUNTS:
         last = 20
@@ -72,6 +76,7 @@ def small_n(seed: int) -> Claim:
 
 
 def limit(seed: int) -> Claim:
+    """Check that V^N rises to V*."""
     belief, discount = Belief(10, 7.5), 0.95
     true = Discounted(COST, discount).enclose(belief, 1e-11)[0]
     values = [approximate(belief.n, belief.mean, last, COST, discount) for last in (12, 20, 40, 80, 160, 320)]
@@ -88,7 +93,7 @@ def limit(seed: int) -> Claim:
 
 
 def approximate(n: float, rate: float, last: int, cost: float, discount: float) -> float:
-    """V^N(n, p̂) at any real p̂, by the plain recursion over the states that can be reached."""
+    """Return V^N(n, p̂) at any real p̂, by the plain recursion over the states that can be reached."""
     steps = round(last + 1 - n)
     successes = n * rate + np.arange(steps + 1)
     value = np.maximum(successes / (n + steps) - cost, 0.0) / (1 - discount)

@@ -23,6 +23,7 @@ from lenience.simulation.worlds import Bernoulli
 
 
 def average(seed: int) -> Claim:
+    """Check Theorem 4: which policies maximise the average reward."""
     horizons = [100, 1000, 10_000]
     rows = regret_table(0.5, FLAT, horizons=horizons, schedules=["√H"])
     known = AverageReward(0.5).value(FLAT).midpoint
@@ -52,6 +53,7 @@ def average(seed: int) -> Claim:
 
 
 def jensen(seed: int) -> Claim:
+    """Check that the average value is convex and does not increase with n."""
     last = 1000
     value = np.maximum(np.arange(last + 2) / (last + 1) - COST, 0.0)
     rows: dict[int, NDArray[np.float64]] = {}
@@ -78,6 +80,7 @@ def jensen(seed: int) -> Claim:
 
 
 def two_phase(seed: int) -> Claim:
+    """Compute the exact regret of exploring first and exploiting afterwards."""
     horizons = [100, 1000, 10_000]
     rows = regret_table(0.5, FLAT, horizons=horizons, schedules=["log²H", "√H", "H^(2/3)", "H/10"])
     by = {name: [row.regret for row in rows if row.policy == name] for name in dict.fromkeys(r.policy for r in rows)}
@@ -96,6 +99,7 @@ def two_phase(seed: int) -> Claim:
 
 
 def to_go(seed: int) -> Claim:
+    """Check the recursion of the average reward to go, by summing over all histories."""
     steps, worst = 6, 0.0
     policies: list[Policy] = [Thompson(0.6), Constant(0.5), Greedy(0.4)]
     for policy in policies:
@@ -113,12 +117,13 @@ def to_go(seed: int) -> Claim:
 
 
 def known_average(seed: int) -> Claim:
+    """Check the limit of the optimal average reward as n grows."""
     arrivals, sure = 1000, 1e5
     worst, half = 0.0, 0.0
     for p in (0.5, 0.75, 0.8, 0.85, 0.95):
         belief = Belief(sure, p * sure)
-        whole, rest = (FiniteHorizon(COST, left).enclose(belief, 1e-9)[0] for left in (arrivals, arrivals // 2))
-        worst = max(worst, abs(whole.midpoint / arrivals - max(p - COST, 0.0)))
+        total, rest = (FiniteHorizon(COST, left).enclose(belief, 1e-9)[0] for left in (arrivals, arrivals // 2))
+        worst = max(worst, abs(total.midpoint / arrivals - max(p - COST, 0.0)))
         half = max(half, abs(rest.midpoint / arrivals - max(p - COST, 0.0) / 2))
     unsure = FiniteHorizon(COST, arrivals).enclose(Belief(10, 8.5), 1e-9)[0].midpoint / arrivals
     return Claim(
@@ -127,13 +132,14 @@ def known_average(seed: int) -> Claim:
         verdict(worst < 1e-4 and half < 1e-4, CORRECTED),
         f"The optimum over N = {arrivals:,} arrivals from a belief of n = 10⁵ observations, divided by N, is within "
         f"{worst:.1g} of max{{p̂ − c, 0}} for p̂ = 0.5, 0.75, 0.8, 0.85, 0.95 and c = 0.8; at n = 10 and p̂ = 0.85 it is "
-        f"{unsure:.4f} instead of 0.05, for there is still something to learn.",
+        f"{unsure:.4f} instead of 0.05, because there is still something to learn.",
         "By (9), whose sum begins at individual i and is divided by N, it is (1 − i/N) max{p̂ − c, 0}: the same for "
         f"every fixed i as N → ∞, but half of it at i = N/2 (here to within {half:.1g}).",
     )
 
 
 def _by_history(policy: Policy, steps: int) -> float:
+    """Sum the average reward over all histories of decisions and outcomes."""
     total = 0.0
     for history in product((None, 0, 1), repeat=steps):
         n, s, chance, reward = FLAT.n, FLAT.s, 1.0, 0.0
@@ -150,6 +156,7 @@ def _by_history(policy: Policy, steps: int) -> float:
 
 
 def _by_recursion(policy: Policy, n: float, s: float, left: int, steps: int) -> float:
+    """Compute the average reward by the paper's recursion."""
     if left == 0:
         return 0.0
     pi, p = float(policy.acceptance(n, s)), s / n
@@ -161,6 +168,7 @@ def _by_recursion(policy: Policy, n: float, s: float, left: int, steps: int) -> 
 
 
 def indistinct(seed: int) -> Claim:
+    """Check whether the average reward distinguishes policies with constant acceptance."""
     horizon, prior = 400, Belief(10, 8)
     earned = {pi: evaluate(Constant(pi), FiniteHorizon(0.5, horizon), prior).midpoint / horizon for pi in (1.0, 0.5)}
     simulation = compare_policies(

@@ -1,4 +1,4 @@
-"""Claim: what the paper says, what was found, and what is added; and the setting of its Figure 1."""
+"""Claim: what the paper says, the result of checking it, and what we add; and the setting of the paper's Figure 1."""
 
 from __future__ import annotations
 
@@ -14,11 +14,30 @@ HOLDS, CORRECTED, PRECISE, FAILS = "holds", "holds with a correction", "made pre
 COST, DISCOUNTS, N = 0.8, (0.99, 0.95), 1000
 FLAT = Belief(2, 1)
 ROUNDING = 1e-9
-CONFIDENCE = 0.999  # of an interval that decides a verdict: one in a thousand would fail by bad luck
+CONFIDENCE = 0.999  # of intervals that decide a verdict, so that one check in a thousand fails by chance
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A claim, what was found, and what is added to it."""
+    """A claim of the paper and the result of checking it.
+
+    Parameters
+    ----------
+    section : str
+        Where the paper makes the claim, e.g. "3.1, (3)".
+    claim : str
+        What the paper says.
+    verdict : str
+        "holds", "holds with a correction", "made precise" or "fails".
+    evidence : str
+        The numbers that the check computed.
+    addition : str, optional
+        A correction, or a result beyond the paper.
+
+    Examples
+    --------
+    >>> Claim("3.1", "V* is convex in p̂.", "holds", "No second difference is below 0.").stands
+    True
+    """
 
     section: str
     claim: str
@@ -28,17 +47,19 @@ class Claim(msgspec.Struct, frozen=True):
 
     @property
     def stands(self) -> bool:
-        """Whether nothing contradicts it."""
+        """Whether no number contradicts the claim."""
         return self.verdict != FAILS
 
 
 def verdict(true: bool, kind: str = HOLDS) -> str:
-    """The verdict of a kind if nothing contradicts the claim, and *fails* otherwise."""
+    """Return the given verdict if nothing contradicts the claim, and "fails" otherwise."""
     return kind if true else FAILS
 
 
 def difference(value: float, width: float) -> str:
-    """A difference from a value that is known to within a width: where that is all there is, only what it is below.
+    """Format a difference from a value that is known to within a width.
+
+    If the difference is within the width, the text only gives a bound.
 
     >>> difference(0.0284, 1e-10), difference(5.9e-11, 1.2e-10)
     ('0.028', 'below 1e-9')
@@ -49,11 +70,11 @@ def difference(value: float, width: float) -> str:
 
 
 def figure_one() -> dict[float, PaperTable]:
-    """V^N(n, ·) as in Figure 1, by discount factor."""
+    """Return V^N(n, ·) as in Figure 1 of the paper, by discount factor."""
     return {discount: paper_values(COST, discount, [1, 2, 5, 10, 20, 50, 100, N, N + 1], N) for discount in DISCOUNTS}
 
 
 def counted(claims: list[Claim]) -> Iterator[tuple[str, int]]:
-    """How many claims have each verdict."""
+    """Yield each verdict with the number of claims that have it."""
     for verdict in (HOLDS, PRECISE, CORRECTED, FAILS):
         yield verdict, sum(claim.verdict == verdict for claim in claims)

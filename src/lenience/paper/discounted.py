@@ -39,12 +39,17 @@ def known_p(seed: int) -> Claim:
     Parameters
     ----------
     seed : int
-        Seed of random numbers; this check draws none.
+        Not used: this check draws no random numbers. All checks take a seed.
 
     Returns
     -------
     Claim
         What the paper says, and whether it holds.
+
+    Examples
+    --------
+    >>> known_p(0).verdict
+    'holds'
     """
     worst = 0.0
     for p in (0.5, 0.8, 0.9, 1.0):
@@ -61,6 +66,7 @@ def known_p(seed: int) -> Claim:
 
 
 def belief_state(seed: int) -> Claim:
+    """Check that the belief stays beta, by Bayes' rule on a grid."""
     grid = np.linspace(0, 1, 200_001)[1:-1]
     prior = Belief(3, 1.5)
     outcomes = [1, 0, 0, 1, 1, 1, 0]
@@ -81,6 +87,7 @@ def belief_state(seed: int) -> Claim:
 
 
 def any_policy(seed: int) -> Claim:
+    """Check the recursion for the value of any policy, by simulation."""
     policies: list[Policy] = [Thompson(COST), EpsilonGreedy(COST, 0.05), Greedy(COST)]
     prior = Belief(6, 5)
     problem = Discounted(COST, 0.95)
@@ -105,17 +112,19 @@ def any_policy(seed: int) -> Claim:
 
 
 def value_at_prior(policy: Policy) -> float:
-    """The exact value from Beta(1, 1) at c = 0.8, γ = 0.99."""
+    """Return the exact value of a policy from Beta(1, 1) at c = 0.8, γ = 0.99."""
     return _value_once(policy.to_json())
 
 
 @lru_cache(maxsize=16)
 def _value_once(text: str) -> float:
+    """Compute the value of a policy once; policies are compared by their JSON text."""
     policy = policy_from_json(text)
     return evaluate(policy, Discounted(COST, 0.99), FLAT, 1e-6).upper
 
 
 def theorem_one(seed: int) -> Claim:
+    """Check Theorem 1: no randomised decision beats the threshold policy."""
     problem = Discounted(COST, 0.99)
     shares = np.linspace(0, 1, 101)
     inside = 0
@@ -124,8 +133,8 @@ def theorem_one(seed: int) -> Claim:
         values = shares / (1 - 0.99 + 0.99 * shares) * go
         inside += int(0 < np.argmax(values) < 100)
     optimum = problem.enclose(FLAT, 1e-9)[0]
-    rivals: list[Policy] = [Greedy(COST), Thompson(COST), EpsilonGreedy(COST, 0.02), Constant(1.0), Constant(0.1)]
-    best = max(value_at_prior(rival) for rival in rivals)
+    others: list[Policy] = [Greedy(COST), Thompson(COST), EpsilonGreedy(COST, 0.02), Constant(1.0), Constant(0.1)]
+    best = max(value_at_prior(other) for other in others)
     return Claim(
         "3.1, (7), Theorem 1",
         "The optimal policy is a threshold policy, Π* = 1(Ṽ > 0): no randomisation is needed.",
@@ -138,6 +147,7 @@ def theorem_one(seed: int) -> Claim:
 
 
 def bellman(seed: int) -> Claim:
+    """Check the Bellman equation at random beliefs."""
     problem = Discounted(COST, 0.99)
     worst = 0.0
     rng = np.random.default_rng(seed)
@@ -159,6 +169,7 @@ def bellman(seed: int) -> Claim:
 
 
 def stopping(seed: int) -> Claim:
+    """Check that every stop lies at or below the cost, and how often the policy stops."""
     policy = Discounted(COST, 0.99).solve(FLAT, rows=2000)
     rates = [float(policy.prior.s + least - 1) / (policy.prior.n + k) for k, least in enumerate(policy.accept_from)]
     stopped = characteristics(policy, p=0.7)
@@ -175,12 +186,14 @@ def stopping(seed: int) -> Claim:
 
 
 def _shut_out(p: float) -> float:
+    """Return the probability that the optimum stops for good at p > c."""
     shut_out = characteristics(Discounted(COST, 0.99).solve(FLAT), p=p).shut_out
     assert shut_out is not None
     return shut_out.midpoint
 
 
 def infinite_sample(seed: int) -> Claim:
+    """Check the limit of the value as n grows."""
     gaps, shown = [], []
     for n in (10, 100, 1000, 10_000):
         value = Discounted(COST, 0.99).enclose(Belief(n, 0.85 * n), 1e-9)[0]
@@ -196,6 +209,7 @@ def infinite_sample(seed: int) -> Claim:
 
 
 def bandit(seed: int) -> Claim:
+    """Check that comparing the Gittins index with the cost makes the same decisions."""
     discount, disagree, count = 0.95, 0, 0
     for n in (1.0, 2.0, 5.0, 12.5):
         for rate in (0.2, 0.5, 0.7, 0.9):
@@ -218,6 +232,7 @@ def bandit(seed: int) -> Claim:
 
 
 def past_outcomes(seed: int) -> Claim:
+    """Check whether counts of past outcomes can serve as the prior."""
     cost, failures = 0.3, 3
     counts, with_prior = Belief(failures, 0), FLAT.observe([False] * failures)
     problem = Discounted(cost, 0.99)
@@ -234,6 +249,7 @@ def past_outcomes(seed: int) -> Claim:
 
 
 def one_step(seed: int) -> Claim:
+    """Check the one-step equation before (6), by iterating it."""
     rng = np.random.default_rng(seed)
     worst = 0.0
     for _ in range(100):

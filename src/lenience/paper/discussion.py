@@ -24,6 +24,7 @@ from lenience.solvers.stopping.paper_values import paper_values
 
 
 def speed(seed: int) -> Claim:
+    """Measure how long the full recursion takes."""
     paper_values(COST, 0.99, [10], 10)  # compile
     start = time.perf_counter()
     paper_values(COST, 0.99, [10], N)
@@ -44,6 +45,7 @@ def speed(seed: int) -> Claim:
 
 
 def exploration(seed: int) -> Claim:
+    """Compare the optimum with policies that explore at random."""
     problem = Discounted(COST, 0.99)
     optimum = problem.enclose(FLAT, 1e-9)[0].midpoint
     policies: dict[str, Policy] = {"Thompson": Thompson(COST), "ε = 0.02": EpsilonGreedy(COST, 0.02)}
@@ -59,6 +61,7 @@ def exploration(seed: int) -> Claim:
 
 
 def sequence(seed: int) -> Claim:
+    """Compute how acceptance falls with the order of arrival."""
     policy = Discounted(COST, 0.99).solve(FLAT)
     by_rate = {p: acceptance_by_arrival(policy, 500, p) for p in (0.7, 0.9)}
     average = acceptance_by_arrival(policy, 500)
@@ -80,6 +83,7 @@ def sequence(seed: int) -> Claim:
 
 
 def confidence(seed: int) -> Claim:
+    """Check that the value falls with n where the mean is below the cost."""
     problem = Discounted(COST, 0.99)
     values = [problem.enclose(Belief(n, 0.75 * n), 1e-9)[0].midpoint for n in (4, 20, 100, 500)]
     falling = values == sorted(values, reverse=True)
@@ -96,6 +100,7 @@ def confidence(seed: int) -> Claim:
 
 
 def groups(seed: int) -> Claim:
+    """Compare two groups that differ in size alone."""
     shares = {"large": 0.95, "small": 0.05}
     cells = Segments.of(shares, Discounted(COST, 0.999), FLAT, {name: name for name in shares})
     policies = cells.solve()
@@ -117,13 +122,14 @@ def groups(seed: int) -> Claim:
 
 
 def borrowed(seed: int) -> Claim:
+    """Check that a model of the score improves beliefs where there are no labels."""
     rng = np.random.default_rng(seed)
     cells = load_fico().cells(10)
     truth, scores = np.array([cell.p for cell in cells]), np.array([cell.score for cell in cells])
-    known = scores >= np.quantile(scores, 0.6)  # the past accepted high scores only
+    known = scores >= np.quantile(scores, 0.6)  # in the past only high scores were accepted
     labels = np.where(known, 30.0, 0.0)
     curve = Curve(scores.tolist(), [cell.group for cell in cells])
-    # One past is one draw of luck, and on a few the curve goes wrong: the claim is about pasts in general.
+    # The curve is wrong on a few random pasts, and the claim is about pasts in general: draw many.
     pasts, sizes = 300, []
     error = {name: np.empty(pasts) for name in ("curve", "flat", "pooled")}
     for i in range(pasts):

@@ -16,6 +16,7 @@ from lenience.simulation.worlds import Bernoulli, Mixture
 
 
 def deterministic(seed: int) -> Claim:
+    """Check that the greedy policy never starts and never learns."""
     greedy = evaluate(Greedy(COST), Discounted(COST, 0.99), FLAT)
     return Claim(
         "1",
@@ -29,10 +30,12 @@ def deterministic(seed: int) -> Claim:
 
 
 def _plain(bounds: Bounds) -> str:
+    """Format the midpoint of bounds, without a negative zero."""
     return f"{bounds.midpoint:.4f}".replace("-0.0000", "0.0000")
 
 
 def utility(seed: int) -> Claim:
+    """Check by simulation that outcomes and their probabilities give the same utility."""
     world = Mixture(shares=[0.6, 0.4], rates=[0.85, 0.7])
     simulation = compare_policies(
         Thompson(COST), world, cost=COST, discount=0.99, horizon=400, replications=2000, seed=seed, optimum=False
@@ -51,6 +54,7 @@ def utility(seed: int) -> Claim:
 
 
 def average_utility(seed: int) -> Claim:
+    """Check the average reward of a constant policy by simulation."""
     simulation = compare_policies(
         Constant(0.5), Bernoulli(0.85), cost=COST, horizon=20_000, replications=500, seed=seed, optimum=False
     )
@@ -67,6 +71,7 @@ def average_utility(seed: int) -> Claim:
 
 
 def decomposition(seed: int) -> Claim:
+    """Check that the problem decomposes over segments, each with its own discount factor."""
     shares, discount = (0.7, 0.2, 0.1), 0.98
     world = Mixture(shares=shares, prior=FLAT)
     exact = 0.0
@@ -85,15 +90,16 @@ def decomposition(seed: int) -> Claim:
         verdict(exact in own_value, CORRECTED),
         f"Three segments with shares 0.7, 0.2, 0.1, each Beta(1, 1), at c = 0.5, γ = {discount}: the sum of the "
         "segments' "
-        f"own optima is {exact:.4f}; simulated together over 900 arrivals, 2,000 times, they earn {own_value} (99.9 "
-        "%).",
+        f"own optima is {exact:.4f}; simulated together over 900 arrivals, 2,000 times, they earn {own_value} "
+        "(99.9%).",
         "Each segment x with share q needs its own discount factor γ_x = γq/(1 − γ + γq), since its next member comes "
         f"later. Using γ = {discount} for all loses {lost}.",
     )
 
 
 def rejection_cost(seed: int) -> Claim:
-    # The plain recursion with a constant g earned at each rejection; a rejection is repeated for ever.
+    """Check that a constant reward of rejection only raises the cost."""
+    # The plain recursion, where each rejection earns a constant g. A rejection repeats for ever.
     cost, discount, g, last = 0.5, 0.95, 0.15, 600
     stop = g / (1 - discount)
     mean = np.arange(last + 2) / (last + 1)
@@ -101,12 +107,12 @@ def rejection_cost(seed: int) -> Claim:
     for n in range(last, 1, -1):
         p = np.arange(n + 1) / n
         value = np.maximum(p - cost + discount * (p * value[1:] + (1 - p) * value[:-1]), stop)
-    moved = Discounted(cost + g, discount).enclose(FLAT, 1e-10)[0].midpoint + stop
+    shifted = Discounted(cost + g, discount).enclose(FLAT, 1e-10)[0].midpoint + stop
     return Claim(
         "2",
         "A constant reward g of rejection can be set to zero without loss of generality.",
-        verdict(abs(value[1] - moved) < 1e-8, PRECISE),
+        verdict(abs(value[1] - shifted) < 1e-8, PRECISE),
         f"c = 0.5, γ = 0.95, g = 0.15 from Beta(1, 1): the recursion with g gives {value[1]:.8f}; cost c + g without "
-        f"g, plus g/(1 − γ), gives {moved:.8f}.",
+        f"g, plus g/(1 − γ), gives {shifted:.8f}.",
         "t(y − c) + (1 − t)g = t(y − (c + g)) + g: setting g to zero means raising the cost by g.",
     )

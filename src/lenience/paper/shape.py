@@ -15,6 +15,7 @@ from lenience.paper.claim import CORRECTED, COST, FLAT, Claim, figure_one, verdi
 
 
 def chords(seed: int) -> Claim:
+    """Check Lemma 1 on random convex functions."""
     rng = np.random.default_rng(seed)
     worst = np.inf
     for _ in range(500):
@@ -40,6 +41,7 @@ def chords(seed: int) -> Claim:
 
 
 def shape(seed: int) -> Claim:
+    """Check Proposition 2: the value is convex and does not decrease in the mean."""
     worst_slope, worst_bend, rows = np.inf, np.inf, 0
     for table in figure_one().values():
         for n, values in table.values.items():
@@ -47,7 +49,7 @@ def shape(seed: int) -> Claim:
                 rows += 1
                 worst_slope = min(worst_slope, float(np.diff(values).min()) * n)
                 worst_bend = min(worst_bend, float(np.diff(values, 2).min()) * n * n)
-    # Off the lattice of one n as well: real beliefs, enclosed.
+    # Check real beliefs off the lattice as well, by proved bounds.
     problem = Discounted(COST, 0.95)
     rates = np.linspace(0.5, 0.95, 31)
     for size in (1.5, 7.3):
@@ -66,6 +68,7 @@ def shape(seed: int) -> Claim:
 
 
 def more_stringent(seed: int) -> Claim:
+    """Check Proposition 3: the threshold rises with n."""
     problem = Discounted(COST, 0.99)
     rng = np.random.default_rng(seed)
     wrong = 0
@@ -88,6 +91,7 @@ def more_stringent(seed: int) -> Claim:
 
 
 def weights(seed: int) -> Claim:
+    """Check the weights of equation (12), which are misprinted."""
     a, p1, p2 = 0.3, 0.4, 0.7
     printed = (a * p1 + (1 - a) * p2) + (1 - a * p1 + (1 - a) * p2)
     right = (a * p1 + (1 - a) * p2) + (1 - a * p1 - (1 - a) * p2)
@@ -101,6 +105,7 @@ def weights(seed: int) -> Claim:
 
 
 def base_case(seed: int) -> Claim:
+    """Check the base case of the proof of Proposition 3."""
     worst, sign = 0.0, np.inf
     for size in (10, 100):
         for j in range(size + 1):
@@ -125,6 +130,7 @@ def base_case(seed: int) -> Claim:
 
 
 def monotone_step(seed: int) -> Claim:
+    """Check the monotonicity step of the proof of Proposition 2."""
     rng = np.random.default_rng(seed)
     identity, least, reach = 0.0, np.inf, 0.0
     for _ in range(500):
@@ -136,7 +142,7 @@ def monotone_step(seed: int) -> Claim:
         rise = p2 * up2 + (1 - p2) * down2 - p1 * up1 - (1 - p1) * down1
         identity = max(identity, abs(rise - first - second - third))
         least = min(least, first, second, third)
-        # Lemma 1 at α = ½ asks f at x ± δ/2; the second bracket asks it at these four points.
+        # Lemma 1 at α = ½ needs f at x ± δ/2; the second bracket needs it at these four points.
         x, wide, narrow = (n * (p1 + p2) + 1) / (2 * (n + 1)), *half_chords(n, p1, p2)
         points = (n * p2 + 1, n * p1, n * p2, n * p1 + 1)
         meant = (x + wide / 2, x - wide / 2, x + narrow / 2, x - narrow / 2)
@@ -159,11 +165,12 @@ def monotone_step(seed: int) -> Claim:
 
 
 def half_chords(n: float, p1: float, p2: float) -> tuple[float, float]:
-    """δ₂ and δ₁ of the monotonicity step, as Lemma 1 with α = ½ needs them."""
+    """Return δ₂ and δ₁ of the monotonicity step, as Lemma 1 with α = ½ needs them."""
     return (n * (p2 - p1) + 1) / (n + 1), (n * (p2 - p1) - 1) / (n + 1)
 
 
 def convex_step(seed: int) -> Claim:
+    """Check the convexity step of the proof of Proposition 2."""
     rng = np.random.default_rng(seed + 1)
     least_11, least_chain, shift = np.inf, np.inf, 0.0
     for _ in range(500):
@@ -194,6 +201,7 @@ def convex_step(seed: int) -> Claim:
 
 
 def inductive_step(seed: int) -> Claim:
+    """Check the inductive step of the proof of Proposition 3."""
     rng = np.random.default_rng(seed)
     wrong, chain = 0, np.inf
     for _ in range(60):
@@ -217,6 +225,6 @@ def inductive_step(seed: int) -> Claim:
 
 
 def _rising_convex(rng: np.random.Generator) -> Callable[[float], float]:
-    """A random rising convex function: the maximum of six rising lines."""
+    """Draw a random rising convex function: the maximum of six rising lines."""
     slopes, heights = rng.exponential(size=6), rng.normal(size=6)
     return lambda x: float((slopes * x + heights).max())

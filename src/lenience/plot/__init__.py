@@ -1,4 +1,4 @@
-"""Every figure: functions that return a matplotlib figure; :func:`save` writes it as PNG, SVG or PDF."""
+"""Figures: functions that return a matplotlib figure. :func:`save` writes it as PNG, SVG or PDF."""
 
 import lazy_loader
 

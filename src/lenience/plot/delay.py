@@ -1,4 +1,4 @@
-"""The figures of late labels: value against the mean delay, and the map of exposure limits."""
+"""Figures about late labels: the value against the mean delay, and the map of exposure limits."""
 
 from __future__ import annotations
 
@@ -26,19 +26,39 @@ MARKERS = ("o", "s", "x", "^", "v", "D", "P", "*")
 def value_against_delay(
     rows: Sequence[DelayValue], without_delay: float | None = None, title: str | None = None
 ) -> Figure:
-    """The value of each policy against the mean label delay (a logarithmic axis, in years).
+    """Plot the value of each policy against the mean label delay.
 
-    ``without_delay`` is the optimum if labels came at once, drawn as a line.
+    Parameters
+    ----------
+    rows : sequence of DelayValue
+        The values, as returned by :func:`~lenience.analysis.delay.value_by_delay`.
+    without_delay : float, optional
+        The optimal value if labels came at once. It is drawn as a horizontal line.
+    title : str, optional
+        The title of the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. The delay axis is logarithmic, in years.
+
+    Examples
+    --------
+    >>> from lenience.analysis.delay import value_by_delay
+    >>> rows = value_by_delay(0.8, 20, 0.5, Belief(3, 2), delays=[0.25, 0.5], caps=[2])
+    >>> figure = value_against_delay(rows, title="Small example")
+    >>> figure.axes[0].get_xlabel()
+    'mean delay of a label'
     """
     figure, (axes,) = canvas(1, 7.6, 4.6)
     names = list(dict.fromkeys(row.policy for row in rows))
     delays = sorted({row.label_delay for row in rows})
     for position, name in enumerate(names):
-        mine = sorted((row for row in rows if row.policy == name), key=lambda row: row.label_delay)
+        of_policy = sorted((row for row in rows if row.policy == name), key=lambda row: row.label_delay)
         heavy = name in (OPTIMAL, BLIND)
         axes.plot(
-            [row.label_delay for row in mine],
-            [row.value.midpoint for row in mine],
+            [row.label_delay for row in of_policy],
+            [row.value.midpoint for row in of_policy],
             color=COLOURS[position % len(COLOURS)],
             marker=MARKERS[position % len(MARKERS)],
             markersize=5.5 if heavy else 4.5,
@@ -61,10 +81,33 @@ def value_against_delay(
 
 
 def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, title: str | None = None) -> Figure:
-    """The exposure limits over belief size n (logarithmic, to ``most``) and success rate p̂.
+    """Plot the exposure limits over belief size and success rate.
 
-    The states of one lattice lie so far apart at small n that a picture of them is a sawtooth. So the problem is
-    solved on several lattices, shifted by a fraction of an observation, as far ahead as the policy was.
+    On one lattice the states at small n lie so far apart that the picture is a sawtooth. Therefore the problem is
+    solved on several lattices, each shifted by a fraction of an observation, with the same look-ahead as the policy.
+
+    Parameters
+    ----------
+    policy : ExposurePolicy
+        A solved policy for late labels.
+    most : int, optional
+        The largest belief size n to show; the axis is logarithmic.
+    lattices : int, optional
+        The number of lattices to solve.
+    title : str, optional
+        The title of the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. Colours show how many labels may be pending.
+
+    Examples
+    --------
+    >>> from lenience.objectives.delayed import Delayed
+    >>> policy = Delayed(cost=0.8, arrivals=20, discount_rate=0.5, label_delay=0.25).solve(Belief(2, 1), rows=20)
+    >>> limit_map(policy, most=10, lattices=1).axes[0].get_ylabel()
+    'success rate p̂ of the belief'
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
 

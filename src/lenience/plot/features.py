@@ -1,4 +1,4 @@
-"""The figures of replays: what each policy has earned after so many arrivals, and how they compare."""
+"""Figures of replays: the reward of each policy over time, and how the policies compare."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, "#999933", "#882255", "#7a4b1e", "#888888")
-# Beside its colour each curve has its own dashes, for curves that lie on one another and for those who see no colours.
+# Each curve has its own dashes as well as its colour, so that curves that overlap can be told apart without colour.
 DASHES: tuple[Any, ...] = (
     "-", "--", "-.", ":", (0, (8, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 3)), (0, (6, 2, 2, 2)), (0, (1, 3)),
 )  # fmt: skip
 
 
 def replay_figure(result: ReplayResult, title: str) -> Figure:
-    """Total reward against arrivals, and the discounted reward of each policy with its 95% interval."""
+    """Plot total reward against arrivals, and the discounted reward of each policy with its 95% interval."""
     figure, (left, right) = canvas(2, 5.4, 4.4)
     _along(left, result)
     _beside(right, result)

@@ -1,7 +1,7 @@
 """Figures of simulations: acceptance by arrival, policies compared, regret over time.
 
-Each function returns a matplotlib figure and, given a path, saves it (the ending chooses the format). Colours are
-those of Okabe and Ito (2008), which colour-blind readers can tell apart; lines differ in style as well.
+Each function returns a matplotlib figure and saves it if given a path. Colours are those of Okabe and Ito (2008), which
+colour-blind readers can tell apart; lines differ in style as well.
 """
 
 from __future__ import annotations
@@ -32,25 +32,50 @@ TITLES = {
     "expected": "discounted expected reward",
     "reward": "total reward",
     "regret": "regret against knowing p",
-    "behind": "behind the",  # and the name of what runs along
+    "behind": "behind the",  # the name of the baseline follows
     "accepted": "number accepted",
     "shut_out": "probability of shutting out p > c",
     "learning_cost": "cost of learning (lowest point of the account)",
 }
 
-SIMULATION = "a Simulation, as of compare_policies"
+SIMULATION = "a Simulation, the result of compare_policies"
 
 
 def plot_acceptance_by_arrival(
     curves: Mapping[str, ByArrival], simulation: Simulation | None = None, path: str | Path | None = None
 ) -> Figure:
-    """The exact chance of acceptance of the i-th arrival, early against late, one line a curve.
+    """Plot the exact probability that the i-th arrival is accepted.
 
-    A simulation whose policies bear the same names is drawn over them, as points with 95% intervals.
+    Parameters
+    ----------
+    curves : mapping of str to ByArrival
+        The curves by name, as returned by :func:`~lenience.analysis.acceptance_by_arrival.acceptance_by_arrival`.
+    simulation : Simulation, optional
+        A simulation of policies with the same names. It is drawn as points with 95% intervals.
+    path : str or Path, optional
+        Where to save the figure; its ending selects the format.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. The arrival axis is logarithmic.
+
+    Raises
+    ------
+    InputError
+        If ``curves`` is not such a mapping, or the path is invalid.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted, acceptance_by_arrival
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> figure = plot_acceptance_by_arrival({"optimum": acceptance_by_arrival(policy, 100, p=0.9)})
+    >>> figure.axes[0].get_xlabel()
+    'arrival i'
     """
-    mapped("curves", curves, "a mapping of names to what acceptance_by_arrival returned")
+    mapped("curves", curves, "a mapping of names to results of acceptance_by_arrival")
     for curve in curves.values():
-        having("curves", curve, "acceptance", "what acceptance_by_arrival returned")
+        having("curves", curve, "acceptance", "a result of acceptance_by_arrival")
     figure, axes = _canvas("arrival i", "chance that arrival i is accepted")
     for i, (label, curve) in enumerate(curves.items()):
         arrivals = np.arange(1, curve.acceptance.size + 1)
@@ -66,7 +91,36 @@ def plot_acceptance_by_arrival(
 def plot_comparison(
     simulation: Simulation, metrics: Sequence[str] = ("discounted", "behind"), path: str | Path | None = None
 ) -> Figure:
-    """The policies side by side, one panel a metric, with 95% intervals; the best on top by the first metric."""
+    """Plot policies side by side with 95% intervals, one panel per metric.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        The comparison, as returned by :func:`~lenience.simulation.compare.compare_policies`.
+    metrics : sequence of str, optional
+        The metrics to show, e.g. "discounted", "behind", "regret", "accepted" or "shut_out".
+    path : str or Path, optional
+        Where to save the figure; its ending selects the format.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. The policy with the largest expected reward is on top.
+
+    Raises
+    ------
+    InputError
+        If a metric is unknown, or the path is invalid.
+
+    Examples
+    --------
+    >>> from lenience import compare_policies
+    >>> from lenience.policies import Greedy
+    >>> from lenience.simulation import Bernoulli
+    >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+    >>> len(plot_comparison(simulation).axes)
+    2
+    """
     having("simulation", simulation, "checkpoints", SIMULATION)
     wanted = listed("metrics", metrics, f"a list of names among {', '.join(TITLES)}")
     chosen = [metric for metric in wanted if metric != "behind" or simulation.baseline is not None]
@@ -91,7 +145,34 @@ def plot_comparison(
 
 
 def plot_regret_over_time(simulation: Simulation, path: str | Path | None = None) -> Figure:
-    """The undiscounted regret against one who knows p, from the first arrival on, with 95% bands."""
+    """Plot the undiscounted regret from the first arrival on, with 95% bands.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        The comparison, as returned by :func:`~lenience.simulation.compare.compare_policies`.
+    path : str or Path, optional
+        Where to save the figure; its ending selects the format.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. Regret is measured against a policy that knows p.
+
+    Raises
+    ------
+    InputError
+        If ``simulation`` is not a Simulation, or the path is invalid.
+
+    Examples
+    --------
+    >>> from lenience import compare_policies
+    >>> from lenience.policies import Greedy
+    >>> from lenience.simulation import Bernoulli
+    >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+    >>> len(plot_regret_over_time(simulation).axes[0].lines)
+    2
+    """
     having("simulation", simulation, "checkpoints", SIMULATION)
     figure, axes = _canvas("arrivals", "regret against knowing p, undiscounted")
     at = simulation.checkpoints
@@ -106,21 +187,47 @@ def plot_regret_over_time(simulation: Simulation, path: str | Path | None = None
 
 
 def plot_drift(rows: Sequence[Drift], path: str | Path | None = None) -> Figure:
-    """What a policy that forgets earns beyond the optimum without drift, by memory, one line a hazard."""
-    for row in listed("rows", rows, "what drift_study returned"):
-        having("rows", row, "hazard", "what drift_study returned")
+    """Plot what a policy that forgets earns beyond the optimum without drift.
+
+    Parameters
+    ----------
+    rows : sequence of Drift
+        The results, as returned by :func:`~lenience.analysis.drift.drift_study`.
+    path : str or Path, optional
+        Where to save the figure; its ending selects the format.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure: the gain against the length of the memory, one line per hazard.
+
+    Raises
+    ------
+    InputError
+        If ``rows`` does not come from a drift study, or the path is invalid.
+
+    Examples
+    --------
+    >>> from lenience import Belief
+    >>> from lenience.analysis import drift_study
+    >>> rows = drift_study(0.5, 0.99, Belief(2, 1), [0.0, 0.02], [0.97], horizon=50, replications=20)
+    >>> plot_drift(rows).axes[0].get_ylabel()
+    'gain over not forgetting'
+    """
+    for row in listed("rows", rows, "the result of drift_study"):
+        having("rows", row, "hazard", "the result of drift_study")
     figure, axes = _canvas(
         "memory: arrivals after which a past observation counts e times less", "gain over not forgetting"
     )
     for i, hazard in enumerate(dict.fromkeys(row.hazard for row in rows)):
-        mine = [row for row in rows if row.hazard == hazard and row.memory < 1]
-        length = [-1.0 / np.log(row.memory) for row in mine]
+        at_hazard = [row for row in rows if row.hazard == hazard and row.memory < 1]
+        length = [-1.0 / np.log(row.memory) for row in at_hazard]
         spread = [
-            [row.gained.mean - row.gained.lower for row in mine],
-            [row.gained.upper - row.gained.mean for row in mine],
+            [row.gained.mean - row.gained.lower for row in at_hazard],
+            [row.gained.upper - row.gained.mean for row in at_hazard],
         ]
         often = "p never changes" if hazard == 0 else f"p changes every {1 / hazard:,.0f} arrivals"
-        axes.errorbar(length, [row.gained.mean for row in mine], yerr=spread, label=often, capsize=3, **_line(i))
+        axes.errorbar(length, [row.gained.mean for row in at_hazard], yerr=spread, label=often, capsize=3, **_line(i))
     axes.axhline(0.0, color=INK, linewidth=0.8)
     _log_arrivals(axes)
     _legend(axes)

@@ -1,4 +1,4 @@
-"""The figures of the stopping problem: values, thresholds, operating characteristics, regret."""
+"""Figures of the stopping problem: values, thresholds, operating characteristics, regret."""
 
 from __future__ import annotations
 
@@ -25,7 +25,30 @@ def value_functions(
     rows: Sequence[int] = (1, 2, 5, 10, 20, 50, 100),
     N: int = 1000,
 ) -> Figure:
-    """The paper's Figure 1: V^N(n, p̂) against p̂ for several n, a panel for each discount."""
+    """Plot V^N(n, p̂) against p̂ for several n, as in Figure 1 of the paper.
+
+    Parameters
+    ----------
+    cost : float, optional
+        The break-even success rate.
+    discounts : sequence of float, optional
+        The discount factors, one panel each.
+    rows : sequence of int, optional
+        The belief sizes n to draw.
+    N : int, optional
+        The row at which the approximation starts.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> figure = value_functions(discounts=[0.9], rows=[1, 5], N=100)
+    >>> len(figure.axes), figure.axes[0].get_title()
+    (1, 'γ = 0.9')
+    """
     from lenience.solvers.stopping.paper_values import paper_values
 
     figure, panels = canvas(len(discounts), 4.6, 4.2)
@@ -48,7 +71,26 @@ def value_functions(
 
 
 def thresholds(problems: Iterable[Discounted], most: float = 1000.0) -> Figure:
-    """The thresholds c_n against n, with the leniency below the break-even rate shaded."""
+    """Plot the acceptance thresholds c_n against n. Shading marks the leniency below the break-even rate.
+
+    Parameters
+    ----------
+    problems : iterable of Discounted
+        The problems, one curve each.
+    most : float, optional
+        The largest n to show; the axis is logarithmic.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> figure = thresholds([Discounted(0.8, 0.99), Discounted(0.8, 0.9)], most=100)
+    >>> len(figure.axes[0].lines)
+    3
+    """
     several = list(problems)
     figure, (axes,) = canvas(1, 7.2, 4.4)
     n = np.geomspace(1.0, most, 300)
@@ -84,7 +126,32 @@ def thresholds(problems: Iterable[Discounted], most: float = 1000.0) -> Figure:
 def operating_characteristics(
     problem: Discounted, prior: Belief, rows: int = 3000, rates: Sequence[float] | None = None
 ) -> Figure:
-    """What the optimal and the greedy policy do at each true p: shutting out, and the reward of learning."""
+    """Plot what the optimal and the greedy policy do at each true success probability.
+
+    The left panel shows the probability of stopping for good, the right panel the expected discounted reward.
+
+    Parameters
+    ----------
+    problem : Discounted
+        The problem.
+    prior : Belief
+        The belief at the start.
+    rows : int, optional
+        The number of acceptances that the exact walk follows.
+    rates : sequence of float, optional
+        The true success probabilities; by default 33 of them from 0.02 to 0.98.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+
+    Examples
+    --------
+    >>> figure = operating_characteristics(Discounted(0.5, 0.9), Belief(2, 1), rows=200, rates=[0.3, 0.6])
+    >>> [axes.get_title() for axes in figure.axes]
+    ['Probability of stopping for good', 'Expected discounted reward']
+    """
     grid = np.linspace(0.02, 0.98, 33) if rates is None else np.asarray(rates, dtype=np.float64)
     optimal = problem.solve(prior, rows=rows)
     figure, panels = canvas(2, 4.8, 4.2)
@@ -116,15 +183,35 @@ def operating_characteristics(
 
 
 def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
-    """Regret against the number of individuals: which ways of exploring are right without discounting."""
+    """Plot the regret of each policy against the number of individuals.
+
+    Parameters
+    ----------
+    rows : sequence of Regret
+        The regrets, as returned by :func:`~lenience.analysis.regret.regret_table`.
+    cost : float
+        The break-even success rate, for the title.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. Both axes are logarithmic.
+
+    Examples
+    --------
+    >>> from lenience.analysis.regret import regret_table
+    >>> rows = regret_table(0.5, Belief(2, 1), horizons=[10, 100], schedules=["√H"])
+    >>> len(regret_against_horizon(rows, cost=0.5).axes[0].lines)
+    4
+    """
     figure, (axes,) = canvas(1, 7.2, 4.8)
     names = list(dict.fromkeys(row.policy for row in rows))
     colours = dict(zip(names, (INK, RED, PURPLE, SKY, BLUE, GREEN, ORANGE, "#999933") * 2, strict=False))
     for name in names:
-        mine = [row for row in rows if row.policy == name]
+        of_policy = [row for row in rows if row.policy == name]
         axes.plot(
-            [row.horizon for row in mine],
-            [row.regret for row in mine],
+            [row.horizon for row in of_policy],
+            [row.regret for row in of_policy],
             color=colours[name],
             linewidth=2.4 if name == "optimal" else 1.5,
             marker="o",

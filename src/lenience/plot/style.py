@@ -1,4 +1,4 @@
-"""How figures look, and how they are written: one style for all, drawn with nothing on the screen."""
+"""The common style of all figures, and how to save one. Figures are drawn without a display."""
 
 from __future__ import annotations
 
@@ -12,20 +12,71 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
-# Okabe and Ito's colours, which remain distinct for the colour-blind.
+# The colours of Okabe and Ito (2008), which colour-blind readers can tell apart.
 INK, BLUE, ORANGE, GREEN = "#1f2933", "#0072b2", "#e69f00", "#009e73"
 RED, PURPLE, SKY, GREY = "#d55e00", "#cc79a7", "#56b4e9", "#999999"
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure to a file whose ending says the format."""
+    """Save a figure to a file.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    path : str or Path
+        The file name. Its ending selects the format: .png, .svg or .pdf.
+
+    Returns
+    -------
+    Path
+        The path of the file.
+
+    Raises
+    ------
+    InputError
+        If the ending is another one, or the folder does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> figure, panels = canvas(1, 4, 3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(save(figure, f"{folder}/empty.svg").name)
+    empty.svg
+    """
     target = check_path(path)
     figure.savefig(target, dpi=160)
     return target
 
 
 def check_path(path: str | Path, field: str = "output") -> Path:
-    """The path of a figure, or an error before anything is drawn."""
+    """Check the path of a figure before anything is drawn.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file name that the figure is to have.
+    field : str, optional
+        The name of the option or parameter, for the error.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    InputError
+        If the ending is not .png, .svg or .pdf, or the folder does not exist.
+
+    Examples
+    --------
+    >>> check_path("figure.bmp")
+    Traceback (most recent call last):
+        ...
+    lenience.core.errors.InputError: output must be a file name ending in .png, .svg, .pdf, not 'figure.bmp'
+    """
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         raise InputError(field, str(path), f"a file name ending in {', '.join(FORMATS)}")
@@ -35,7 +86,7 @@ def check_path(path: str | Path, field: str = "output") -> Path:
 
 
 def canvas(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """An empty figure of so many panels side by side, each of this width and height in inches."""
+    """Create an empty figure with panels side by side, each of the given width and height in inches."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -44,7 +95,7 @@ def canvas(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]
     figure = Figure(figsize=(width * panels, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = [figure.add_subplot(1, panels, position + 1) for position in range(panels)]
-    for one in axes:
-        one.spines[["top", "right"]].set_visible(False)
-        one.grid(alpha=0.25, linewidth=0.6)
+    for panel in axes:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(alpha=0.25, linewidth=0.6)
     return figure, axes

@@ -26,7 +26,7 @@ from .features.baselines import LinearUpperBoundRule as LinearUpperBoundRule
 from .features.baselines import OptimismRule as OptimismRule
 from .features.baselines import ThompsonRule as ThompsonRule
 from .features.baselines import UpperBoundRule as UpperBoundRule
-from .features.outcome_matching import UnawaitedOutcomeWarning as UnawaitedOutcomeWarning
+from .features.outcome_matching import UnmatchedOutcomeWarning as UnmatchedOutcomeWarning
 from .features.policy import NeverStartsWarning as NeverStartsWarning
 from .registry import policy_named as policy_named
 from .registry import policy_names as policy_names

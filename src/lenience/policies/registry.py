@@ -1,6 +1,6 @@
-"""Policies by name: for the command line, for sweep files, and to read a policy back from JSON.
+"""Create policies by name (command line, sweep files) and read them from JSON.
 
-A name is the policy's tag, with hyphens or underscores; its parameters are the fields of its class.
+A name is the policy's tag, with hyphens or underscores. Its parameters are the fields of its class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lenience.objectives import Delayed, Discounted, FiniteHorizon
 
 Made = TypeVar("Made")
 
-# Each policy's tag, module and class; a new policy is added here.
+# The module and the class of each tag. Add new policies here.
 POLICIES: Mapping[str, tuple[str, str]] = {
     "bayes_ucb": ("bayes_ucb", "BayesUCB"),
     "blind": ("pending", "Blind"),
@@ -42,8 +42,15 @@ POLICIES: Mapping[str, tuple[str, str]] = {
 
 
 def policy_names() -> list[str]:
-    """The names that :func:`policy_named` knows.
+    """Return the names that :func:`policy_named` accepts.
 
+    Returns
+    -------
+    list of str
+        The names, sorted.
+
+    Examples
+    --------
     >>> policy_names()[:4]
     ['always-accept', 'bayes-ucb', 'blind', 'capped']
     """
@@ -51,11 +58,31 @@ def policy_names() -> list[str]:
 
 
 def policy_named(name: str, **parameters: Any) -> Policy:
-    """The policy of a name with its parameters; ``prior`` may be a Belief or a mapping of n and s.
+    """Create a policy from its name and parameters.
 
-    ``optimal`` takes cost, discount and prior, ``finite-horizon`` cost, horizon, prior (and a discount), ``exposure``
-    cost, arrivals, discount_rate, label_delay and prior; these solve.
+    ``optimal``, ``finite-horizon`` and ``exposure`` solve a problem. ``optimal`` takes cost, discount and prior;
+    ``finite-horizon`` takes cost, horizon, prior and, optionally, discount; ``exposure`` takes cost, arrivals,
+    discount_rate, label_delay and prior. For the others, the parameters are those of the class.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`policy_names`.
+    **parameters : object
+        The parameters of the policy. ``prior`` may be a Belief or a mapping with n and s.
+
+    Returns
+    -------
+    Policy
+        The policy.
+
+    Raises
+    ------
+    InputError
+        If the name or a parameter is unknown, or if a parameter is missing or invalid.
+
+    Examples
+    --------
     >>> policy_named("bayes-ucb", cost=0.8, quantile=0.9)
     BayesUCB(cost=0.8, quantile=0.9)
     >>> policy_named("best-guess", cost=0.8)
@@ -66,11 +93,11 @@ def policy_named(name: str, **parameters: Any) -> Policy:
     make = _maker(name)
     if isinstance(parameters.get("prior"), Mapping):
         parameters["prior"] = named_belief("prior", parameters["prior"])
-    return called(name, make, parameters)
+    return _create(name, make, parameters)
 
 
 def named_belief(field: str, values: Mapping[str, object]) -> Belief:
-    """A belief from a mapping of n and s.
+    """Create a belief from a mapping with n and s.
 
     >>> named_belief("prior", {"n": 2, "s": 1})
     Belief(n=2.0, s=1.0)
@@ -86,7 +113,7 @@ def named_belief(field: str, values: Mapping[str, object]) -> Belief:
 
 
 def takes(name: str, parameter: str) -> bool:
-    """Whether the policy of a name has such a parameter: what a study may fill in by itself.
+    """Return whether a policy has a parameter of this name, so that a study can fill it in.
 
     >>> takes("greedy", "cost"), takes("constant", "cost")
     (True, False)
@@ -95,8 +122,25 @@ def takes(name: str, parameter: str) -> bool:
 
 
 def policy_from_json(text: str | bytes) -> Policy:
-    """The policy that a ``to_json`` wrote, whichever it is.
+    """Read a policy of any kind from the JSON text that its ``to_json`` wrote.
 
+    Parameters
+    ----------
+    text : str or bytes
+        The JSON text.
+
+    Returns
+    -------
+    Policy
+        The policy.
+
+    Raises
+    ------
+    InputError
+        If the text is not the JSON of a policy.
+
+    Examples
+    --------
     >>> from lenience.policies.beliefs.greedy import Greedy
     >>> policy_from_json(Greedy(cost=0.8).to_json())
     Greedy(cost=0.8)
@@ -120,13 +164,13 @@ def policy_from_json(text: str | bytes) -> Policy:
     if tag not in POLICIES:
         raise InputError.unknown_name("type", tag, sorted(POLICIES))
     kind = _class(tag)
-    if isinstance(fields.get("policy"), dict):  # a policy around another
+    if isinstance(fields.get("policy"), dict):  # a policy that contains another
         inner = policy_from_json(msgspec.json.encode(fields["policy"]))
         given = {name: value for name, value in fields.items() if name != "type"} | {"policy": inner}
-        outer: Policy = called(tag, kind, given)
+        outer: Policy = _create(tag, kind, given)
         return outer
     if "policy" in getattr(kind, "__struct_fields__", ()):
-        raise InputError.because("must be the JSON of the policy inside", "policy", code="invalid_json")
+        raise InputError.because("must be the JSON of a policy", "policy", code="invalid_json")
     if hasattr(kind, "from_json"):
         policy: Policy = kind.from_json(text)
         return policy
@@ -139,7 +183,7 @@ def policy_from_json(text: str | bytes) -> Policy:
 
 
 def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolerance")) -> str:
-    """A short name of a policy or a world for tables and legends: its tag and the parameters that tell it apart.
+    """Return a short name of a policy or a world for tables and legends: its tag and its distinguishing parameters.
 
     >>> label_of(policy_named("epsilon-greedy", cost=0.8, epsilon=0.05))
     'epsilon-greedy (epsilon=0.05)'
@@ -149,12 +193,12 @@ def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolera
         return repr(thing)
     name = str(config.tag).replace("_", "-")
     fields = [field for field in getattr(type(thing), "__struct_fields__", ()) if field not in leave_out]
-    told = [f"{field}={text}" for field in fields if (text := _short(getattr(thing, field))) is not None]
-    return f"{name} ({', '.join(told)})" if told else name
+    parameters = [f"{field}={text}" for field in fields if (text := _short(getattr(thing, field))) is not None]
+    return f"{name} ({', '.join(parameters)})" if parameters else name
 
 
 def _short(value: object) -> str | None:
-    """A parameter in a few characters, or nothing if it has no short form (a table, a certificate)."""
+    """Return a parameter in a few characters, or None if it has no short form (a table, a certificate)."""
     if isinstance(value, str):
         return value
     if isinstance(value, int | float):
@@ -171,7 +215,7 @@ def _short(value: object) -> str | None:
 
 
 def label_of_fields(value: msgspec.Struct) -> str:
-    """The fields of a small struct without a tag, such as a label delay: 'exponential/20/1/0'."""
+    """Return the fields of a small struct without a tag, such as a label delay: 'exponential/20/1/0'."""
     return "/".join(str(_short(getattr(value, field))) for field in value.__struct_fields__)
 
 
@@ -190,8 +234,8 @@ def _maker(name: str) -> Callable[..., Policy]:
     return _class(tag)  # type: ignore[no-any-return]
 
 
-def called(name: str, make: Callable[..., Made], parameters: Mapping[str, Any]) -> Made:
-    """What is made of these parameters; one that is not known or missing is said by its name."""
+def _create(name: str, make: Callable[..., Made], parameters: Mapping[str, Any]) -> Made:
+    """Call a constructor with these parameters. Raise an error that names any unknown or missing parameter."""
     signature = inspect.signature(make)
     for given in parameters:
         if given not in signature.parameters:
@@ -201,9 +245,7 @@ def called(name: str, make: Callable[..., Made], parameters: Mapping[str, Any]) 
         each for each, about in signature.parameters.items() if about.default is about.empty and each not in parameters
     ]
     if missing:
-        raise InputError.because(
-            f"must be given its {' and '.join(missing)}", missing, label=f"the policy {name}", code="missing"
-        )
+        raise InputError.because(f"needs {' and '.join(missing)}", missing, label=f"the policy {name}", code="missing")
     return make(**parameters)
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
-from lenience.analysis.status_quo import Money, compare_with_now
+from lenience.analysis.status_quo import Money, compare_with_status_quo
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
@@ -121,7 +121,7 @@ def segments_report(
     if late:
         dated = history is not None and history.as_of is not None
         sections.append(exposure_section(late, ignored, shown, dated))
-    compared = [] if history is None else compare_with_now(policies, history, late)
+    compared = [] if history is None else compare_with_status_quo(policies, history, late)
     if compared:
         sections.append(status_quo_section(compared, shown))
     sections.append(_rejected_section(policies.segments, [row for row in rows if not row.starts], truths))
@@ -149,7 +149,31 @@ def segments_report(
 
 
 def write_segments_report(path: str | Path, policies: SegmentPolicies, **options: Any) -> Path:
-    """Save the page of :func:`segments_report`, which receives the options. Return its path."""
+    """Write the page of :func:`segments_report` to a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    policies : SegmentPolicies
+        The solved segments, as returned by ``Segments.solve()``.
+    **options : Any
+        The other parameters of :func:`segments_report`.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from lenience import Belief, Discounted, Segments
+    >>> segments = Segments.of({"north": 1.0}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_segments_report(f"{folder}/report.html", segments.solve(), title="Loans").name
+    'report.html'
+    """
     target = Path(path)
     target.write_text(segments_report(policies, **options), encoding="utf-8")
     return target

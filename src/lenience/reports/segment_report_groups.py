@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from lenience.analysis.fairness import ConstraintCost, GroupFate
-from lenience.analysis.status_quo import CAVEAT, Money, ThanNow, describe_than_now
+from lenience.analysis.status_quo import CAVEAT, Money, StatusQuoComparison, describe_status_quo
 from lenience.core.formatting import even_percent
 from lenience.history.fit import History
 from lenience.reports.views import Cell, Section, Table
@@ -108,7 +108,7 @@ def _constraint_cells(rows: Sequence[ConstraintCost], whole: float, money: Money
     return [money.show(before), money.show(after), money.show(max(before - after, 0.0)), share]
 
 
-def status_quo_section(rows: Sequence[ThanNow], money: Money) -> Section:
+def status_quo_section(rows: Sequence[StatusQuoComparison], money: Money) -> Section:
     """Compare the proposal with today's acceptance rates, by segment."""
     header = ["segment", "accepted today → proposal", "value today", "value of the proposal", "difference"]
     largest = sorted(rows, key=lambda row: -abs(row.more))[:MOST_COMPARED]
@@ -117,4 +117,4 @@ def status_quo_section(rows: Sequence[ThanNow], money: Money) -> Section:
         for row in largest
     ]
     note = f"The {MOST_COMPARED} segments of {len(rows):,} that differ most." if len(rows) > MOST_COMPARED else ""
-    return Section("Compared with today", [describe_than_now(rows, money), CAVEAT], table=Table(header, body, note))
+    return Section("Compared with today", [describe_status_quo(rows, money), CAVEAT], table=Table(header, body, note))

@@ -1,4 +1,4 @@
-"""Many populations at once: cells of the arrivals, each with a belief, an objective and a policy of its own."""
+"""Segments: the population divided into cells, each with its own belief, objective and policy."""
 
 import lazy_loader
 

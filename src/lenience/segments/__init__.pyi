@@ -2,8 +2,8 @@ from .arrival_counts import ArrivalCounts as ArrivalCounts
 from .band_advice import BandAdvice as BandAdvice
 from .band_advice import advise_bands as advise_bands
 from .exposure_limits import Exposure as Exposure
-from .policies import Refreshed as Refreshed
-from .similar_names import AlikeSegmentsWarning as AlikeSegmentsWarning
+from .policies import RefreshReport as RefreshReport
+from .similar_names import SimilarNamesWarning as SimilarNamesWarning
 from .staleness import loss_of_keeping as loss_of_keeping
 from .starting import Shutout as Shutout
 from .starting import Start as Start

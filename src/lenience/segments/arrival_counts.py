@@ -1,8 +1,8 @@
-"""ArrivalCounts: shares learned from those who came, the rejected included, for their features are seen too.
+"""ArrivalCounts: estimate the segments' shares from everyone who arrives, accepted or rejected.
 
-Shares have a Dirichlet belief: with counts N_x and a pseudo-count a for each of K segments, the share of x is believed
-to be Beta(N_x + a, N − N_x + (K − 1)a), mean (N_x + a)/(N + Ka). Decisions do not disturb it: arrivals are seen
-whether accepted or not, so here there is no selection.
+Shares have a Dirichlet belief: with counts N_x and a pseudo-count a for each of K segments, the share of x is
+Beta(N_x + a, N − N_x + (K − 1)a), with mean (N_x + a)/(N + Ka). Decisions do not bias it: every arrival is observed,
+accepted or not, so there is no selection.
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ from lenience.core.validation import mapped, real, whole
 
 
 class ArrivalCounts(msgspec.Struct, frozen=True):
-    """How many members of each segment have arrived, accepted or not.
+    """How many members of each segment have arrived, accepted or rejected.
 
+    Parameters
+    ----------
+    counts
+        The number of arrivals by segment.
+    pseudo
+        The pseudo-count of each segment, above 0: how many arrivals the prior of equal shares is worth.
+
+    Examples
+    --------
     >>> seen = ArrivalCounts({"north": 0, "south": 0}).observe(["north", "north", "south"])
     >>> seen.shares()
     {'north': 0.625, 'south': 0.375}
@@ -37,11 +46,32 @@ class ArrivalCounts(msgspec.Struct, frozen=True):
 
     @property
     def total(self) -> int:
-        """All who have arrived."""
+        """The number of all arrivals."""
         return sum(self.counts.values())
 
     def observe(self, arrived: Iterable[str] | Mapping[str, int]) -> ArrivalCounts:
-        """The counts after more arrivals: their segments one by one, or how many of each."""
+        """Return the counts after more arrivals.
+
+        Parameters
+        ----------
+        arrived : iterable of str or mapping
+            The segment of each arrival, or the number of arrivals by segment.
+
+        Returns
+        -------
+        ArrivalCounts
+            The new counts.
+
+        Raises
+        ------
+        InputError
+            If a segment is unknown or a count is invalid.
+
+        Examples
+        --------
+        >>> ArrivalCounts({"north": 3, "south": 1}).observe({"south": 2}).counts
+        {'north': 3, 'south': 3}
+        """
         counts = dict(self.counts)
         several = arrived.items() if isinstance(arrived, Mapping) else ((name, 1) for name in arrived)
         for name, count in several:
@@ -51,14 +81,54 @@ class ArrivalCounts(msgspec.Struct, frozen=True):
         return ArrivalCounts(counts, self.pseudo)
 
     def belief(self, name: str) -> Belief:
-        """What is known of a segment's share."""
+        """Return the belief about a segment's share.
+
+        Parameters
+        ----------
+        name : str
+            The segment.
+
+        Returns
+        -------
+        Belief
+            The Beta distribution of the share.
+
+        Examples
+        --------
+        >>> ArrivalCounts({"north": 3, "south": 1}).belief("north")
+        Belief(n=5.0, s=3.5)
+        """
         return Belief(n=self.total + self.pseudo * len(self.counts), s=self.counts[name] + self.pseudo)
 
     def shares(self) -> dict[str, float]:
-        """The expected shares; they add up to 1."""
+        """Return the expected shares, which add up to 1.
+
+        Returns
+        -------
+        dict
+            The share of each segment.
+
+        Examples
+        --------
+        >>> ArrivalCounts({"north": 3, "south": 1}).shares()
+        {'north': 0.7, 'south': 0.3}
+        """
         size = self.total + self.pseudo * len(self.counts)
         return {name: (count + self.pseudo) / size for name, count in self.counts.items()}
 
     def interval(self, name: str, probability: float = 0.95) -> Bounds:
-        """The credible interval of a segment's share."""
+        """Return the credible interval of a segment's share.
+
+        Parameters
+        ----------
+        name : str
+            The segment.
+        probability : float
+            The probability that the interval contains the share.
+
+        Returns
+        -------
+        Bounds
+            The ends of the interval.
+        """
         return self.belief(name).interval(probability)

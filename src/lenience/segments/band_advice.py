@@ -1,4 +1,4 @@
-"""advise_bands: how many bands of a score would start, before anything is decided."""
+"""advise_bands: find into how many bands a score can be divided so that every band still starts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,21 @@ from lenience.segments.starting import starting_volume
 
 
 class BandAdvice(msgspec.Struct, frozen=True):
-    """What so many equal bands would mean: how many would start, the share of arrivals they hold, the smallest
-    volume."""
+    """What a division into bands of equal size would mean.
+
+    Parameters
+    ----------
+    bands
+        The number of bands.
+    starting
+        The number of bands that would start.
+    share_starting
+        The share of arrivals in these bands.
+    smallest_volume
+        The discounted number of members to come in the smallest band.
+    needed
+        The discounted number above which a band starts.
+    """
 
     bands: int
     starting: int
@@ -26,23 +39,41 @@ class BandAdvice(msgspec.Struct, frozen=True):
 
     @property
     def advice(self) -> str:
-        """In words."""
+        """The advice in words."""
         if self.starting == self.bands:
             smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
             return f"{self.bands} bands: all start ({smallest})"
-        unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are shut out unseen"
+        unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are never given a chance"
         return f"{self.bands} bands: only {self.starting} start, {unseen}"
 
 
 def advise_bands(
     scores: ArrayLike, objective: Discounted, prior: Belief, bands: Sequence[int] = (1, 2, 3, 5, 10, 20, 50)
 ) -> list[BandAdvice]:
-    """For several numbers of quantile bands, how many would start without pooling.
+    """Compare several numbers of quantile bands by how many bands would start without pooling.
 
+    Parameters
+    ----------
+    scores : array_like
+        The scores of past or expected arrivals.
+    objective : Discounted
+        The objective of the whole population.
+    prior : Belief
+        The prior of every band.
+    bands : sequence of int
+        The numbers of bands to compare.
+
+    Returns
+    -------
+    list of BandAdvice
+        One for each number of bands.
+
+    Examples
+    --------
     >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
     ...     print(row.advice)
     5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
-    20 bands: only 0 start, 100 % of arrivals are shut out unseen
+    20 bands: only 0 start, 100% of arrivals are never given a chance
     """
     needed = starting_volume(prior, objective.cost).midpoint
     result = []

@@ -1,13 +1,14 @@
-"""exposure_limits: where labels come late, how many of each segment may be out at once, and what follows now.
+"""exposure_limits: for late labels, how many acceptances of each segment may be pending at once, and what to do now.
 
-Late labels make a segment's decision a number and not a yes: accept while fewer than the limit are pending. Most limits
-need no solve. Where the expected success rate is not below the cost there is none. Where one would not even start if
-labels came at once, it is 0: late labels are worth no more. Only the segments in between are solved, alike ones once,
-the small ones first, each to as small a tolerance as the time allows; where it does not suffice, that is said.
+With late labels the decision of a segment is a number instead of a yes: accept while fewer than the limit are pending.
+Most limits need no solve. If the expected success rate is at or above the cost, there is no limit. If the segment would
+not start even with immediate labels, the limit is 0, because late labels are worth no more. Only the segments in
+between are solved: equal ones once, small ones first, and each to as small a tolerance as the time allows. If the time
+does not suffice, the result says so.
 
-What is promised: a limit that is ``proved`` is the least number pending at which rejecting is optimal. ``worth`` is
-proved to be at most what the optimum earns from here on. What is pending teaches for nothing, so the value does not
-fall with the number pending, and the greatest lower bound that is known for as many or fewer is one.
+Guarantees: a limit that is ``proved`` is the least number pending at which rejecting is optimal. ``worth`` is proved to
+be at most what the optimum earns from here on. Pending labels teach at no further cost, so the value does not fall with
+the number pending. ``worth`` is therefore the greatest lower bound for as many or fewer pending.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.segments.segments import Segment, Segments
 
-TOLERANCES = (1e-4, 1e-3, 1e-2)  # of the value at the belief, relative: the first that the time allows
-SECONDS = 10.0  # that one segment may take, by the solver's estimate
-ALL_SECONDS = 60.0  # that all may take, by the clock
+TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first that the time allows is used
+SECONDS = 10.0  # the most for one segment, by the solver's estimate
+ALL_SECONDS = 60.0  # the most for all segments, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
 SEGMENTS = "Segments with a Delayed objective, such as history.divide(Delayed(…))"
 
@@ -59,14 +60,34 @@ class NotComputed(msgspec.Struct, frozen=True):
         return self.reason
 
 
-NO_TIME = NotComputed("time_over", ALL_SECONDS, f"The {ALL_SECONDS:g} s allowed for all segments were over")
+NO_TIME = NotComputed("time_over", ALL_SECONDS, f"The {ALL_SECONDS:g} s allowed for all segments are over")
 
 
 class Exposure(msgspec.Struct, frozen=True):
-    """A segment whose labels come late: what is pending, and how many may be.
+    """A segment whose labels come late: how many are pending, and how many may be.
 
-    ``limit`` is nothing both where there is no limit (``unlimited``) and where it was not computed
-    (``not_computed`` says why). ``policy`` is that of the segment where one was solved.
+    Parameters
+    ----------
+    name
+        The segment.
+    belief
+        What is known of its success probability.
+    objective
+        The segment's own objective.
+    pending
+        The number of accepted members without an outcome.
+    limit
+        The number that may be pending at once. None if there is no limit, or if it was not computed.
+    unlimited
+        Whether there is no limit.
+    proved
+        Whether the limit is proved.
+    worth
+        A proved lower bound of the optimal value from here on.
+    policy
+        The policy of the segment, if one was solved.
+    not_computed
+        Why the limit was not computed; None if it was.
     """
 
     name: str
@@ -82,17 +103,17 @@ class Exposure(msgspec.Struct, frozen=True):
 
     @property
     def room(self) -> int | None:
-        """How many more may be accepted before the next label comes; nothing where any number, or where not known."""
+        """How many more may be accepted before the next label; None if there is no limit or it is unknown."""
         return None if self.limit is None else max(self.limit - self.pending, 0)
 
     @property
     def accept(self) -> bool | None:
-        """Whether the next one is accepted; nothing where that is not known."""
+        """Whether to accept the next member; None if that is unknown."""
         return None if self.not_computed else self.unlimited or bool(self.room)
 
     @property
     def starts(self) -> bool | None:
-        """Whether anyone is accepted with nothing pending; nothing where that is not known."""
+        """Whether anyone is accepted with nothing pending; None if that is unknown."""
         return None if self.not_computed else self.limit != 0
 
     @property
@@ -110,7 +131,7 @@ class Exposure(msgspec.Struct, frozen=True):
 
     @property
     def most(self) -> str:
-        """How many may be out at once, in writing; ~ where that is not proved."""
+        """The limit as text, with ~ in front if it is not proved."""
         if self.not_computed:
             return "?"
         return "no limit" if self.unlimited else f"{'' if self.proved else '~'}{self.limit:,}"
@@ -119,13 +140,32 @@ class Exposure(msgspec.Struct, frozen=True):
 def exposure_limits(
     segments: Segments | Iterable[Segment], pending: Mapping[str, int] | None = None, values: bool = False
 ) -> list[Exposure]:
-    """For each segment, how many may be out at once and what follows with so many pending (none where not given).
+    """Return how many acceptances of each segment may be pending at once, and what to do now.
 
-    With ``values`` segments without a limit are solved too, for what they are worth.
+    Parameters
+    ----------
+    segments : Segments or iterable of Segment
+        The segments, with a Delayed objective.
+    pending : mapping, optional
+        The number of accepted members without an outcome by segment; 0 where it is not given.
+    values : bool
+        Whether to solve segments without a limit too, for a better bound of their worth.
 
-    >>> whole = Delayed(cost=0.8, arrivals=100, discount_rate=0.1, label_delay=1)
+    Returns
+    -------
+    list of Exposure
+        One for each segment.
+
+    Raises
+    ------
+    InputError
+        If the objective is not a Delayed one, or a segment with pending outcomes is unknown.
+
+    Examples
+    --------
+    >>> objective = Delayed(cost=0.8, arrivals=100, discount_rate=0.1, label_delay=1)
     >>> known = {"good": Belief(100, 90), "new": Belief(2, 1), "bad": Belief(100, 50)}
-    >>> cells = Segments.of({"good": 0.45, "new": 0.5, "bad": 0.05}, whole, known)
+    >>> cells = Segments.of({"good": 0.45, "new": 0.5, "bad": 0.05}, objective, known)
     >>> for row in exposure_limits(cells, {"good": 40, "new": 1}):
     ...     print(f"{row.name}: {row.pending} out of at most {row.most}: {row.now}")
     good: 40 out of at most no limit: accept
@@ -147,9 +187,9 @@ def exposure_limits(
     known = {(cell.own, cell.prior): _without_solving(cell.own, cell.prior) for cell in cells}
     until = time.monotonic() + ALL_SECONDS
     solved: dict[tuple[Delayed, Belief], ExposurePolicy | NotComputed] = {}
-    # Those whose decision hangs on it come first.
-    asked = [key for key, sure in known.items() if sure is None or (values and sure != 0)]
-    for key in sorted(asked, key=lambda key: (known[key] is not None, key[0].volume)):
+    # Segments whose decision depends on the solve come first.
+    open_keys = [key for key, sure in known.items() if sure is None or (values and sure != 0)]
+    for key in sorted(open_keys, key=lambda key: (known[key] is not None, key[0].volume)):
         solved[key] = _in_time(*key) if time.monotonic() < until else NO_TIME
     return [
         _exposure(cell, counts.get(cell.name, 0), known[cell.own, cell.prior], solved.get((cell.own, cell.prior)))
@@ -158,21 +198,21 @@ def exposure_limits(
 
 
 def _without_solving(objective: Delayed, belief: Belief) -> int | None:
-    """The limit where it is plain, and nothing where a solve must tell."""
-    # A rate equal to the cost but for its last digits is at the cost, as in the policy.
+    """Return the limit if it is obvious, and None if it needs a solve."""
+    # A rate that differs from the cost only by rounding is at the cost, as in the policy.
     if belief.s >= objective.cost * belief.n * (1 - AT_COST):
         return UNLIMITED
     return None if _may_start_at_once(objective, belief) else 0
 
 
 def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
-    """Whether a first acceptance may pay if labels came at once; false is proved."""
+    """Return whether a first acceptance may pay with immediate labels. False is proved."""
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
     # One acceptance loses at least c − p̂, and all that may follow gains at most volume · E(p − c)⁺.
     if objective.cost - belief.mean >= objective.volume * gain_of_knowing(belief.n, belief.s, objective.cost):
         return False
-    # What starts at a smaller volume starts at its own: that is told in less time.
+    # A segment that starts at a smaller volume also starts at its own, and a smaller volume is solved in less time.
     for part in (64, 8, 1):
         volume = objective.volume / part
         worth = Discounted(objective.cost, volume / (1.0 + volume)).enclose(belief, FINE)[1]
@@ -182,7 +222,7 @@ def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
 
 
 def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed:
-    """The policy as well as the time allows, or why there is none."""
+    """Return the policy to the best tolerance that the time allows, or why there is none."""
     for tolerance in TOLERANCES:
         try:
             return objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
@@ -195,7 +235,7 @@ def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePol
     policy = solved if isinstance(solved, ExposurePolicy) else None
     reason = solved if isinstance(solved, NotComputed) else None
     own: Delayed = cell.own
-    # To accept everyone, or nobody, is always possible.
+    # Accepting everyone, or nobody, is always possible.
     worth = max(0.0, own.volume * (cell.prior.mean - own.cost))
     if policy is not None:
         worth = max(worth, *policy.lower[: pending + 1])

@@ -1,4 +1,4 @@
-"""SegmentPolicies: every segment's optimal policy, solved together and kept as long as that is good enough."""
+"""SegmentPolicies: the optimal policies of all segments, solved together and reused as long as they are good enough."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.segments.segments import Segment, Segments
 from lenience.segments.staleness import gains_of_knowing, losses_of_keeping
 
-MOST_ROWS = 1000  # by default a table holds this many rows or the rows that matter, and grows when asked for more
+MOST_ROWS = 1000  # A table has at most this many rows by default, and grows on demand.
 
 
 class Solved(NamedTuple):
-    """A segment's policy, for which objective and prior it was solved, and the optimal value there."""
+    """A segment's policy, the objective and the prior that it was solved for, and the optimal value there."""
 
     objective: Any
     prior: Belief
@@ -33,15 +33,24 @@ class Solved(NamedTuple):
     value: Bounds
 
 
-class Refreshed(msgspec.Struct, frozen=True):
-    """What :meth:`SegmentPolicies.refresh` did: which segments were solved again and what keeping the others can lose.
+class RefreshReport(msgspec.Struct, frozen=True):
+    """What :meth:`SegmentPolicies.refresh` did.
 
-    ``loss`` bounds what following the kept tables for ever earns less than the optimum of the new shares and priors,
-    in units of the whole's value; ``allowed`` is what was allowed.
+    Parameters
+    ----------
+    solved
+        The segments that were solved again.
+    reused
+        The number of segments whose tables were reused.
+    loss
+        A bound of what following the reused tables for ever earns less than the optimum of the new shares and priors,
+        in units of the whole population's value.
+    allowed
+        The loss that was allowed, in the same units.
     """
 
     solved: tuple[str, ...]
-    kept: int
+    reused: int
     loss: float
     allowed: float
 
@@ -49,6 +58,25 @@ class Refreshed(msgspec.Struct, frozen=True):
 class SegmentPolicies(Mapping[str, Any]):
     """The policies of all segments, by name.
 
+    :meth:`Segments.solve` creates it.
+
+    Parameters
+    ----------
+    segments
+        The segments.
+    solved
+        The solved policy of each segment, in their order.
+    rows
+        The number of rows of each table; None for as many as matter.
+    tolerance
+        The precision of the solves.
+    allowed_loss
+        The relative loss up to which segments with similar volumes share a table.
+    workers
+        The number of threads; None for all cores.
+
+    Examples
+    --------
     >>> cells = Segments.of({"a": 0.5, "b": 0.25, "c": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> policies = cells.solve()
     >>> len(policies), policies.tables  # b and c agree in everything
@@ -73,22 +101,69 @@ class SegmentPolicies(Mapping[str, Any]):
 
     @property
     def tables(self) -> int:
-        """How many tables there are: segments that agree share one."""
+        """The number of tables. Segments with the same problem share one."""
         return len({id(entry.policy) for entry in self._solved})
 
     def accepts(self, name: str, belief: Belief | None = None) -> bool:
-        """Whether the next member of a segment is accepted, at a belief (by default its prior)."""
+        """Return whether the next member of a segment is accepted.
+
+        Parameters
+        ----------
+        name : str
+            The segment.
+        belief : Belief, optional
+            What is known of it; by default its prior.
+
+        Returns
+        -------
+        bool
+            True to accept.
+
+        Raises
+        ------
+        InputError
+            If the segment is unknown.
+        """
         cell = self.segments[name]
         return bool(self._by_name[name].policy.accepts(cell.prior if belief is None else belief))
 
     def segment_value(self, name: str) -> Bounds:
-        """What a segment adds to the value of the whole, from its prior on."""
+        """Return what a segment adds to the value of the whole population, from its prior on.
+
+        Parameters
+        ----------
+        name : str
+            The segment.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the value.
+
+        Raises
+        ------
+        InputError
+            If the segment is unknown.
+        """
         cell = self.segments[name]
         own = _own_value(cell, self._by_name[name])
         return own.scaled(cell.weight) if own.upper > 0.0 else own
 
     def value(self) -> Bounds:
-        """The value of the whole before anyone arrives, from the priors on: the segments' values add up."""
+        """Return the value of the whole population before anyone arrives: the sum of the segments' values.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the value.
+
+        Examples
+        --------
+        >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.99), Belief(2, 1))
+        >>> policies = cells.solve()
+        >>> abs(policies.value().midpoint - 2 * policies.segment_value("a").midpoint) < 1e-9
+        True
+        """
         parts = [self.segment_value(name) for name in self.segments.names]
         rounding = 1e-15 * sum(abs(part.lower) + abs(part.upper) for part in parts)
         return Bounds(
@@ -96,16 +171,24 @@ class SegmentPolicies(Mapping[str, Any]):
         )
 
     def losses(self, segments: Segments) -> dict[str, float]:
-        """A bound, for each segment, of what keeping its table loses if these shares and priors are right.
+        """Return a bound, for each segment, of what keeping its table loses if other shares and priors are right.
 
-        In units of the whole's value: the bound of :func:`~lenience.segments.staleness.loss_of_keeping` times the
-        segment's weight.
+        Parameters
+        ----------
+        segments : Segments
+            The segments with the shares and priors that are right.
+
+        Returns
+        -------
+        dict
+            For each segment, the bound of :func:`~lenience.segments.loss_of_keeping` times the segment's weight, in
+            units of the whole population's value. Infinite if no bound is known.
         """
         old = [entry for cell, entry in zip(self.segments, self._solved, strict=True) if cell.name in segments]
         new = [segments[cell.name] for cell in self.segments if cell.name in segments]
         own = [cell.own for cell in new]
         if not all(entry.objective.stationary for entry in old):
-            # No bound is known for other objectives: anything that moved is solved again.
+            # No bound is known for other objectives, so every changed segment is solved again.
             return {
                 cell.name: 0.0 if (cell.own, cell.prior) == (entry.objective, entry.prior) else math.inf
                 for cell, entry in zip(new, old, strict=True)
@@ -122,18 +205,32 @@ class SegmentPolicies(Mapping[str, Any]):
         bound = np.where([a.objective.cost == b.cost for a, b in zip(old, own, strict=True)], bound, np.inf)
         return {cell.name: float(loss) * cell.weight for cell, loss in zip(new, bound, strict=True)}
 
-    def refresh(self, segments: Segments, allowed_loss: float = 0.01) -> tuple[SegmentPolicies, Refreshed]:
-        """The policies for changed shares or priors, solving again only where keeping the table could lose too much.
+    def refresh(self, segments: Segments, allowed_loss: float = 0.01) -> tuple[SegmentPolicies, RefreshReport]:
+        """Return the policies for changed shares or priors, solving only where keeping the table could lose too much.
 
-        A table is kept if the bound of :mod:`lenience.segments.staleness` says that following it for ever, the new
-        share
-        and prior being right, earns at most ``allowed_loss`` of the segment's clairvoyant value less than the optimum.
-        So all kept tables together lose at most that share of the whole's clairvoyant value. A kept table is applied
-        to its own prior plus the outcomes seen since; a segment that is solved again starts from the new one.
+        A table is kept if following it for ever, with the new share and prior, is proved to earn at most
+        ``allowed_loss`` of the segment's clairvoyant value less than the optimum (:mod:`lenience.segments.staleness`).
+        All kept tables together then lose at most this share of the whole population's clairvoyant value. A kept table
+        applies to its own prior plus the outcomes observed since. A segment that is solved again starts from its new
+        prior.
 
+        Parameters
+        ----------
+        segments : Segments
+            The segments with the new shares and priors.
+        allowed_loss : float
+            The relative loss up to which a table is kept, from 0 to below 1.
+
+        Returns
+        -------
+        tuple of SegmentPolicies and RefreshReport
+            The new policies, and what was solved and what keeping the others can lose.
+
+        Examples
+        --------
         >>> cells = Segments.of({"a": 0.5, "b": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
         >>> later, report = cells.solve().refresh(cells.with_shares({"a": 0.52, "b": 0.2501}))
-        >>> report.solved, report.kept
+        >>> report.solved, report.reused
         (('a',), 1)
         """
         allowed = real("allowed_loss", allowed_loss, least=0, below=1)
@@ -145,17 +242,17 @@ class SegmentPolicies(Mapping[str, Any]):
             zip([cell.name for cell in again], _solve_all(again, rows, tolerance, merging, workers), strict=True)
         )
         entries = [fresh[cell.name] if cell.name in fresh else self._by_name[cell.name] for cell in segments]
-        kept = [name for name in segments.names if name not in fresh]
-        report = Refreshed(
+        reused = [name for name in segments.names if name not in fresh]
+        report = RefreshReport(
             solved=tuple(fresh),
-            kept=len(kept),
-            loss=math.fsum(losses[name] for name in kept),
-            allowed=allowed * math.fsum(clairvoyant[name] for name in kept),
+            reused=len(reused),
+            loss=math.fsum(losses[name] for name in reused),
+            allowed=allowed * math.fsum(clairvoyant[name] for name in reused),
         )
         return SegmentPolicies(segments, entries, *self._options), report
 
     def __getitem__(self, name: str) -> Any:
-        self.segments[name]  # an error that says which names there are
+        self.segments[name]  # Raises an error for an unknown name.
         return self._by_name[name].policy
 
     def __iter__(self) -> Iterator[str]:
@@ -185,19 +282,19 @@ def _solve_all(
 ) -> list[Solved]:
     keys = [(_merged(cell.own, allowed), cell.prior) for cell in cells]
     distinct = list(dict.fromkeys(keys))
-    # The kernel does not hold Python's lock. Long and short solves are dealt out evenly, in hands that are worth a
-    # thread's while.
+    # Threads help because the kernel releases Python's lock. Each batch has long and short solves, so that batches take
+    # similar time and are large compared with the overhead of a thread.
     distinct.sort(key=lambda key: -key[0].volume)
     cores = workers or os.cpu_count() or 1
-    hands = [distinct[i :: 8 * cores] for i in range(min(8 * cores, len(distinct)))]
+    batches = [distinct[i :: 8 * cores] for i in range(min(8 * cores, len(distinct)))]
     with ThreadPoolExecutor(cores) as pool:
-        dealt = pool.map(lambda hand: [_solve_one(key[0], key[1], rows, tolerance) for key in hand], hands)
-        found = {
+        results = pool.map(lambda batch: [_solve_one(key[0], key[1], rows, tolerance) for key in batch], batches)
+        solved = {
             key: entry
-            for hand, entries in zip(hands, dealt, strict=True)
-            for key, entry in zip(hand, entries, strict=True)
+            for batch, entries in zip(batches, results, strict=True)
+            for key, entry in zip(batch, entries, strict=True)
         }
-    return [found[key] for key in keys]
+    return [solved[key] for key in keys]
 
 
 def _solve_one(objective: Objective, prior: Belief, rows: int | None, tolerance: float) -> Solved:
@@ -216,8 +313,7 @@ def _solve_one(objective: Objective, prior: Belief, rows: int | None, tolerance:
 
 
 def _merged(objective: Objective, allowed: float) -> Objective:
-    """The objective whose table is used: x = 1/(1 − γ) rounded on a grid so fine that x moves by at most ``allowed`` ·
-    x."""
+    """Return the objective whose table is used: x = 1/(1 − γ) rounded so that it changes by at most ``allowed`` · x."""
     if allowed == 0.0 or not objective.stationary:
         return objective
     step = 2.0 * math.log1p(allowed) if allowed < 0.5 else 0.8
@@ -226,7 +322,7 @@ def _merged(objective: Objective, allowed: float) -> Objective:
 
 
 def _own_value(cell: Segment, entry: Solved) -> Bounds:
-    """The value of the segment's own problem under its table, the optimum included where the two differ."""
+    """Return bounds of both the segment's optimal value and what its table earns."""
     own = cell.own
     if (own, cell.prior) == (entry.objective, entry.prior):
         return entry.value
@@ -236,13 +332,13 @@ def _own_value(cell: Segment, entry: Solved) -> Bounds:
     loss = losses_of_keeping(
         entry.objective.discount, entry.prior.n, entry.prior.s, own.discount, cell.prior.n, cell.prior.s, own.cost
     )
-    # The optimum at the table's own problem differs from the optimum here, and from what the table earns here, by at
-    # most this.
+    # The optimum of the table's own problem differs by at most this from the optimum here, and from what the table
+    # earns here.
     return Bounds(entry.value.lower - float(loss), entry.value.upper + float(loss))
 
 
 def _clairvoyant(cells: Sequence[Segment]) -> list[float]:
-    """What one who knew p would earn in each segment: G q/(1 − γ), in units of the whole's value."""
+    """Return what each segment could earn if p were known: G q/(1 − γ), in units of the whole population's value."""
     n = np.array([cell.prior.n for cell in cells])
     s = np.array([cell.prior.s for cell in cells])
     cost = np.array([cell.objective.cost for cell in cells])

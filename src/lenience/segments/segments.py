@@ -8,12 +8,12 @@ P(W = w) = q(1 − q)^(w−1), and
     γ_x = E γ^W = γq/(1 − γ + γq),
 
 so x's own problem has the discount factor γ_x: rarer segments discount harder. As seen before anyone arrives, x's first
-member comes after W − 1 others, which counts E γ^(W−1) = q/(1 − γ + γq). Hence the value of the whole is
+member comes after W − 1 others, which counts E γ^(W−1) = q/(1 − γ + γq). Hence the value of the whole population is
 
     Σ_x q_x/(1 − γ + γq_x) · V_{γ_x}(n_x, s_x).
 
-What is promised: running each segment's optimal policy at γ_x is optimal for the whole, and its value is enclosed.
-Using γ itself in every segment is a mistake: it explores rare segments as if they were the whole population.
+Guarantee: running each segment's optimal policy at γ_x is optimal for the whole population, and its value is enclosed.
+Using γ itself in every segment would be a mistake: it explores rare segments as if they were the whole population.
 """
 
 from __future__ import annotations
@@ -37,10 +37,23 @@ RATES = "a mapping of names to arrivals"
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A cell of the population: its share of the arrivals, what is known of it, and what is to be maximised.
+    """A cell of the population: its share of the arrivals, its belief and its objective.
 
-    ``objective`` is that of the whole population, with this segment's cost (a larger loan may have a higher one).
+    Parameters
+    ----------
+    name
+        The name of the segment.
+    share
+        Its share of the arrivals, above 0 and at most 1.
+    objective
+        The objective of the whole population, with this segment's cost (e.g. larger loans may have a higher one).
+    prior
+        What is known of its success probability.
+    group
+        The group it belongs to, for comparisons between groups; empty for no group.
 
+    Examples
+    --------
     >>> segment = Segment("young", share=0.1, objective=Discounted(cost=0.8, discount=0.999), prior=Belief(2, 1))
     >>> round(segment.own.discount, 6), round(segment.volume, 1)
     (0.990089, 99.9)
@@ -54,8 +67,9 @@ class Segment(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InputError("name", self.name, "a text that is not empty")
-        msgspec.structs.force_setattr(self, "share", real(f"share of {self.name}", self.share, above=0, most=1))
+            raise InputError("name", self.name, "text that is not empty")
+        share = real("share", self.share, above=0, most=1, label=f"share of {self.name}")
+        msgspec.structs.force_setattr(self, "share", share)
         if not isinstance(self.objective, Objective) or not self.objective.divisible:
             raise InputError("objective", self.objective, "an objective that segments can share, such as Discounted")
         check_prior(self.prior)
@@ -69,7 +83,7 @@ class Segment(msgspec.Struct, frozen=True):
 
     @property
     def weight(self) -> float:
-        """What the value of the segment's own problem counts in the value of the whole."""
+        """The weight of the segment's own value in the value of the whole population."""
         return self.objective.weight_of_share(self.share)
 
     @property
@@ -81,6 +95,18 @@ class Segment(msgspec.Struct, frozen=True):
 class Segments:
     """The cells of a population, by name.
 
+    Parameters
+    ----------
+    cells
+        The segments. Names must be different, and the shares add up to at most 1.
+
+    Raises
+    ------
+    InputError
+        If there is no segment, a name occurs twice, or the shares add up to more than 1.
+
+    Examples
+    --------
     >>> segments = Segments.of({"north": 0.7, "south": 0.3}, Discounted(cost=0.8, discount=0.999), Belief(2, 1))
     >>> policies = segments.solve()
     >>> print(policies.value())
@@ -95,13 +121,13 @@ class Segments:
             if not isinstance(cell, Segment):
                 raise InputError("cells", cell, "a list of Segment")
         if not self.cells:
-            raise InputError.because("must be at least one, not none", "segments", code="missing")
+            raise InputError.because("must contain at least one segment", "segments", code="missing")
         self._index = {cell.name: i for i, cell in enumerate(self.cells)}
         if len(self._index) < len(self.cells):
             names = [cell.name for cell in self.cells]
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError.because(
-                f"must have different names; {twice!r} is there twice", "segments", value=twice, code="duplicate"
+                f"must have different names; {twice!r} occurs twice", "segments", value=twice, code="duplicate"
             )
         total = sum(cell.share for cell in self.cells)
         if total > 1.0 + 1e-9:
@@ -117,16 +143,40 @@ class Segments:
         prior: Belief | Mapping[str, Belief],
         groups: Mapping[str, str] | None = None,
     ) -> Segments:
-        """From shares by name; the objective and the prior are the same for all, or given by name.
+        """Create segments from their shares.
 
-        Groups, if any, are given for every segment.
+        Parameters
+        ----------
+        shares : mapping
+            The share of the arrivals by segment.
+        objective : Objective or mapping
+            The objective of the whole population; by segment if costs differ.
+        prior : Belief or mapping
+            The belief about every segment, or the belief by segment.
+        groups : mapping, optional
+            The group of every segment.
+
+        Returns
+        -------
+        Segments
+            The segments.
+
+        Raises
+        ------
+        InputError
+            If a segment lacks an objective, a prior or a group, or if a group belongs to an unknown segment.
+
+        Examples
+        --------
+        >>> Segments.of({"north": 0.7, "south": 0.3}, Discounted(cost=0.8, discount=0.999), Belief(2, 1))
+        Segments(2 cells: north, south)
         """
         of_group: str | Mapping[str, str] = groups or ""
         known = mapped("shares", shares, "a mapping of names to shares")
         for name in mapped("groups", groups or {}, "a mapping of segments to groups"):
             if name not in known:
                 raise InputError.because(
-                    f"must be of segments that have a share; {name!r} has none",
+                    f"must belong to segments with a share; {name!r} has no share",
                     "groups",
                     value=name,
                     code="unknown_name",
@@ -151,8 +201,33 @@ class Segments:
         prior: Belief | Mapping[str, Belief],
         groups: Mapping[str, str] | None = None,
     ) -> Segments:
-        """From each segment's arrivals per unit of time and a discount rate: γ = λ/(λ + r), q_x = λ_x/λ.
+        """Create segments from arrivals per unit of time and a discount rate: γ = λ/(λ + r), q_x = λ_x/λ.
 
+        Parameters
+        ----------
+        arrivals : mapping
+            The arrivals per unit of time by segment.
+        cost : float or mapping
+            The break-even success rate, for all segments or by segment.
+        discount_rate : float
+            The discount rate per unit of time.
+        prior : Belief or mapping
+            The belief about every segment, or the belief by segment.
+        groups : mapping, optional
+            The group of every segment.
+
+        Returns
+        -------
+        Segments
+            The segments, with Discounted objectives.
+
+        Raises
+        ------
+        InputError
+            If a rate is invalid, or if a segment lacks a cost, a prior or a group.
+
+        Examples
+        --------
         >>> cells = Segments.from_rates({"a": 40, "b": 10}, cost=0.8, discount_rate=0.1, prior=Belief(2, 1))
         >>> own = Discounted.from_rates(0.8, arrivals=10, discount_rate=0.1)
         >>> abs(cells["b"].own.discount - own.discount) < 1e-15
@@ -170,25 +245,89 @@ class Segments:
     def solve(
         self, rows: int | None = None, tolerance: float = 1e-9, allowed_loss: float = 0.0, workers: int | None = None
     ) -> SegmentPolicies:
-        """The optimal policy of every segment.
+        """Solve for the optimal policy of every segment, on all cores.
 
-        Segments whose own objective and prior agree share one table, and the tables are computed on all cores. With an
-        ``allowed_loss`` of, say, 0.001, segments whose discounted volumes nearly agree share a table too: each then
-        earns at most that share of its clairvoyant's value less than its optimum (the bound of
-        :mod:`lenience.segments.staleness`).
+        Segments whose own objective and prior are equal share one table.
+
+        Parameters
+        ----------
+        rows : int, optional
+            The number of rows of each table; by default as many as matter, at most 1,000. Tables grow on demand.
+        tolerance : float
+            The precision of the values, in units of reward.
+        allowed_loss : float
+            If above 0, e.g. 0.001, segments with similar discounted volumes share a table too. Each then earns at most
+            this share of its clairvoyant value less than its optimum (:mod:`lenience.segments.staleness`).
+        workers : int, optional
+            The number of threads; by default one for each core.
+
+        Returns
+        -------
+        SegmentPolicies
+            The policies by segment.
+
+        Examples
+        --------
+        >>> cells = Segments.of({"a": 0.5, "b": 0.25, "c": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
+        >>> cells.solve()
+        SegmentPolicies(3 segments, 2 tables)
         """
         from lenience.segments.policies import solve_segments
 
         return solve_segments(self, rows, tolerance, allowed_loss, workers)
 
     def with_shares(self, shares: Mapping[str, float]) -> Segments:
-        """The same segments with other shares; those not named keep theirs."""
+        """Return the same segments with other shares.
+
+        Parameters
+        ----------
+        shares : mapping
+            The new shares by segment; the others stay as they are.
+
+        Returns
+        -------
+        Segments
+            The segments.
+
+        Raises
+        ------
+        InputError
+            If a segment is unknown, or if the shares add up to more than 1.
+
+        Examples
+        --------
+        >>> cells = Segments.of({"a": 0.5, "b": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
+        >>> cells.with_shares({"b": 0.3})["b"].share
+        0.3
+        """
         return Segments(
             msgspec.structs.replace(cell, share=shares.get(cell.name, cell.share)) for cell in self._known(shares)
         )
 
     def with_priors(self, priors: Mapping[str, Belief]) -> Segments:
-        """The same segments with other priors; those not named keep theirs."""
+        """Return the same segments with other priors.
+
+        Parameters
+        ----------
+        priors : mapping
+            The new priors by segment; the others stay as they are.
+
+        Returns
+        -------
+        Segments
+            The segments.
+
+        Raises
+        ------
+        InputError
+            If a segment is unknown.
+
+        Examples
+        --------
+        >>> cells = Segments.of({"a": 0.5, "b": 0.25}, Discounted(0.8, 0.99), Belief(2, 1))
+        >>> cells.with_priors({"b": Belief(10, 7)})["b"].prior
+        Belief(n=10.0, s=7.0)
+        """
         return Segments(
             msgspec.structs.replace(cell, prior=priors.get(cell.name, cell.prior)) for cell in self._known(priors)
         )
@@ -200,7 +339,7 @@ class Segments:
 
     @property
     def groups(self) -> list[str]:
-        """The groups there are, in order of appearance."""
+        """The groups, in order of appearance."""
         return list(dict.fromkeys(cell.group for cell in self.cells))
 
     def __getitem__(self, name: str) -> Segment:
@@ -233,7 +372,7 @@ def _own(given: Entry | Mapping[str, Entry], name: str, field: str) -> Entry:
         return given
     if name not in given:
         raise InputError.because(
-            f"must be given for every segment; {name!r} has none", field, value=name, code="missing"
+            f"must be given for every segment; it is missing for {name!r}", field, value=name, code="missing"
         )
     entry: Entry = given[name]
     return entry

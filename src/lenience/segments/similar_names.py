@@ -1,4 +1,4 @@
-"""Names of segments that differ only by case or space: to a computer two segments, to a person mostly one."""
+"""Names of segments that differ only by case or space: two segments for a computer, usually one for a person."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from collections.abc import Iterable
 MOST_SHOWN = 5
 
 
-class AlikeSegmentsWarning(UserWarning):
-    """Segments whose names differ only by case or space: each has only a part of what is known, and of the volume."""
+class SimilarNamesWarning(UserWarning):
+    """Warn about segments whose names differ only by case or space, so that each has only a part of the evidence."""
 
 
-def alike(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """The names that are the same but for case and space, together.
+def group_similar(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Group the names that differ only by case and space.
 
-    >>> alike(["A", "b", "a ", "New York", "new  york", "c"])
+    >>> group_similar(["A", "b", "a ", "New York", "new  york", "c"])
     [('A', 'a '), ('New York', 'new  york')]
     """
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
-        found["".join(unicodedata.normalize("NFKC", name).split()).casefold()].append(name)
-    return [tuple(same) for same in found.values() if len(same) > 1]
+        groups["".join(unicodedata.normalize("NFKC", name).split()).casefold()].append(name)
+    return [tuple(same) for same in groups.values() if len(same) > 1]
 
 
-def told_alike(names: Iterable[str]) -> str | None:
-    """A sentence about names that are alike; nothing where all differ.
+def describe_similar_names(names: Iterable[str]) -> str | None:
+    """Return a sentence about names that differ only by case or space; None if there are none.
 
-    >>> told_alike(["north", "North", "south"])
-    "Segments whose names differ only by case or space are separate: 'north' and 'North'. If each pair is one, ..."
-    >>> told_alike(["north", "south"])
+    >>> describe_similar_names(["north", "North", "south"])
+    "Segments whose names differ only by case or space are separate: 'north' and 'North'. ..."
+    >>> describe_similar_names(["north", "south"])
     """
-    same = alike(names)
+    same = group_similar(names)
     if not same:
         return None
     shown = "; ".join(" and ".join(repr(name) for name in some) for some in same[:MOST_SHOWN])
     more = f"; and {len(same) - MOST_SHOWN:,} more" if len(same) > MOST_SHOWN else ""
     return (
-        f"Segments whose names differ only by case or space are separate: {shown}{more}. If each pair is one, give "
-        "them one name: together they know more, and more will come."
+        f"Segments whose names differ only by case or space are separate: {shown}{more}. If they are the same "
+        "segment, give them the same name, so that they share their evidence."
     )

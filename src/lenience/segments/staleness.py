@@ -1,7 +1,7 @@
-"""What it loses to keep a policy although the discount or the belief has moved: when to solve again.
+"""The loss from keeping a policy after the discount or the belief has changed: when to solve again.
 
 Let π′ be optimal for the discount γ′ and the belief b′, and let γ and b be right. Write x = 1/(1 − γ) for the
-discounted number of individuals (the one at hand included), G = E_{b′}(p − c)⁺ for what one who knows p gains per
+discounted number of individuals (including the current one) and G = E_{b′}(p − c)⁺ for what knowing p gains per
 individual. Then
 
     V*_{γ,b} − V^{π′}_{γ,b}  ≤  G |x − x′|  +  x ∫ |p − c| |b(p) − b′(p)| dp.
@@ -21,10 +21,10 @@ The discount, γ > γ′. W = V^π′_γ′ ≥ 0, as π′ is optimal there. Th
 satisfies T_γ W ≥ T_γ′ W = W because E W ≥ 0, so iterating it gives V^π′_γ ≥ V^π′_γ′ = V*_γ′. And V*_γ ≤ V*_γ′ + G (x −
 x′), as in the case before with the optimal policy of γ. Together V*_γ − V^π′_γ ≤ G (x − x′). ∎
 
-In words: a share that is wrong by 1% costs at most 1% of what the clairvoyant would earn in the segment (G x). The
-optimum is flat, so the true loss is of second order and far smaller; the bound is what is guaranteed. The integral
-needs no quadrature: the two densities cross at most twice, since their log ratio Δα log p + Δβ log(1 − p) + const has
-one extremum, and between crossings and c it is a sum of incomplete Beta functions.
+In words: a share that is wrong by 1% costs at most 1% of what knowing p would earn in the segment (G x). The optimum is
+flat, so the true loss is of second order and far smaller, but only the bound is guaranteed. The integral needs no
+quadrature. The two densities cross at most twice, because their log ratio Δα log p + Δβ log(1 − p) + const has one
+extremum. Between crossings and c the integral is a sum of incomplete Beta functions.
 """
 
 from __future__ import annotations
@@ -43,12 +43,34 @@ HALVINGS = 60
 
 
 def loss_of_keeping(solved: Discounted, solved_belief: Belief, right: Discounted, right_belief: Belief) -> float:
-    """A bound of what is lost by following for ever the policy of another discount and belief, from here on.
+    """Return a bound of what is lost by following for ever the policy of another discount and belief.
 
-    Both objectives have the same cost. In units of reward, as of the segment's next member; the clairvoyant's value in
-    those units is ``gain_of_knowing / (1 − discount)``.
+    Both objectives must have the same cost.
 
-    >>> from lenience.objectives.discounted import Discounted
+    Parameters
+    ----------
+    solved : Discounted
+        The objective that the policy was solved for.
+    solved_belief : Belief
+        The belief that the policy was solved for.
+    right : Discounted
+        The objective that is right.
+    right_belief : Belief
+        The belief that is right.
+
+    Returns
+    -------
+    float
+        The bound, in units of reward, as of the segment's next member. In the same units, knowing p would earn
+        E(p − c)⁺ / (1 − discount).
+
+    Raises
+    ------
+    InputError
+        If an objective is not a Discounted one.
+
+    Examples
+    --------
     >>> round(loss_of_keeping(Discounted(0.8, 0.99), Belief(2, 1), Discounted(0.8, 0.9901), Belief(2, 1)), 4)
     0.0202
     """
@@ -78,7 +100,7 @@ def losses_of_keeping(
     right_s: ArrayLike,
     cost: ArrayLike,
 ) -> NDArray[np.float64]:
-    """The same bound for many segments at once."""
+    """Return the same bound for many segments at once."""
     old_x = 1.0 / (1.0 - np.asarray(solved_discount, dtype=np.float64))
     new_x = 1.0 / (1.0 - np.asarray(right_discount, dtype=np.float64))
     n, s = np.asarray(solved_n, dtype=np.float64), np.asarray(solved_s, dtype=np.float64)
@@ -89,11 +111,11 @@ def losses_of_keeping(
 def belief_distance(
     n: ArrayLike, s: ArrayLike, other_n: ArrayLike, other_s: ArrayLike, cost: ArrayLike
 ) -> NDArray[np.float64]:
-    """∫ |p − c| |b(p) − b′(p)| dp for Beta beliefs b and b′, for arrays that broadcast together.
+    """Return ∫ |p − c| |b(p) − b′(p)| dp for Beta beliefs b and b′, for arrays that broadcast together.
 
     >>> belief_distance(2, 1, 2, 1, 0.8)
     array(0.)
-    >>> float(belief_distance(2, 1, 2, 2, 0.5))  # the uniform against the certainty of success
+    >>> float(belief_distance(2, 1, 2, 2, 0.5))  # a uniform belief against the certainty of success
     0.75
     """
     size, good, size2, good2, c = np.broadcast_arrays(
@@ -102,7 +124,7 @@ def belief_distance(
     a, b, a2, b2 = good, size - good, good2, size2 - good2
     same = (a == a2) & (b == b2)
     open_ = (a > 0) & (b > 0) & (a2 > 0) & (b2 > 0)
-    # A certainty has no density: the integral is then E|p − c| of one plus that of the other.
+    # A certainty has no density: the integral is then the sum of E|p − c| of both.
     apart = _mean_distance(size, good, c) + _mean_distance(size2, good2, c)
     safe = [np.where(open_, part, 1.0) for part in (a, b, a2, b2)]
     low, high = _crossings(*safe)
@@ -114,7 +136,7 @@ def belief_distance(
 
 
 def gains_of_knowing(n: ArrayLike, s: ArrayLike, cost: ArrayLike) -> NDArray[np.float64]:
-    """E(p − c)⁺ for beliefs (n, s) whose costs may differ."""
+    """Return E(p − c)⁺ for beliefs (n, s) whose costs may differ."""
     sizes, good, c = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (n, s, cost)))
     return np.asarray(gain_of_knowing(sizes, good, c))  # type: ignore[call-overload]
 
@@ -126,7 +148,7 @@ def _moment(
     u: NDArray[np.float64],
     v: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """∫ (p − c) b(p) dp from u to v under Beta(a, b)."""
+    """Return ∫ (p − c) b(p) dp from u to v under Beta(a, b)."""
     from scipy.special import betainc
 
     mean = a / (a + b)
@@ -135,7 +157,7 @@ def _moment(
 
 
 def _mean_distance(n: NDArray[np.float64], s: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
-    """E|p − c| = 2 E(p − c)⁺ − (p̂ − c)."""
+    """Return E|p − c| = 2 E(p − c)⁺ − (p̂ − c)."""
     gain = gains_of_knowing(n, s, c)
     return 2.0 * gain - (s / n - c)
 
@@ -143,11 +165,10 @@ def _mean_distance(n: NDArray[np.float64], s: NDArray[np.float64], c: NDArray[np
 def _crossings(
     a: NDArray[np.float64], b: NDArray[np.float64], a2: NDArray[np.float64], b2: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where the densities of Beta(a, b) and Beta(a2, b2) cross: at most twice, left and right of the ratio's extremum.
+    """Return where the densities of Beta(a, b) and Beta(a2, b2) cross: at most once on either side of the extremum.
 
     In the logit t of p the log ratio's derivative in t is Δα (1 − p) − Δβ p, so the extremum is at p = Δα/(Δα + Δβ)
-    where that lies inside (0, 1); otherwise the ratio is monotone and both brackets hold one and the same crossing, or
-    none.
+    where that lies inside (0, 1). Otherwise the ratio is monotone, and both brackets hold the same crossing or none.
     """
     from scipy.special import betaln, expit
 

@@ -1,9 +1,9 @@
 """Segments that never start: too rare, for their prior, to be worth a first acceptance, or known to lose.
 
-At the prior one accepts exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises, so there is one discounted volume
-γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts and below which it is shut out before its first member,
-deserving or not. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by size. The remedies
-are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or a floor on
+The policy accepts at the prior exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises. So there is one discounted
+volume γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts. Below it the segment is shut out before its first
+member, deserving or not. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by size. The
+remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or a floor on
 exploration (:mod:`lenience.analysis.fairness`).
 """
 
@@ -23,19 +23,18 @@ from lenience.core.formatting import count, percents
 from lenience.core.validation import check_cost, having, listed, real
 from lenience.segments.segments import Segment, Segments
 
-MOST_VOLUME = 1e6  # a belief that would start only beyond this many discounted members is said never to start
-MOST_SHOWN = (
-    1e3  # for a segment no more are looked for than these, or ten times its own: each doubling takes twice as long
-)
-PRECISION = 1e-6  # relative, of the volume
+MOST_VOLUME = 1e6  # A belief that would start only beyond this volume counts as never starting.
+# The largest volume to search for a segment, or ten times its own: each doubling takes twice as long.
+MOST_SHOWN = 1e3
+PRECISION = 1e-6  # of the volume, relative
 COARSE, MOST_FORECAST = 0.01, 20_000.0  # precision and largest volume of a forecast
 SEGMENTS = "Segments, such as Segments.of(shares, objective, prior)"
-LITTLE_HOPE = 0.05  # that the success rate is above the cost: with less a segment is known to lose, however many come
-SHOWN = 1e-4  # the same where volumes are shown: those of hopeless segments take long
+LITTLE_HOPE = 0.05  # A segment is known to lose if the success rate is above the cost with a smaller probability.
+SHOWN = 1e-4  # relative precision of volumes that are shown
 
 
 def known_to_lose(belief: Belief, cost: float) -> bool:
-    """Whether a belief leaves little hope that the success rate is above the cost (less than 5%).
+    """Return whether the success rate is above the cost with a probability of less than 5%.
 
     >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)
     (True, False)
@@ -44,11 +43,28 @@ def known_to_lose(belief: Belief, cost: float) -> bool:
 
 
 def starting_volume(belief: Belief, cost: float, precision: float = PRECISION, most: float = MOST_VOLUME) -> Bounds:
-    """The discounted volume γ_x/(1 − γ_x) above which a belief is worth a first acceptance.
+    """Return the discounted volume γ_x/(1 − γ_x) above which a belief is worth a first acceptance.
 
-    Infinite where it exceeds ``most``, by default a million; 0 where the expected success rate is above the cost
-    already. A large belief just below the cost takes long: a coarse precision or a lower ``most`` is then quicker.
+    A large belief just below the cost takes long. A coarse precision or a smaller ``most`` is then quicker.
 
+    Parameters
+    ----------
+    belief : Belief
+        What is known of the success probability.
+    cost : float
+        The break-even success rate, strictly between 0 and 1.
+    precision : float
+        The relative precision of the volume.
+    most : float
+        The largest volume to search.
+
+    Returns
+    -------
+    Bounds
+        Bounds of the volume: 0 if the expected success rate is above the cost, infinite if the volume exceeds ``most``.
+
+    Examples
+    --------
     >>> [round(starting_volume(Belief(2, 1), cost).midpoint, 2) for cost in (0.7, 0.8, 0.9)]
     [8.67, 32.14, 184.78]
     """
@@ -90,15 +106,30 @@ def _starting_volume(belief: Belief, cost: float, precision: float, most: float)
         elif value.upper <= 0.0:
             low = middle
         else:
-            break  # nearer than the enclosure can tell
+            break  # The bounds are too wide to decide.
     return Bounds(low, high)
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Whether a segment starts: its discounted volume, and the volume at which it would, infinite where that is both
-    beyond a thousand and beyond ten times its own.
+    """Whether a segment starts, and why.
 
-    Where labels come late ``needed`` is the volume at which it would if they came at once: no less is enough.
+    Parameters
+    ----------
+    name
+        The segment.
+    group
+        Its group.
+    prior
+        What is known of its success probability.
+    cost
+        Its break-even success rate.
+    volume
+        The discounted number of its members to come.
+    needed
+        The volume above which it would start; infinite if that exceeds both 1,000 and ten times its own. With late
+        labels, the volume that would be needed with immediate labels, which is a lower bound.
+    starts
+        Whether it starts.
     """
 
     name: str
@@ -111,12 +142,12 @@ class Start(msgspec.Struct, frozen=True):
 
     @property
     def loses(self) -> bool:
-        """Whether it never starts because it is known to lose, and not because too few are to come."""
+        """Whether the segment never starts because it is known to lose, and not because too few members are to come."""
         return not self.starts and known_to_lose(self.prior, self.cost)
 
     @property
     def reason(self) -> str:
-        """Why, in words."""
+        """Why it starts or not, in words."""
         if self.starts and self.needed == 0.0:
             expected, even = percents(self.prior.mean, self.cost)
             return f"starts: {expected} expected is above the cost of {even}"
@@ -133,11 +164,24 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Shutout(msgspec.Struct, frozen=True):
-    """By group: how many segments are shut out at the outset, and of the deserving ones (p > c) how many and what
-    share of them.
+    """How many segments of a group never start, and how many of these deserve acceptance (p > c).
 
-    ``deserving`` and the rest are nothing where no truths are given; ``deserving_share_shut`` weighs segments by their
-    arrivals.
+    Parameters
+    ----------
+    model
+        The model of the priors, as a label.
+    group
+        The group.
+    segments
+        The number of segments in the group.
+    shut
+        The number that never start.
+    deserving
+        The number whose true success rate is above the cost; None if no true rates are given.
+    deserving_shut
+        The number of these that never start; None if no true rates are given.
+    deserving_share_shut
+        The same as a share, weighted by arrivals; None if no true rates are given.
     """
 
     model: str
@@ -150,8 +194,20 @@ class Shutout(msgspec.Struct, frozen=True):
 
 
 def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
-    """For each segment its discounted volume, the volume at which it would start, and whether it does.
+    """Return for each segment whether it starts, its discounted volume and the volume above which it would.
 
+    Parameters
+    ----------
+    segments : Segments or iterable of Segment
+        The segments.
+
+    Returns
+    -------
+    list of Start
+        One for each segment.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for row in starts(cells):
@@ -174,7 +230,7 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
 
 
 class StartForecast(msgspec.Struct, frozen=True):
-    """Whether a segment would start, as far as it can be computed in a limited time.
+    """Whether a segment would start, if that can be computed in a limited time.
 
     Parameters
     ----------
@@ -217,6 +273,7 @@ def forecast_starts(segments: Segments | Iterable[Segment], seconds: float) -> l
 
     Examples
     --------
+    >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> [(row.name, row.starts) for row in forecast_starts(cells, seconds=10)]
     [('many', True), ('few', False)]
@@ -255,7 +312,7 @@ def _begins_late(cell: Segment) -> bool | None:
 
 
 def _begins(cell: Segment) -> bool:
-    """Whether a segment starts at the volume it has: one solve, where the volume at which it would takes many."""
+    """Return whether a segment starts at its own volume: one solve, while the volume at which it would takes many."""
     return bool(cell.own.starts(cell.prior))
 
 
@@ -265,10 +322,26 @@ def shut_out_at_outset(
     model: str = "as given",
     begin: Mapping[str, bool] | None = None,
 ) -> list[Shutout]:
-    """By group, how many segments never start, and how many of those deserve acceptance (p > c) where truths are given.
+    """Return, by group, how many segments never start, and how many of these deserve acceptance (p > c).
 
-    ``begin`` says which start, where that is known already.
+    Parameters
+    ----------
+    segments : Segments
+        The segments.
+    truths : mapping, optional
+        The true success rate by segment. Without it, the numbers of deserving segments are None.
+    model : str
+        The model of the priors, as a label of the rows.
+    begin : mapping, optional
+        Whether each segment starts, if that is known already.
 
+    Returns
+    -------
+    list of Shutout
+        One for each group.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1), {"many": "A", "few": "B"})
     >>> [(row.group, row.deserving, row.deserving_shut) for row in shut_out_at_outset(cells, {"many": 0.9, "few": 0.9})]

@@ -1,8 +1,9 @@
-"""compare_policies: several policies in one world, side by side on the same individuals.
+"""compare_policies: run several policies in one world, side by side on the same individuals.
 
-The replications are cut into blocks that do not depend on the number of workers, each block of each policy is a task,
-and joblib runs the tasks: on this machine's cores, or, inside ``joblib.parallel_config(backend="dask")`` or
-``"ray"``, on a cluster. Chance comes by counter, so the result is the same wherever a task runs.
+The replications are divided into blocks that do not depend on the number of workers. Each block of each policy is a
+task, and joblib runs the tasks: on the cores of this machine, or on a cluster inside
+``joblib.parallel_config(backend="dask")`` or ``"ray"``. Random numbers come from counters, so the result does not
+depend on where a task runs.
 """
 
 from __future__ import annotations
@@ -26,25 +27,24 @@ from lenience.simulation.reference_policies import OPTIMUM, references
 from lenience.simulation.result import Simulation
 from lenience.simulation.stream import World
 
-BLOCK = 1024  # replications a task
-MOST_BYTES = 256e6  # of late labels held by a task
+BLOCK = 1024  # replications per task
+MOST_BYTES = 256e6  # of late labels that a task holds
 MOST_DECISIONS = 1e13  # about ten hours on one core
 POLICIES = "a policy with an acceptance(n, s), such as Greedy(cost=0.8), or several"
 WORLD = (
     "a world, such as Bernoulli(p=0.7), FromPrior, Mixture, RandomWalk, ChangePoints, Redrawn, LateLabels or PastRows; "
-    "what "
-    "a world of one's own needs, an open and a fixed_rates, is in docs/simulate.md"
+    "or your own, with the methods open and fixed_rates (docs/simulate.md)"
 )
 
 PolicyChoice = Accepts | Sequence[Accepts]
 
 
 class Task(NamedTuple):
-    """One policy (or one a segment) through one block of replications."""
+    """One policy (or one for each segment) through one block of replications."""
 
     policies: tuple[Accepts, ...]
     world: World
-    priors: tuple[Belief, ...]  # one, or one a segment
+    priors: tuple[Belief, ...]  # one, or one for each segment
     cost: float
     discount: float
     horizon: int
@@ -69,18 +69,60 @@ def compare_policies(
     progress: bool = False,
     checkpoints: Iterable[int] | None = None,
 ) -> Simulation:
-    """Put policies through the same ``horizon`` arrivals in each of ``replications`` replications of a world.
+    """Run policies on the same arrivals in many replications of a world.
 
-    All start at ``prior`` (by default the world's own, or Beta(1, 1)). In a world of segments a policy is applied to
-    each segment's own belief, or a sequence gives one policy a segment. With ``optimum`` the best policy of the
-    problem that the prior describes (nothing drifts, labels are prompt) runs along, and the others are compared with
-    it. Where the world breaks what it assumes, its name and ``note`` of the result say so; where labels are late by an
-    exponential law, exposure limits run along as well and are what the others are compared with.
+    All policies start from the same prior. With ``optimum``, the best policy for the prior runs along as the baseline.
+    It assumes that p does not drift and labels are prompt. If the world violates this, the name of the optimum and the
+    ``note`` of the result say so. If labels are late by an exponential law, exposure limits run along too, and are the
+    baseline.
 
+    Parameters
+    ----------
+    policies : policy, iterable of policies, or mapping of str to policy
+        The policies, by name if you wish. In a world of segments each policy applies to the belief of each segment; a
+        sequence in a mapping gives one policy per segment.
+    world : World
+        The world, such as ``Bernoulli(p=0.7)``.
+    cost : float
+        The break-even success rate, strictly between 0 and 1.
+    horizon : int
+        The number of arrivals in each replication.
+    prior : Belief, optional
+        The belief at the start; by default that of the world, or Beta(1, 1).
+    discount : float, optional
+        The discount factor from one arrival to the next, from 0 to 1.
+    replications : int, optional
+        The number of replications.
+    seed : int, optional
+        Seed of the random numbers.
+    optimum : bool, optional
+        Whether the optimum runs along.
+    workers : int, optional
+        The number of processes; by default as joblib is configured.
+    progress : bool, optional
+        Whether to show a progress bar.
+    checkpoints : iterable of int, optional
+        The arrivals at which acceptance and regret are recorded.
+
+    Returns
+    -------
+    Simulation
+        The results with confidence intervals.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+    TooLargeError
+        If there are too many decisions to simulate.
+
+    Examples
+    --------
     >>> from lenience.policies.beliefs.greedy import Greedy
     >>> from lenience.simulation.worlds import FromPrior
-    >>> found = compare_policies(Greedy(0.5), FromPrior(Belief(4, 2.4)), cost=0.5, horizon=500, discount=0.98, seed=1)
-    >>> print(found)
+    >>> world = FromPrior(Belief(4, 2.4))
+    >>> simulation = compare_policies(Greedy(0.5), world, cost=0.5, horizon=500, discount=0.98, seed=1)
+    >>> print(simulation)
     policy    discounted    regret          behind optimum   accepted   shut out               learning cost
     optimum   6.95 ± 0.51   0.645 ± 0.075   0                313 ± 14   0.071 [0.057, 0.089]   0.791 ± 0.05
     greedy    5.72 ± 0.5    1.92 ± 0.24     1.27 ± 0.26      212 ± 15   0.255 [0.229, 0.283]   0.264 ± 0.015
@@ -92,7 +134,7 @@ def compare_policies(
 
 
 class PreparedComparison(NamedTuple):
-    """All that a comparison needs to be run anywhere, and put together afterwards."""
+    """The tasks of a comparison, which can run anywhere, and what is needed to assemble their results."""
 
     names: list[str]  # the policy of each task
     tasks: list[Task]
@@ -100,7 +142,7 @@ class PreparedComparison(NamedTuple):
     note: str
 
     def finished(self, blocks: Sequence[ReplicationBlock]) -> Simulation:
-        """The comparison, from the blocks of its tasks in their order."""
+        """Assemble the comparison from the blocks of its tasks, in the order of the tasks."""
         parts: dict[str, list[ReplicationBlock]] = {}
         for name, block in zip(self.names, blocks, strict=True):
             parts.setdefault(name, []).append(block)
@@ -132,7 +174,7 @@ def prepare(
     optimum: bool = True,
     checkpoints: Iterable[int] | None = None,
 ) -> PreparedComparison:
-    """Check the arguments of :func:`compare_policies` and cut the work into tasks."""
+    """Check the arguments of :func:`compare_policies` and divide the work into tasks."""
     if isinstance(world, type) or not (hasattr(world, "fixed_rates") and hasattr(world, "open")):
         raise InputError("world", world, WORLD)
     goal = check_cost(cost)
@@ -142,41 +184,41 @@ def prepare(
     chance = whole("seed", seed)
     if not isinstance(optimum, bool):
         raise InputError("optimum", optimum, "true or false")
-    starts = (check_prior(prior),) if prior is not None else _priors_of(world)
+    priors = (check_prior(prior),) if prior is not None else _priors_of(world)
     chosen = _named(policies, world)
-    along = optimum and OPTIMUM not in chosen
-    if not chosen and not along:
-        raise InputError.because("must be at least one, unless optimum is true", "policies", code="missing")
-    decisions = total * float(length) * (len(chosen) + along)
+    with_optimum = optimum and OPTIMUM not in chosen
+    if not chosen and not with_optimum:
+        raise InputError.because("must contain at least one policy, unless optimum is true", "policies", code="missing")
+    decisions = total * float(length) * (len(chosen) + with_optimum)
     if decisions > MOST_DECISIONS:
         raise TooLargeError(
-            f"Simulating {total:,} replications of {length:,} arrivals for {len(chosen) + along} policies",
+            f"Simulating {total:,} replications of {length:,} arrivals for {len(chosen) + with_optimum} policies",
             size=decisions,
             allowed_size=MOST_DECISIONS,
             unit="decisions",
             field=("replications", "horizon"),
             hint="Use fewer replications or fewer policies.",
         )
-    if along:
-        beside = references(world, goal, factor, length, starts)
-        chosen = {**beside.policies, **chosen}
+    if with_optimum:
+        added = references(world, goal, factor, length, priors)
+        chosen = {**added.policies, **chosen}
     checks = default_checkpoints(length) if checkpoints is None else _check_checkpoints(checkpoints, length)
     size = block_size(world, length)
     tasks = [
-        (name, Task(each, world, starts, goal, factor, length, checks, chance, first, min(size, total - first)))
+        (name, Task(each, world, priors, goal, factor, length, checks, chance, first, min(size, total - first)))
         for name, each in chosen.items()
         for first in range(0, total, size)
     ]
     names, work = [name for name, _ in tasks], [task for _, task in tasks]
-    if along:
-        return PreparedComparison(names, work, beside.baseline, beside.note)
+    if with_optimum:
+        return PreparedComparison(names, work, added.baseline, added.note)
     return PreparedComparison(names, work, OPTIMUM if OPTIMUM in chosen else None, "")
 
 
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[ReplicationBlock]:
-    """The blocks of the tasks, in their order."""
+    """Run the tasks and yield their blocks in order."""
     if workers is not None and (not isinstance(workers, int) or workers == 0):
-        raise InputError("workers", workers, "a whole number that is not 0, or nothing")
+        raise InputError("workers", workers, "a whole number other than 0, or None")
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
@@ -184,19 +226,19 @@ def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Ite
             raise InputError.missing_package("several workers", "joblib", "simulate") from error
         yield from map(run_task, tasks)
         return
-    # Without a number of workers of our own, whatever joblib.parallel_config says holds.
-    found = Parallel(n_jobs=workers, return_as="generator")(delayed(run_task)(task) for task in tasks)
+    # If workers is None, joblib.parallel_config decides.
+    blocks = Parallel(n_jobs=workers, return_as="generator")(delayed(run_task)(task) for task in tasks)
     if not progress:
-        yield from found
+        yield from blocks
         return
     from rich.console import Console
     from rich.progress import track
 
-    yield from track(found, "Simulating", len(tasks), console=Console(stderr=True))
+    yield from track(blocks, "Simulating", len(tasks), console=Console(stderr=True))
 
 
 def run_task(task: Task) -> ReplicationBlock:
-    """One task, by the compiled road where it can be taken."""
+    """Run one task, with the compiled engine if possible."""
     from lenience.simulation.engine_generic import run_direct
     from lenience.simulation.engine_lattice import run_lattice
 
@@ -211,7 +253,7 @@ def run_task(task: Task) -> ReplicationBlock:
 
 
 def default_checkpoints(horizon: int) -> NDArray[np.int64]:
-    """Every one of the first 50 arrivals, then about 25 checkpoints to a factor of ten.
+    """Return each of the first 50 arrivals, then about 25 checkpoints for each factor of ten.
 
     >>> default_checkpoints(60).tolist()[47:]
     [48, 49, 50, 55, 60]
@@ -219,12 +261,12 @@ def default_checkpoints(horizon: int) -> NDArray[np.int64]:
     early = np.arange(1, min(horizon, 50) + 1)
     count = 1 + math.ceil(25 * math.log10(max(horizon / 50, 1.0)))
     late = np.rint(np.geomspace(50, max(horizon, 50), max(count, 2))).astype(np.int64)
-    found = np.unique(np.concatenate([early, late, [horizon]]))
-    return found[found <= horizon].astype(np.int64)
+    arrivals = np.unique(np.concatenate([early, late, [horizon]]))
+    return arrivals[arrivals <= horizon].astype(np.int64)
 
 
 def block_size(world: World, horizon: int) -> int:
-    """How many replications a task holds: fewer where labels are late or past rows are drawn."""
+    """Return how many replications a task holds: fewer if labels are late or past rows are drawn."""
     segments = len(getattr(getattr(world, "world", world), "shares", (0,)))
     late = isinstance(world, LateLabels) and world.delay.kind != "none"
     each = 8.0 * horizon * segments if late else 8.0 * horizon if hasattr(world, "order") else 0.0
@@ -232,16 +274,18 @@ def block_size(world: World, horizon: int) -> int:
 
 
 def _priors_of(world: World) -> tuple[Belief, ...]:
+    """Return the prior of a world, or one for each of its segments; Beta(1, 1) if it has none."""
     inner: Any = getattr(world, "world", world)
-    found = getattr(inner, "prior", None)
-    if isinstance(found, tuple):
-        return found
-    return (found if isinstance(found, Belief) else Belief(2, 1),)
+    prior = getattr(inner, "prior", None)
+    if isinstance(prior, tuple):
+        return prior
+    return (prior if isinstance(prior, Belief) else Belief(2, 1),)
 
 
 def _named(
     policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts, world: World
 ) -> dict[str, tuple[Accepts, ...]]:
+    """Return the policies by name, each as a tuple: one for all segments, or one for each."""
     given: Any = policies
     if hasattr(given, "acceptance"):
         given = [given]
@@ -281,6 +325,7 @@ def _named(
 
 
 def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> NDArray[np.int64]:
-    wanted = listed("checkpoints", checkpoints, "a list of arrivals")
-    found = sorted({whole("checkpoints", each, least=1, most=horizon) for each in wanted} | {horizon})
-    return np.asarray(found, dtype=np.int64)
+    """Check the checkpoints, sort them and add the horizon."""
+    given = listed("checkpoints", checkpoints, "a list of arrivals")
+    arrivals = sorted({whole("checkpoints", each, least=1, most=horizon) for each in given} | {horizon})
+    return np.asarray(arrivals, dtype=np.int64)

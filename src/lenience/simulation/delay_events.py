@@ -1,17 +1,17 @@
 """One population with Poisson arrivals and labels that come late by any law: a compiled event simulation.
 
-The model of :mod:`lenience.solvers.delayed.recursion` needs exponential delays. Here they may be fixed, lognormal,
-or never end
-for some; a label older than ``expire_after`` expires: it no longer counts as pending, though it is still learnt
-from should it come. Policies are exposure limits: accept while fewer than m*(n, s) are pending.
+The model of :mod:`lenience.solvers.delayed.recursion` needs exponential delays. Here delays may also be fixed or
+lognormal, and some labels may never come. A label older than ``expire_after`` expires: it no longer counts as pending,
+but if it comes later the policy still learns from it. Policies are exposure limits: accept while fewer than m*(n, s)
+are pending.
 
-What is promised. Every arrival has its own random numbers, a hash of (seed, replication, arrival): the same seed gives
-the same result, and all policies and delay laws meet the same individuals at the same times (common random numbers), so
-that differences are known far better than values. The success probabilities are stratified: replication i draws from
-the i-th of equally likely slices of the prior. An acceptance is credited with its expected reward p − c, discounted to
-the time of the decision, rather than with its outcome: the same mean, less noise. Standard errors come from
-neighbouring slices, pair by pair, which overstates them a little. A replication ends when money has lost all but
-``REST`` of its worth; values are too small in size by at most that share of g E|p − c|.
+Guarantees. Every arrival has its own random numbers, a hash of (seed, replication, arrival). The same seed gives the
+same result, and all policies and delay laws meet the same individuals at the same times (common random numbers), so
+differences are much more precise than values. Success probabilities are stratified: replication i draws from the i-th
+of equally likely slices of the prior. An acceptance is credited with its expected reward p − c, discounted to the time
+of the decision, instead of its outcome: the mean is the same, with less noise. Standard errors come from pairs of
+neighbouring slices, which overstates them a little. A replication ends when the discount factor has fallen to ``REST``;
+this leaves out at most that share of g E|p − c|.
 """
 
 from __future__ import annotations
@@ -35,27 +35,44 @@ from lenience.objectives.delayed import Delayed
 from lenience.simulation.label_delay import LabelDelay, delay_of
 from lenience.solvers.delayed.start import first_above
 
-REST = 1e-4
-MOST_EVENTS = 2e10  # a quarter of an hour
+REST = 1e-4  # discount factor at which a replication ends
+MOST_EVENTS = 2e10  # about a quarter of an hour
 
 
 class LimitPolicy(Protocol):
     """A policy that is an exposure limit."""
 
     def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
-        """How many may be pending at beliefs (n, s)."""
+        """Return how many labels may be pending at beliefs (n, s)."""
 
     @property
     def steady_limit(self) -> int | None:
-        """The limit wherever p̂ ≥ c (None: there is none)."""
+        """The limit wherever p̂ ≥ c; None if there is no limit."""
 
     def stop_floor(self, n: float) -> float:
-        """A rate at or below which nobody is accepted at belief size n (−1 if none is known)."""
+        """Return a rate at or below which nobody is accepted at belief size n, or −1 if none is known."""
 
 
 class SimulatedValue(msgspec.Struct, frozen=True):
-    """What a policy earned: the mean over replications and its standard error, and the same of the difference to the
-    first policy, replication by replication."""
+    """What a policy earned in a simulation with late labels.
+
+    Parameters
+    ----------
+    policy : str
+        The name of the policy.
+    mean : float
+        The mean discounted reward over the replications.
+    error : float
+        The standard error of the mean.
+    difference : float
+        The mean difference from the first policy, replication by replication.
+    difference_error : float
+        The standard error of the difference.
+    accepted : float
+        The mean number accepted.
+    replications : int
+        The number of replications.
+    """
 
     policy: str
     mean: float
@@ -76,11 +93,43 @@ def simulate_delays(
     rate: float | None = None,
     expire_after: float | None = None,
 ) -> list[SimulatedValue]:
-    """What each policy earns from the prior on, before the first arrival, when labels come by ``law``.
+    """Simulate what each policy earns when labels come late by any law.
 
-    The true success probability is drawn from the prior for each replication, or is ``rate`` in all of them.
-    ``expire_after`` is the age at which a pending label expires; by default never.
+    All policies meet the same individuals. Values are as of the start, before the first arrival.
 
+    Parameters
+    ----------
+    policies : mapping of str to LimitPolicy
+        The policies by name. Differences are computed from the first one.
+    objective : Delayed
+        The cost, the arrivals per year and the discount rate.
+    prior : Belief
+        The belief at the start.
+    law : LabelDelay
+        The distribution of the delays, in years.
+    replications : int, optional
+        The number of replications, at least 2.
+    seed : int, optional
+        Seed of the random numbers.
+    rate : float, optional
+        The true success probability in all replications; by default each draws its own from the prior.
+    expire_after : float, optional
+        The age in years at which a pending label expires; by default never.
+
+    Returns
+    -------
+    list of SimulatedValue
+        One result per policy.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+    TooLargeError
+        If there are too many arrivals to simulate.
+
+    Examples
+    --------
     >>> from lenience.policies.beliefs.greedy import Greedy
     >>> from lenience.policies.beliefs.pending import Blind
     >>> problem = Delayed(cost=0.5, arrivals=20, discount_rate=0.5, label_delay=0.5)
@@ -112,7 +161,7 @@ def simulate_delays(
     keys = _keys(first_seed, count)
 
     earned: dict[str, NDArray[np.float64]] = {}
-    taken: dict[str, float] = {}
+    accepted_by: dict[str, float] = {}
     for name, policy in policies.items():
         first, offsets, limits = limit_table(policy, prior, objective.cost, arrivals)
         steady = UNLIMITED if policy.steady_limit is None else policy.steady_limit
@@ -132,7 +181,7 @@ def simulate_delays(
             steady,
         )
         earned[name] = reward
-        taken[name] = float(accepted.mean())
+        accepted_by[name] = float(accepted.mean())
     base = next(iter(earned.values()))
     return [
         SimulatedValue(
@@ -141,7 +190,7 @@ def simulate_delays(
             error=_error(reward),
             difference=float((reward - base).mean()),
             difference_error=_error(reward - base),
-            accepted=taken[name],
+            accepted=accepted_by[name],
             replications=count,
         )
         for name, reward in earned.items()
@@ -149,13 +198,13 @@ def simulate_delays(
 
 
 def arrivals_that_count(objective: Delayed) -> int:
-    """How many arrivals are simulated: all but surely those of the years that count."""
-    several = -math.log(REST) / objective.discount_rate * objective.arrivals
-    return math.ceil(several + 8 * math.sqrt(several)) + 16
+    """Return how many arrivals to simulate: with near certainty, all within the years that count."""
+    expected = -math.log(REST) / objective.discount_rate * objective.arrivals
+    return math.ceil(expected + 8 * math.sqrt(expected)) + 16
 
 
 def _rates(prior: Belief, count: int, seed: int) -> NDArray[np.float64]:
-    """Success probabilities, one from each of ``count`` equally likely slices of the prior."""
+    """Draw success probabilities, one from each of ``count`` equally likely slices of the prior."""
     if prior.certain:
         return np.full(count, prior.mean)
     from scipy.special import betaincinv
@@ -166,10 +215,10 @@ def _rates(prior: Belief, count: int, seed: int) -> NDArray[np.float64]:
 
 
 def _keys(seed: int, count: int) -> NDArray[np.uint64]:
-    """The keys of the replications for :mod:`lenience.core.counter_rng`.
+    """Return the keys of the replications for :mod:`lenience.core.counter_rng`.
 
     They differ from those of :func:`~lenience.core.counter_rng.replication_keys`, so that published results of a seed
-    can be computed again. The golden ratio is taken off because draws were once numbered from 1.
+    can be reproduced. The golden ratio is subtracted because draws were once numbered from 1.
     """
     stream = seed * 0xD1342543DE82EF95 & MASK
     runs = np.arange(1, count + 1, dtype=np.uint64)
@@ -178,20 +227,24 @@ def _keys(seed: int, count: int) -> NDArray[np.uint64]:
 
 @compiled
 def _uniform(key: np.uint64, index: np.uint64) -> float:
+    """Return the uniform random number of a key and an index."""
     return unit_of(bits_of(key, index))
 
 
 def _error(values: NDArray[np.float64]) -> float:
-    """The standard error of the mean of a stratified sample, from pairs of neighbouring slices."""
+    """Return the standard error of the mean of a stratified sample, from pairs of neighbouring slices."""
     even = values.size // 2 * 2
-    apart = values[0:even:2] - values[1:even:2]
-    return math.sqrt(float(np.mean(apart**2)) / 2 / values.size)
+    differences = values[0:even:2] - values[1:even:2]
+    return math.sqrt(float(np.mean(differences**2)) / 2 / values.size)
 
 
 def limit_table(
     policy: LimitPolicy, prior: Belief, cost: float, rows: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """A policy's limits below the cost, by row: the first state that may be accepted, where the row begins, limits."""
+    """Tabulate the limits of a policy below the cost, row by row.
+
+    Returns the first state of each row that may be accepted, where each row begins in the limits, and the limits.
+    """
     first = np.zeros(rows + 1, dtype=np.int64)
     offsets = np.zeros(rows + 2, dtype=np.int64)
     parts = []
@@ -261,10 +314,10 @@ def _run(
     limits: NDArray[np.int64],
     steady: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Simulate all replications; returns the discounted reward and the number accepted of each."""
+    """Simulate all replications; return the discounted reward and the number accepted of each."""
     reward = np.zeros(rates.size)
     accepted = np.zeros(rates.size, dtype=np.int64)
-    # An event: 0, 1: a label, no longer pending; 2, 3: a label that had expired; 4: expired.
+    # Events: 0 and 1 are a failure and a success of a pending label, 2 and 3 the same of an expired label, 4 an expiry.
     times = np.empty(2 * most + 4)
     kinds = np.empty(2 * most + 4, dtype=np.int64)
     for run in range(rates.size):
@@ -300,7 +353,7 @@ def _run(
                 limit = limits[offsets[row] + j - first[row]]
             if pending >= limit:
                 if size == 0:
-                    break  # no label is on its way, so nothing will ever change
+                    break  # no label will come, so nothing can change
                 continue
             accepted[run] += 1
             reward[run] += (p - cost) * math.exp(-discount * time)

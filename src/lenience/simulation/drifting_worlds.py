@@ -1,4 +1,4 @@
-"""Worlds in which p does not stay what it was: it wanders, jumps at given times, or is drawn anew at random ones."""
+"""Worlds in which p changes: by a random walk, at given times, or at random times."""
 
 from __future__ import annotations
 
@@ -17,8 +17,21 @@ from lenience.simulation.stream import Stream, draw
 
 
 class RandomWalk(msgspec.Struct, frozen=True, tag="random_walk", tag_field="type"):
-    """p drifts: each arrival it moves by ``step`` up or down, and is turned back at ``lowest`` and ``highest``.
+    """A world in which p moves up or down by a fixed step at each arrival.
 
+    Parameters
+    ----------
+    start : float
+        The success probability of the first arrival.
+    step : float
+        By how much p moves, up or down with equal probability.
+    lowest : float, optional
+        The lower limit of p.
+    highest : float, optional
+        The upper limit of p.
+
+    Examples
+    --------
     >>> RandomWalk(start=0.7, step=0.001)
     RandomWalk(start=0.7, step=0.001, lowest=0.0, highest=1.0)
     """
@@ -35,7 +48,20 @@ class RandomWalk(msgspec.Struct, frozen=True, tag="random_walk", tag_field="type
         msgspec.structs.force_setattr(self, "step", real("step", self.step, least=0, most=1))
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         return _Walking(keys, self)
 
     @property
@@ -44,10 +70,18 @@ class RandomWalk(msgspec.Struct, frozen=True, tag="random_walk", tag_field="type
         return self.step > 0
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
-        """Nothing: p drifts."""
+        """Return nothing, because p moves.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        """
 
 
 class _Walking(Stream):
+    """The stream of a random walk."""
+
     def __init__(self, keys: NDArray[np.uint64], world: RandomWalk) -> None:
         super().__init__(keys)
         self._world, self._next = world, 0
@@ -57,8 +91,8 @@ class _Walking(Stream):
         while self._next <= arrival:
             if self._next > 0:
                 up = uniform(self.keys, self._next, "walk") < 0.5
-                moved = self._now + np.where(up, self._world.step, -self._world.step)
-                self._now = np.clip(moved, self._world.lowest, self._world.highest)
+                next_rates = self._now + np.where(up, self._world.step, -self._world.step)
+                self._now = np.clip(next_rates, self._world.lowest, self._world.highest)
             self._next += 1
         return self._now
 
@@ -67,8 +101,18 @@ class _Walking(Stream):
 
 
 class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="type"):
-    """p jumps: it is ``rates[0]`` until arrival ``at[0]``, then ``rates[1]``, and so on.
+    """A world in which p jumps at given arrivals.
 
+    Parameters
+    ----------
+    rates : sequence of float
+        The success probabilities, one more than the changes.
+    at : sequence of int
+        The arrivals at which p changes, in increasing order: p is ``rates[0]`` before arrival ``at[0]``, then
+        ``rates[1]``, and so on.
+
+    Examples
+    --------
     >>> ChangePoints(rates=[0.6, 0.95], at=[1000])
     ChangePoints(rates=(0.6, 0.95), at=(1000,))
     """
@@ -93,7 +137,20 @@ class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="
         msgspec.structs.force_setattr(self, "at", at)
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         return _Jumping(keys, self)
 
     @property
@@ -102,10 +159,18 @@ class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="
         return len(self.at) > 0
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
-        """Nothing: p jumps."""
+        """Return nothing, because p jumps.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        """
 
 
 class _Jumping(Stream):
+    """The stream of a world with change points."""
+
     def __init__(self, keys: NDArray[np.uint64], world: ChangePoints) -> None:
         super().__init__(keys)
         self._world, self._now = world, np.full(keys.size, world.rates[0])
@@ -120,8 +185,17 @@ class _Jumping(Stream):
 
 
 class Redrawn(msgspec.Struct, frozen=True, tag="redrawn", tag_field="type"):
-    """p changes at random times: before each arrival, with probability ``hazard``, it is drawn anew from a belief.
+    """A world in which p is drawn again from a belief at random times.
 
+    Parameters
+    ----------
+    prior : Belief
+        The belief from which p is drawn. Policies start from it by default.
+    hazard : float
+        The probability, before each arrival, that p is drawn again.
+
+    Examples
+    --------
     >>> Redrawn(prior=Belief(2, 1), hazard=0.001).hazard
     0.001
     """
@@ -134,20 +208,46 @@ class Redrawn(msgspec.Struct, frozen=True, tag="redrawn", tag_field="type"):
         msgspec.structs.force_setattr(self, "hazard", real("hazard", self.hazard, least=0, most=1))
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         return _Redrawing(keys, self)
 
     @property
     def drifts(self) -> bool:
-        """Whether p is ever drawn anew."""
+        """Whether p can change."""
         return self.hazard > 0
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64] | None:
-        """The first draw, if there is never another."""
+        """Return the first draw for each replication if p never changes.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+
+        Returns
+        -------
+        ndarray or None
+            The success probabilities, or None if p can change.
+        """
         return draw(self.prior, uniform(keys, 0, "rate")) if self.hazard == 0 else None
 
 
 class _Redrawing(Stream):
+    """The stream of a world whose p is drawn again."""
+
     def __init__(self, keys: NDArray[np.uint64], world: Redrawn) -> None:
         super().__init__(keys)
         self._world, self._next = world, 1

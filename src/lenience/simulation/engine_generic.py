@@ -1,8 +1,7 @@
-"""The general road: any world, any policy, one arrival at a time for all replications of a block at once.
+"""The general engine: any world and any policy, one arrival at a time for all replications of a block at once.
 
-Segments have a belief each and a policy each. Labels may come late, and then the belief moves when they do; a policy
-that looks at pending labels is told how many are out. Beliefs may fade (see
-:mod:`lenience.policies.beliefs.forgetting`).
+Each segment has its own belief and policy. If labels come late, beliefs change when the labels come, and policies that
+use the number of pending labels receive it. Beliefs may fade (see :mod:`lenience.policies.beliefs.forgetting`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def run_direct(
     horizon: int,
     checkpoints: NDArray[np.int64],
 ) -> ReplicationBlock:
-    """Put policies, one a segment, through a stream of individuals, from one prior or one a segment."""
+    """Run policies, one for each segment, on a stream of individuals, from one prior or one for each segment."""
     count, segments = stream.keys.size, stream.segments
     at = np.arange(count)
     n0, s0 = np.array([prior.n for prior in priors]), np.array([prior.s for prior in priors])
@@ -52,7 +51,7 @@ def run_direct(
             n += due[0, i]
             s += due[1, i]
             pending -= due[0, i]
-        if i == horizon - 1:  # before the last arrival: after the horizon a policy need not know what to do
+        if i == horizon - 1:  # before the last arrival, because a policy may be undefined after the horizon
             for each in range(segments):
                 policy = policies[min(each, len(policies) - 1)]
                 stopped[:, each] = _stopped(policy, n[:, each], s[:, each], pending[:, each], late)
@@ -80,7 +79,7 @@ def run_direct(
             else:
                 n[at, x] += takes
                 s[at, x] += good
-            # With one segment, prompt labels and nothing forgotten, a belief at which acceptance is 0 is final.
+            # With one segment, prompt labels and no forgetting, a belief at which acceptance is 0 is final.
             asleep = segments == 1 and not late and bool(memories[0] == 1.0) and not limit.any()
         red[account < 0.0] = i + 1
         factor *= discount
@@ -111,6 +110,7 @@ def _limits(
     pending: NDArray[np.int64],
     x: NDArray[np.int64],
 ) -> NDArray[np.uint64]:
+    """Return the acceptance limits of the arrivals, each by the policy of its segment."""
     if len(policies) == 1:
         return limits(acceptance_at(policies[0], n, s, pending))
     result = np.zeros(n.size, dtype=np.uint64)
@@ -123,7 +123,7 @@ def _limits(
 def _stopped(
     policy: Accepts, n: NDArray[np.float64], s: NDArray[np.float64], pending: NDArray[np.int64], late: bool
 ) -> NDArray[np.bool_]:
-    """Whether nothing can make the policy accept again: no label is out, and nothing is forgotten."""
+    """Return whether the policy can never accept again: it rejects, no label is pending, and it forgets nothing."""
     if getattr(policy, "memory", 1.0) < 1.0:
         return np.zeros(n.size, dtype=np.bool_)
     rejects: NDArray[np.bool_] = acceptance_at(policy, n, s, pending) == 0.0

@@ -1,14 +1,14 @@
-"""The compiled road: a homogeneous world and a policy that looks at the belief alone.
+"""The compiled engine: a homogeneous world and a policy that depends on the belief alone.
 
-From a prior only the lattice (n₀ + k, s₀ + j) is reached, so acceptance is a table. It is held for a window of rows k
-at a time: every replication runs, at its own pace, until it leaves the window, stops for good or reaches the horizon;
-then the next window is made. So memory is bounded whatever the horizon. In a row of a *two-valued* policy the table
-is one number j and two limits; in a row of a *monotone* one the limits between those j where acceptance is nearly 0
-and nearly 1. Where that band holds more states than there are replications to visit them, states are asked for one by
-one.
+From a prior only the lattice (n₀ + k, s₀ + j) can be reached, so acceptance is a table. The engine holds the table for
+a window of rows k at a time. Every replication runs, at its own pace, until it leaves the window, stops for good or
+reaches the horizon; then the next window is computed. Memory is therefore bounded for every horizon. In a row of a
+*two-valued* policy the table is one number j and two limits. In a row of a *monotone* policy it holds the limits
+between those j where acceptance is nearly 0 and nearly 1. If that band has more states than the replications can
+visit, the policy is evaluated state by state instead.
 
-Only unsigned offsets keep the kernel's loads free of sign checks; chance comes by counter
-(:mod:`lenience.core.counter_rng`), so where a replication was interrupted does not matter.
+Unsigned offsets keep the loads of the kernel free of sign checks. Random numbers come from counters
+(:mod:`lenience.core.counter_rng`), so it does not matter where a replication was interrupted.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from lenience.core.protocols import Accepts
 from lenience.simulation.block import ReplicationBlock, along_time, geometric_sum
 
 FIRST_WINDOW, LAST_WINDOW = 1024, 65536
-MOST_STATES = 4_000_000  # of a band held at once: 32 MB
+MOST_STATES = 4_000_000  # states of a band in memory: 32 MB
 TINY = 1e-300  # below this a discount counts as 0: arithmetic on denormal numbers is slow
 
 
 class RowLimits(NamedTuple):
-    """The limits of a window of rows: 0 below ``floor``, ``low`` below ``edge``, ``high`` from ``top`` on, and between
-    ``edge`` and ``top`` those in ``values`` from ``offset`` on."""
+    """The acceptance limits of a window of rows.
+
+    The limit is 0 below ``floor``, ``low`` below ``edge``, and ``high`` from ``top`` on. Between ``edge`` and ``top``
+    it is in ``values``, from ``offset`` on.
+    """
 
     floor: NDArray[np.uint64]
     edge: NDArray[np.uint64]
@@ -45,7 +48,7 @@ class RowLimits(NamedTuple):
 
 
 class Runs:
-    """Where each replication is."""
+    """The current state of each replication."""
 
     def __init__(self, keys: NDArray[np.uint64], rates: NDArray[np.float64], checks: int) -> None:
         count = keys.size
@@ -63,7 +66,7 @@ class Runs:
         self.accepted_by = np.zeros((count, checks), dtype=np.int64)
 
     def alive(self, horizon: int) -> NDArray[np.int64]:
-        """The replications that have further to go."""
+        """Return the replications that have not stopped or reached the horizon."""
         return np.flatnonzero((self.time < np.uint64(horizon)) & ~self.stopped)
 
 
@@ -77,14 +80,14 @@ def run_lattice(
     horizon: int,
     checkpoints: NDArray[np.int64],
 ) -> ReplicationBlock:
-    """Put a policy through a homogeneous world with the given success probabilities."""
+    """Run a policy in a homogeneous world with the given success probabilities."""
     runs = Runs(keys, rates, checkpoints.size)
     checks = checkpoints.astype(np.uint64)
     size = FIRST_WINDOW
     while (alive := runs.alive(horizon)).size:
         first = int(runs.accepted[alive].min())
         last = min(first + size, horizon)
-        rows = _remembered(policy, prior, first, last, alive.size)
+        rows = _cached_window(policy, prior, first, last, alive.size)
         if rows is None:
             _run_by_steps(policy, runs, prior, cost, discount, horizon, checks)
             break
@@ -113,8 +116,8 @@ def run_lattice(
     )
 
 
-def _remembered(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> RowLimits | None:
-    """The window, made once for all blocks that a process runs."""
+def _cached_window(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> RowLimits | None:
+    """Return the window, computed once for all blocks that a process runs."""
     try:
         return _window_once(policy, prior, first, last, 1 << replications.bit_length())  # type: ignore[arg-type]
     except TypeError:  # a policy that cannot be hashed
@@ -122,7 +125,7 @@ def _remembered(policy: Accepts, prior: Belief, first: int, last: int, replicati
 
 
 def window(policy: Accepts, prior: Belief, first: int, last: int, replications: int) -> RowLimits | None:
-    """The limits of rows ``first`` to ``last`` − 1, or nothing where asking state by state is less work."""
+    """Return the limits of rows ``first`` to ``last`` − 1, or None if evaluating state by state is less work."""
     k = np.arange(first, last)
     n = prior.n + k
 
@@ -160,7 +163,7 @@ _window_once = lru_cache(maxsize=8)(window)
 def first_above(
     limit_at: Callable[[NDArray[np.int64]], NDArray[np.uint64]], level: NDArray[np.uint64], k: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """The least j ≤ k of each row whose limit is above a level, or k + 1, by bisection of all rows at once."""
+    """Return the least j ≤ k of each row whose limit is above a level, or k + 1, by bisection of all rows at once."""
     low, high = np.zeros_like(k), k + 1
     while np.any(low < high):
         middle = (low + high) // 2
@@ -200,7 +203,7 @@ def _run(
     cost: float,
     discount: float,
 ) -> None:
-    """Run every replication on from where it is until it leaves the window, stops or reaches the horizon."""
+    """Continue every replication until it leaves the window, stops or reaches the horizon."""
     one, half, coin_bits = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
     for r in range(keys.size):
         if stopped[r]:
@@ -231,7 +234,7 @@ def _run(
                 bits = bits_of(key, i)
                 i += one
                 if (bits & coin_bits) < limit:
-                    # The outcome is arithmetic, not a branch: nobody could predict it.
+                    # The outcome is arithmetic, not a branch, because the processor cannot predict it.
                     good = np.uint64((bits >> half) < success)
                     k += one
                     j += good
@@ -261,7 +264,7 @@ def _run_by_steps(
     horizon: int,
     checkpoints: NDArray[np.uint64],
 ) -> None:
-    """The same to the end, asking the policy at every arrival for the replications that are left."""
+    """Run the remaining replications to the end, evaluating the policy at every arrival."""
     one = np.uint64(1)
     while (alive := runs.alive(horizon)).size:
         k, j = runs.accepted[alive].astype(np.float64), runs.successes[alive].astype(np.float64)

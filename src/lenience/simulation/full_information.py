@@ -1,9 +1,9 @@
-"""Whom a model accepts that sees more outcomes than a policy can: the comparison shows what selective labels cost.
+"""Decisions of a model that sees more outcomes than a policy can. The comparison shows what selective labels cost.
 
-- :func:`hindsight_acceptances`: the default model has seen the outcomes of all rows beforehand.
-- :func:`full_information_acceptances`: the default model starts as the policies do and sees the outcome of everyone
-  who comes at once, the rejected included. It need not explore, so it accepts whom it believes above the break-even. A
-  policy with the same model that sees only the accepted explores to come near it.
+- :func:`hindsight_acceptances`: the default model has seen the outcomes of all rows in advance.
+- :func:`full_information_acceptances`: the default model starts as the policies do and sees the outcome of every
+  arrival at once, including the rejected. It does not need to explore, so it accepts if the expected success rate is
+  above the break-even. A policy with the same model that sees only the accepted must explore to come close to it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from lenience.simulation.replay_draws import Draw
 
 
 def hindsight_acceptances(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
-    """Say of each row whether it is accepted.
+    """Return whether each row is accepted by a model that knows all outcomes.
 
-    The model learns the rows in a random order, because files are sorted and it learns in one pass.
+    The model learns the rows in a random order, because files are often sorted and it learns in one pass.
     """
     order = np.random.default_rng(0).permutation(len(labels))
     mean = BayesianLogistic().fit(rows[order], labels[order]).beliefs(rows)[1]
@@ -31,7 +31,7 @@ def hindsight_acceptances(rows: NDArray[np.float64], labels: NDArray[np.float64]
 def full_information_acceptances(
     rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float, draws: Sequence[Draw]
 ) -> NDArray[np.bool_]:
-    """Say of each arrival of each run whether it is accepted.
+    """Return whether each arrival of each run is accepted by a model that sees every outcome.
 
     >>> from lenience.simulation.replay_draws import draw
     >>> rng = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def full_information_acceptances(
     >>> y = (rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(float)
     >>> runs = [draw(seed, 300, 400, warm=0) for seed in range(5)]
     >>> accepted = full_information_acceptances(X, y, 0.9, runs)
-    >>> # Without a label nobody is believed above 0.9: greedy would never start.
+    >>> # Without labels no expected success rate is above 0.9, so a greedy policy would never start.
     >>> bool(accepted[:, 0].any()), bool(accepted[:, -100:].any())
     (False, True)
     """
@@ -48,7 +48,7 @@ def full_information_acceptances(
     model = BayesianLogistic.for_cost(cost).prepare(rows)
     design = model.design(rows)
     accepted = np.zeros((len(draws), len(draws[0].order)), dtype=np.bool_)
-    unused = np.zeros((2, 2))  # thresholds, which only exploring needs
+    unused = np.zeros((2, 2))  # a table of thresholds, which the greedy rule does not need
     for run, chance in enumerate(draws):
         run_online(
             GREEDY, 0.0, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:1],

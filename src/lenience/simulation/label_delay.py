@@ -1,6 +1,6 @@
 """LabelDelay: how long it takes until the outcome of an acceptance is known.
 
-There is one law of delays for all simulations. Worlds count a delay in arrivals (:meth:`LabelDelay.lags`), the event
+All simulations use the same delay laws. Worlds count a delay in arrivals (:meth:`LabelDelay.lags`); the event
 simulation counts it in years (:func:`delay_of`). The unit is that of ``mean``.
 """
 

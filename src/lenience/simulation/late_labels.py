@@ -15,8 +15,17 @@ from lenience.simulation.worlds import Bernoulli, FromPrior, Mixture
 
 
 class LateLabels(msgspec.Struct, frozen=True, tag="late_labels", tag_field="type"):
-    """Another world whose labels come late: by ``delay``, counted in arrivals.
+    """Another world whose labels come late.
 
+    Parameters
+    ----------
+    world : Bernoulli, FromPrior, Mixture, RandomWalk, ChangePoints or Redrawn
+        The world that draws the individuals.
+    delay : LabelDelay
+        The distribution of the delays, counted in arrivals.
+
+    Examples
+    --------
     >>> LateLabels(Bernoulli(0.9), LabelDelay("exponential", mean=20)).delay.mean
     20.0
     """
@@ -29,15 +38,41 @@ class LateLabels(msgspec.Struct, frozen=True, tag="late_labels", tag_field="type
             raise InputError("delay", self.delay, "a LabelDelay")
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """The other world's stream, with late labels."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         return _Late(self.world.open(keys, horizon), self.delay, horizon)
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64] | None:
-        """Those of the other world, if no label is late."""
+        """Return the success probabilities of the other world if no label is late.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+
+        Returns
+        -------
+        ndarray or None
+            The success probabilities, or None if they change or labels are late.
+        """
         return self.world.fixed_rates(keys) if self.delay.kind == "none" else None
 
 
 class _Late(Stream):
+    """The stream of another world, with late labels."""
+
     def __init__(self, inner: Stream, delay: LabelDelay, horizon: int) -> None:
         super().__init__(inner.keys)
         self.segments = inner.segments

@@ -1,4 +1,4 @@
-"""world_named: a world by its name and parameters, as the command line and sweep files write it."""
+"""world_named: create a world from its name and parameters, as the command line and sweep files write it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,15 @@ WORLDS: Mapping[str, type[Any]] = {
 
 
 def world_names() -> list[str]:
-    """The names that :func:`world_named` knows.
+    """List the names that :func:`world_named` accepts.
 
+    Returns
+    -------
+    list of str
+        The names in alphabetical order.
+
+    Examples
+    --------
     >>> world_names()[:3]
     ['bernoulli', 'change-points', 'late-labels']
     """
@@ -34,12 +41,31 @@ def world_names() -> list[str]:
 
 
 def world_named(name: str, **parameters: Any) -> World:
-    """The world of a name with its parameters; a prior is a Belief or a mapping of n and s.
+    """Create a world from its name and parameters.
 
-    ``segments`` take several priors too, in a list or by name; ``late-labels`` the parameters of a LabelDelay as
-    ``delay`` and another world, with its ``name``, as ``world``; ``past-rows`` a ``file`` of past rows and
-    the columns of their outcome and segment.
+    A prior is a Belief or a mapping of n and s. ``segments`` also takes several priors, in a list or by name.
+    ``late-labels`` takes the parameters of a LabelDelay as ``delay``, and another world with its ``name`` as ``world``.
+    ``past-rows`` takes a ``file`` and the names of its columns.
 
+    Parameters
+    ----------
+    name : str
+        One of the names of :func:`world_names`.
+    **parameters : Any
+        The parameters of the world.
+
+    Returns
+    -------
+    World
+        The world.
+
+    Raises
+    ------
+    InputError
+        If the name or a parameter is unknown, or a parameter is missing.
+
+    Examples
+    --------
     >>> world_named("bernoulli", p=0.7)
     Bernoulli(p=0.7)
     >>> world_named("utopia")
@@ -54,38 +80,39 @@ def world_named(name: str, **parameters: Any) -> World:
     if "prior" in given:
         given["prior"] = _beliefs("prior", given["prior"])
     if isinstance(given.get("delay"), Mapping):
-        given["delay"] = _made("delay", LabelDelay, given["delay"])
+        given["delay"] = _create("delay", LabelDelay, given["delay"])
     if isinstance(given.get("world"), Mapping):
         inner = dict(given["world"])
         given["world"] = world_named(inner.pop("name", None), **inner)
     if tag == "past_rows":
         from lenience.simulation.past_rows import PastRows
 
-        return _made("past-rows", PastRows.from_file, given)  # type: ignore[no-any-return]
-    return _made(name, WORLDS[tag], given)  # type: ignore[no-any-return]
+        return _create("past-rows", PastRows.from_file, given)  # type: ignore[no-any-return]
+    return _create(name, WORLDS[tag], given)  # type: ignore[no-any-return]
 
 
 def _beliefs(field: str, given: Any) -> Any:
-    """A belief from a mapping of n and s; of several, in a list or by name, each."""
+    """Convert a mapping of n and s to a belief; convert each element of a list or of a mapping by name."""
     from lenience.policies.registry import named_belief
 
     if isinstance(given, list):
-        return [_beliefs(f"{field}[{i}]", one) for i, one in enumerate(given)]
+        return [_beliefs(f"{field}[{i}]", element) for i, element in enumerate(given)]
     if not isinstance(given, Mapping):
         return given
-    if given and all(isinstance(one, Mapping) for one in given.values()):
-        return {name: _beliefs(f"{field}.{name}", one) for name, one in given.items()}
+    if given and all(isinstance(element, Mapping) for element in given.values()):
+        return {name: _beliefs(f"{field}.{name}", element) for name, element in given.items()}
     return named_belief(field, given)
 
 
-def _made(name: str, make: Any, given: Mapping[str, Any]) -> Any:
+def _create(name: str, make: Any, given: Mapping[str, Any]) -> Any:
+    """Call a constructor after checking the names of its parameters."""
     known = inspect.signature(make).parameters
     for each in given:
         if each not in known:
             raise InputError(
                 each, each, f"among {', '.join(known)}", label=f"the parameters of {name}", code="unknown_name"
             )
-    missing = [each for each, about in known.items() if about.default is about.empty and each not in given]
+    missing = [each for each, parameter in known.items() if parameter.default is parameter.empty and each not in given]
     if missing:
         raise InputError.because(f"must be given its {' and '.join(missing)}", missing, label=name, code="missing")
     return make(**given)

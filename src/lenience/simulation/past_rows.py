@@ -1,7 +1,7 @@
-"""PastRows: a world of past rows, drawn without replacement; the outcome of a row is shown only if it is accepted.
+"""PastRows: a world of past rows, drawn without replacement. A policy sees the outcome of a row only if it accepts it.
 
-The rows must be those of *everyone* who came (an experiment that accepted all, or a data set with all outcomes):
-the accepted of an old policy answer questions about its accepted alone.
+The rows must cover *everyone* who arrived, e.g. an experiment that accepted all, or a data set with all outcomes. Rows
+that an old policy accepted only answer questions about those it accepted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,21 @@ from lenience.simulation.stream import Stream
 
 
 class PastRows:
-    """A world of rows. ``segments`` are labels, one a row (by default all alike); ``features`` one record a row.
+    """A world of past rows with known outcomes.
 
-    A row's success probability, against which regret is counted, is taken to be its segment's share of successes.
+    The success probability of a row, against which regret is counted, is the share of successes in its segment.
 
+    Parameters
+    ----------
+    outcomes : array_like
+        The outcome of each row, 0 or 1.
+    segments : array_like, optional
+        The segment of each row; by default all rows are in one segment.
+    features : array_like, optional
+        The features of each row, for :meth:`play`.
+
+    Examples
+    --------
     >>> world = PastRows(outcomes=[1, 1, 0, 1], segments=["a", "a", "b", "b"])
     >>> world.rates.tolist()
     [1.0, 0.5]
@@ -39,7 +50,7 @@ class PastRows:
         labels = np.zeros(given.size, dtype=np.int64) if segments is None else np.asarray(segments)
         if labels.shape != given.shape:
             raise InputError.because(
-                f"must be as many as outcomes: {given.size}, not {labels.size}",
+                f"must have one label for each of the {given.size} outcomes, not {labels.size}",
                 "segments",
                 value=labels.size,
                 code="length_mismatch",
@@ -48,7 +59,7 @@ class PastRows:
         self.features = None if features is None else np.asarray(features)
         if self.features is not None and len(self.features) != given.size:
             raise InputError.because(
-                f"must have as many rows as outcomes: {given.size}, not {len(self.features)}",
+                f"must have one row for each of the {given.size} outcomes, not {len(self.features)}",
                 "features",
                 value=len(self.features),
                 code="length_mismatch",
@@ -58,16 +69,36 @@ class PastRows:
 
     @classmethod
     def from_file(cls, file: str, outcome: str = "outcome", segment: str | None = None) -> PastRows:
-        """From a CSV (as ``fit_history`` reads it) or Parquet file, by the names of its columns."""
+        """Read past rows from a file.
+
+        Parameters
+        ----------
+        file : str
+            The path of a CSV file (as ``fit_history`` reads it) or a Parquet file.
+        outcome : str, optional
+            The column of outcomes: 1 or 0, or words such as "repaid" and "default".
+        segment : str, optional
+            The column of segments.
+
+        Returns
+        -------
+        PastRows
+            The world.
+
+        Raises
+        ------
+        InputError
+            If the file has no such column, or an outcome is neither a success nor a failure.
+        """
         columns = read_columns(file)
         for column in (outcome, segment):
             if column is not None and column not in columns:
                 raise InputError("column", column, f"one of {', '.join(columns)} of {file}")
-        found = [yes_or_no(str(value)) for value in columns[outcome]]
-        if None in found:
-            value = columns[outcome][found.index(None)]
+        values = [yes_or_no(str(value)) for value in columns[outcome]]
+        if None in values:
+            value = columns[outcome][values.index(None)]
             raise InputError(outcome, value, "1 or 0 in every row, or a word such as repaid or default")
-        return cls([value is True for value in found], None if segment is None else np.asarray(columns[segment]))
+        return cls([value is True for value in values], None if segment is None else np.asarray(columns[segment]))
 
     def __len__(self) -> int:
         return self.outcomes.size
@@ -76,26 +107,79 @@ class PastRows:
         return f"PastRows(rows={len(self)}, segments={len(self.names)})"
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """The rows in an order of its own for each replication."""
+        """Open a stream of the rows, in a different random order for each replication.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals, at most the number of rows.
+
+        Returns
+        -------
+        Stream
+            The rows, in the same order whenever the keys are the same.
+
+        Raises
+        ------
+        InputError
+            If there are fewer rows than arrivals.
+        """
         if horizon > len(self):
             raise InputError("horizon", horizon, f"at most the {len(self)} past rows")
         return _PastStream(keys, self, horizon)
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
-        """Nothing: rows are drawn without replacement."""
+        """Return nothing, because rows are drawn without replacement.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        """
 
     def order(self, key: np.uint64) -> NDArray[np.int64]:
-        """The order of the rows in the replication of a key."""
+        """Return the order of the rows in a replication.
+
+        Parameters
+        ----------
+        key : numpy.uint64
+            The random key of the replication.
+
+        Returns
+        -------
+        ndarray of int
+            The numbers of the rows, in the order of their arrival.
+        """
         return np.random.default_rng(int(key)).permutation(len(self))
 
     def play(
         self, decide: Callable[[Any], bool], learn: Callable[[Any, bool], None], seed: int = 0
     ) -> Iterator[tuple[int, bool]]:
-        """Put the rows, one by one, to a decision of any kind, which learns only of those it accepts.
+        """Present the rows one by one to any decision rule, which learns only the outcomes of those it accepts.
 
-        ``decide`` gets the features of a row and says whether to accept; ``learn`` gets the features and the outcome of
-        those accepted. Yields each row's number and whether it was accepted.
+        Parameters
+        ----------
+        decide : callable
+            Takes the features of a row and returns whether to accept it.
+        learn : callable
+            Takes the features and the outcome of an accepted row.
+        seed : int, optional
+            Seed of the order of the rows.
 
+        Yields
+        ------
+        tuple of int and bool
+            The number of the row, and whether it was accepted.
+
+        Raises
+        ------
+        InputError
+            If the world has no features.
+
+        Examples
+        --------
         >>> world = PastRows(outcomes=[1, 0, 1], features=[[0.2], [0.9], [0.4]])
         >>> seen = []
         >>> played = list(world.play(lambda x: x[0] < 0.5, lambda x, y: seen.append(y), seed=1))
@@ -114,6 +198,8 @@ class PastRows:
 
 
 class _PastStream(Stream):
+    """The stream of past rows."""
+
     def __init__(self, keys: NDArray[np.uint64], world: PastRows, horizon: int) -> None:
         super().__init__(keys)
         self.segments = len(world.names)

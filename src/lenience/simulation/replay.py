@@ -1,17 +1,17 @@
-"""replay: what a policy would have earned online, on data whose outcomes are all known.
+"""replay: what policies would have earned online, on data whose outcomes are all known.
 
-Rows are drawn from the data with replacement, as arrivals that are independent and alike; a policy sees an outcome only
-if it accepts, and earns y − c for it. Every policy meets the same arrivals in the same order with the same luck (common
-random numbers), so that differences are paired and their intervals narrow. Scales and the reference set come from the
-features alone; ``warm`` labels, if any, are of rows drawn like the others and known to every policy.
+Rows are drawn from the data with replacement, as independent arrivals. A policy sees an outcome only if it accepts, and
+then earns y − c. Every policy meets the same arrivals in the same order with the same random numbers (common random
+numbers), so differences are paired and their intervals are narrow. Scales and the reference set come from the features
+alone. The ``warm`` labels, if any, belong to rows drawn like the others, and every policy knows them.
 
-Late labels. With a :class:`~lenience.objectives.delayed.Delayed` objective arrivals are a Poisson process, an outcome
-becomes known an exponential delay after its acceptance, and every policy learns it then and not before; rewards are
-discounted by the arrival's number, which takes the chance of the arrival times out of them.
+Late labels. With a :class:`~lenience.objectives.delayed.Delayed` objective, arrivals are a Poisson process, an outcome
+becomes known an exponential delay after its acceptance, and no policy learns it earlier. Rewards are discounted by the
+number of the arrival, which removes the noise of the arrival times.
 
-Regret is against the default model fitted to the outcomes of *all* rows and used greedily: what it could know at best,
-not what a clairvoyant would earn. ``full_information`` is what it earns if it sees everyone's outcome as they come,
-the rejected included: what a policy earns less is the price of seeing only the accepted.
+Regret is measured against the default model fitted to the outcomes of *all* rows and used greedily: the best that it
+could know, not what a clairvoyant would earn. ``full_information`` is what the model earns if it sees the outcome of
+every arrival, including the rejected. What a policy earns less is the price of seeing only the accepted.
 """
 
 from __future__ import annotations
@@ -66,10 +66,24 @@ ReplayObjective = Discounted | FiniteHorizon | Delayed
 
 
 class PolicyResult(msgspec.Struct, frozen=True, eq=False):
-    """What one policy did: by seed, its discounted and total reward; and the share accepted, in all and by group.
+    """The result of one policy in a replay.
 
-    ``behind`` is how much less it earned (discounted) than the first policy of the replay, with the half-width of its
-    95% interval, paired over seeds; ``regret`` is against the model that knows all outcomes.
+    Parameters
+    ----------
+    policy : str
+        The name of the policy.
+    discounted : ndarray
+        The discounted reward of each run.
+    total : ndarray
+        The undiscounted reward of each run.
+    regret : ndarray
+        The regret of each run, against the model that knows all outcomes.
+    accepted : float
+        The share accepted.
+    by_group : dict of str to float
+        The share accepted in each group.
+    curve : ndarray
+        The mean total reward up to each of the ``marks`` of the replay.
     """
 
     policy: str
@@ -78,7 +92,7 @@ class PolicyResult(msgspec.Struct, frozen=True, eq=False):
     regret: np.ndarray[Any, np.dtype[np.float64]]
     accepted: float
     by_group: dict[str, float]
-    curve: np.ndarray[Any, np.dtype[np.float64]]  # the mean total reward up to each of some arrivals
+    curve: np.ndarray[Any, np.dtype[np.float64]]
 
     @property
     def mean(self) -> float:
@@ -87,11 +101,22 @@ class PolicyResult(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def half_width(self) -> float:
-        """Of the 95% interval of the mean discounted reward."""
+        """The half-width of the 95% interval of the mean discounted reward."""
         return half_width(self.discounted)
 
     def behind(self, other: PolicyResult) -> tuple[float, float]:
-        """How much less this policy earned than another, with the half-width of the paired 95% interval."""
+        """Return how much less this policy earned than another, with the half-width of the paired 95% interval.
+
+        Parameters
+        ----------
+        other : PolicyResult
+            The other policy of the same replay.
+
+        Returns
+        -------
+        tuple of float and float
+            The mean difference of the discounted rewards, and its half-width.
+        """
         difference = other.discounted - self.discounted
         return float(difference.mean()), half_width(difference)
 
@@ -100,17 +125,47 @@ class PolicyResult(msgspec.Struct, frozen=True, eq=False):
 
 
 class ReplayResult(msgspec.Struct, frozen=True, eq=False):
-    """What every policy of a replay earned on the same arrivals."""
+    """The results of every policy of a replay, on the same arrivals. Print it for a table.
+
+    Parameters
+    ----------
+    objective : Discounted, FiniteHorizon or Delayed
+        The objective.
+    arrivals : int
+        The number of arrivals in each run.
+    warm : int
+        The number of labels that every policy knows at the start.
+    seeds : int
+        The number of runs.
+    success_rate : float
+        The share of successes in the data.
+    known : float
+        The mean discounted reward of the model that knows all outcomes.
+    marks : tuple of int
+        The arrivals at which the curves are recorded.
+    policies : tuple of PolicyResult
+        The results, one per policy. ``result["greedy"]`` selects one by name.
+    full_information : PolicyResult
+        The result of the default model if it sees the outcome of every arrival.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+    >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
+    >>> result["always"].accepted
+    1.0
+    """
 
     objective: ReplayObjective
     arrivals: int
     warm: int
     seeds: int
     success_rate: float
-    known: float  # the mean discounted reward of the model that knows all outcomes
-    marks: tuple[int, ...]  # the arrivals at which the curves are taken
+    known: float
+    marks: tuple[int, ...]
     policies: tuple[PolicyResult, ...]
-    full_information: PolicyResult  # the default model, if it saw the outcome of everyone as they come
+    full_information: PolicyResult
 
     def __getitem__(self, policy: str) -> PolicyResult:
         for result in self.policies:
@@ -119,27 +174,44 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
         raise InputError.unknown_name("policy", policy, [result.policy for result in self.policies])
 
     def summary(self) -> list[dict[str, Any]]:
-        """One row a policy: its reward and how far it is behind the first policy, with half-widths of 95% intervals
-        (none of a single run), its total and regret, and the share accepted, in all and by group.
+        """Summarise the results of all policies.
+
+        Returns
+        -------
+        list of dict
+            One row per policy: its discounted reward, how far it is behind the first policy, both with the half-widths
+            of 95% intervals (None for a single run), its total reward, its regret, and the share accepted overall and
+            by group.
         """
         first = self.policies[0]
         return [
             {
-                "policy": one.policy,
-                "discounted": one.mean,
-                "half_width": one.half_width if self.seeds > 1 else None,
-                "behind": one.behind(first)[0],
-                "behind_half_width": one.behind(first)[1] if self.seeds > 1 else None,
-                "total": float(one.total.mean()),
-                "regret": float(one.regret.mean()),
-                "accepted": one.accepted,
-                "by_group": one.by_group,
+                "policy": result.policy,
+                "discounted": result.mean,
+                "half_width": result.half_width if self.seeds > 1 else None,
+                "behind": result.behind(first)[0],
+                "behind_half_width": result.behind(first)[1] if self.seeds > 1 else None,
+                "total": float(result.total.mean()),
+                "regret": float(result.regret.mean()),
+                "accepted": result.accepted,
+                "by_group": result.by_group,
             }
-            for one in self.policies
+            for result in self.policies
         ]
 
     def frame(self, backend: str | None = None) -> Any:
-        """The summary as a data frame (pandas, polars or pyarrow), each group's acceptance in a column of its own."""
+        """Return the summary as a data frame.
+
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            One row per policy. The acceptance of each group is a separate column.
+        """
         from lenience.core.frames import to_frame
 
         rows = []
@@ -160,7 +232,7 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
 
 
 def half_width(values: NDArray[np.float64]) -> float:
-    """Half the width of the 95% interval of a mean, by Student's law: runs may be few."""
+    """Return half the width of the 95% interval of a mean, by Student's t distribution because runs may be few."""
     from scipy.special import stdtrit
 
     if len(values) < 2:
@@ -169,7 +241,7 @@ def half_width(values: NDArray[np.float64]) -> float:
 
 
 def default_policies(objective: ReplayObjective, model: Any = None) -> dict[str, SelectivePolicy]:
-    """Ours and its baselines, each at its default; with the model given, or each with its own default."""
+    """Return our policy and its baselines with default parameters, and the given model if any."""
     return {
         OURS: FeaturePolicy(model, objective),
         "greedy": GreedyRule(model, objective),
@@ -196,12 +268,44 @@ def replay(
     first_seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> ReplayResult:
-    """Run every policy online on the data, ``seeds`` times over.
+    """Run every policy online on data with known outcomes, several times.
 
-    ``arrivals`` is how many come in each run: by default the horizon, or as many as carry all but a thousandth of the
-    discounted reward, at most 10,000. ``groups`` names each row's group; acceptance is reported for each. ``progress``
-    is called with the number of runs done.
+    Parameters
+    ----------
+    X : array_like
+        The features, one row per individual. NaN means missing.
+    y : array_like
+        The outcomes, 0 or 1.
+    objective : Discounted, FiniteHorizon or Delayed
+        What to maximise. With ``Delayed``, labels come late.
+    policies : mapping of str to SelectivePolicy, optional
+        The policies by name; by default ours and its baselines.
+    seeds : int, optional
+        The number of runs.
+    arrivals : int, optional
+        The number of arrivals in each run. The default is the horizon, or as many arrivals as carry all but a
+        thousandth of the discounted reward, at most 10,000.
+    warm : int, optional
+        The number of labels that every policy knows at the start.
+    groups : sequence, optional
+        The group of each row. Acceptance is reported for each group.
+    first_seed : int, optional
+        Seed of the first run; the next runs use the following numbers.
+    progress : callable, optional
+        Called with the number of runs done, after each run.
 
+    Returns
+    -------
+    ReplayResult
+        What each policy earned and whom it accepted.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))
@@ -219,22 +323,22 @@ def replay(
     rows, labels, names = _checked(X, y, groups)
     count = _arrivals(objective, arrivals)
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
-    several = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
-    if not several:
+    chosen = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
+    if not chosen:
         raise InputError.because("must name at least one policy", "policies", code="missing")
     weights = _weights(objective, count)
     marks = tuple(int(mark) for mark in np.unique(np.rint(np.geomspace(1, count, 60)).astype(np.int64)))
-    taken = {name: np.zeros((runs, count), dtype=np.bool_) for name in several}
+    accepted_by = {name: np.zeros((runs, count), dtype=np.bool_) for name in chosen}
     draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
     done = 0
-    for name, policy in several.items():
+    for name, policy in chosen.items():
         run = _prepared(policy, rows, labels, objective, count)
         for seed in range(runs):
-            run(draws[seed], taken[name][seed])
+            run(draws[seed], accepted_by[name][seed])
             done += 1
             if progress is not None:
                 progress(done)
-    orders = np.array([one.order for one in draws])
+    orders = np.array([drawn.order for drawn in draws])
     gains = labels[orders] - objective.cost
     known = (hindsight_acceptances(rows, labels, objective.cost)[orders] * gains) @ weights
 
@@ -253,19 +357,19 @@ def replay(
 
     return ReplayResult(
         objective, count, start, runs, float(labels.mean()), float(known.mean()), marks,
-        tuple(result(name, taken[name]) for name in several),
+        tuple(result(name, accepted_by[name]) for name in chosen),
         result(FULL_INFORMATION, full_information_acceptances(rows, labels, objective.cost, draws)),
     )  # fmt: skip
 
 
 def late(objective: ReplayObjective, label_delay: float) -> Delayed:
-    """A discounted objective whose outcomes come late, by so many arrivals on average: time is counted in arrivals.
+    """Return a discounted objective whose outcomes come late, by an average of ``label_delay`` arrivals.
 
     >>> late(Discounted(0.8, 0.99), 20).discount
     0.99
     """
     if not objective.stationary or objective.discount == 0.0:
-        raise InputError("objective", objective, "discounted by a factor above 0 where labels come late")
+        raise InputError("objective", objective, "a Discounted objective with a discount above 0 if labels come late")
     return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay)
 
 
@@ -276,8 +380,7 @@ def _prepared(
     objective: ReplayObjective,
     arrivals: int,
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
-    """How to run a policy: compiled where it has the default model and this objective, else by its own decide and
-    observe."""
+    """Return the function that runs a policy: compiled if it has the default model and this objective."""
     quick = None if objective.label_delay or policy.objective != objective else _quick(policy)
     if quick is None:
         return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted)
@@ -302,7 +405,7 @@ def _prepared(
 
 
 def _quick(policy: SelectivePolicy) -> tuple[int, float] | None:
-    """The rule and the parameter for the compiled loop, where it knows the policy."""
+    """Return the rule and its parameter for the compiled loop, or None if the loop does not support the policy."""
     if not (policy.model is None or type(policy.model) is BayesianLogistic):
         return None
     if type(policy) is FeaturePolicy:
@@ -332,7 +435,7 @@ def _run_any(
     chance: Draw,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Decide and observe, one by one; every outcome is shown when it is due."""
+    """Run a policy by its own ``decide`` and ``observe``, and show it each outcome when it is due."""
     policy.fit(rows).use_reference(rows[chance.reference[: int(getattr(policy, "reference", 100))]])
     if len(chance.warm):
         policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
@@ -352,6 +455,7 @@ def _run_any(
 def _checked(
     X: ArrayLike, y: ArrayLike, groups: Sequence[Any] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    """Check the data; return the rows, the labels and the group of each row, an empty text without groups."""
     rows = np.ascontiguousarray(floats("X", X))
     if rows.ndim != 2 or not rows.size:
         raise InputError.because(
@@ -379,14 +483,17 @@ def _checked(
 
 
 def _ordered(names: NDArray[Any]) -> list[str]:
+    """Return the names of the groups in alphabetical order."""
     return sorted({str(name) for name in names} - {""})
 
 
-def _share(taken: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
-    return float(taken[where].mean()) if where.any() else math.nan
+def _share(accepted: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
+    """Return the share accepted of a group, NaN if nobody of it arrived."""
+    return float(accepted[where].mean()) if where.any() else math.nan
 
 
 def _arrivals(objective: ReplayObjective, arrivals: int | None) -> int:
+    """Return the number of arrivals of a run: as given, or by the horizon or the discount."""
     if arrivals is not None:
         return whole("arrivals", arrivals, least=1)
     if objective.horizon is not None:
@@ -397,5 +504,6 @@ def _arrivals(objective: ReplayObjective, arrivals: int | None) -> int:
 
 
 def _weights(objective: ReplayObjective, count: int) -> NDArray[np.float64]:
+    """Return the discount of each arrival."""
     weights: NDArray[np.float64] = objective.discount ** np.arange(count, dtype=np.float64)
     return weights

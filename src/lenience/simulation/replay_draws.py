@@ -1,4 +1,4 @@
-"""The chance of a replay's run, drawn beforehand: every policy meets the same arrivals, outcomes and luck."""
+"""Draw: the random numbers of one run of a replay, the same for every policy."""
 
 from __future__ import annotations
 
@@ -9,22 +9,38 @@ import numpy as np
 
 
 class Draw(msgspec.Struct, frozen=True, eq=False):
-    """One run's chance: who comes, whose labels are known at the start, who stands for the population, and luck."""
+    """The random numbers of one run.
+
+    Parameters
+    ----------
+    order : ndarray of int
+        The rows that arrive, in order.
+    warm : ndarray of int
+        The rows whose labels are known at the start.
+    reference : ndarray of int
+        The rows that represent the population.
+    chances : ndarray
+        One uniform random number per arrival, for decisions that are random.
+    gaps : ndarray
+        The time before each arrival, in units of the mean gap.
+    delays : ndarray
+        The delay of each outcome, in units of the mean delay.
+    """
 
     order: np.ndarray[Any, np.dtype[np.int64]]
     warm: np.ndarray[Any, np.dtype[np.int64]]
     reference: np.ndarray[Any, np.dtype[np.int64]]
     chances: np.ndarray[Any, np.dtype[np.float64]]
-    gaps: np.ndarray[Any, np.dtype[np.float64]]  # before each arrival, in mean gaps
-    delays: np.ndarray[Any, np.dtype[np.float64]]  # of each outcome, in mean delays
+    gaps: np.ndarray[Any, np.dtype[np.float64]]
+    delays: np.ndarray[Any, np.dtype[np.float64]]
 
 
 def draw(seed: int, rows: int, arrivals: int, warm: int, reference: int = 100) -> Draw:
-    """The chance of a run, the same whatever the policy; runs that differ in ``warm`` alone meet the same arrivals."""
+    """Draw the random numbers of a run. Runs that differ only in ``warm`` meet the same arrivals."""
     rng = np.random.default_rng([seed, 6021])
     order = rng.integers(0, rows, arrivals)
     chances = rng.random(arrivals)
-    stand = rng.integers(0, rows, reference)
+    representatives = rng.integers(0, rows, reference)
     late = np.random.default_rng([seed, 6022])
     gaps, delays = late.exponential(size=(2, arrivals))
-    return Draw(order, rng.integers(0, rows, warm), stand, chances, gaps, delays)
+    return Draw(order, rng.integers(0, rows, warm), representatives, chances, gaps, delays)

@@ -1,8 +1,8 @@
-"""The online loop, compiled: one policy with the default model meets one sequence of individuals.
+"""The compiled online loop: one policy with the default model meets one sequence of individuals.
 
-It is decide, observe, decide, observe … of :class:`~lenience.policies.features.policy.FeaturePolicy` and its baselines
-with outcomes that come at once, in one kernel: a test holds it to the policies' own decisions, one by one. Chance
-comes from outside (one uniform number an arrival), so that every policy meets the same arrivals, outcomes and luck.
+It performs the decide and observe steps of :class:`~lenience.policies.features.policy.FeaturePolicy` and its baselines
+in one kernel, for outcomes that come at once. A test compares it with the decisions of the policies themselves. Random
+numbers come from outside (one uniform number per arrival), so every policy meets the same arrivals and outcomes.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ def run_online(
     full_information: bool,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Write who of ``order`` (rows of X, the design) is accepted, after the labels of the rows ``warm``.
+    """Write which arrivals of ``order`` (rows of the design X) are accepted, after learning the rows ``warm``.
 
-    ``parameter`` is the rule's, of LENIENT the share of its leniency (1). With ``full_information`` the model sees the
-    outcomes of the rejected as well, as no policy does (:mod:`lenience.simulation.full_information`).
+    ``parameter`` is the parameter of the rule; for LENIENT it scales the leniency (1: in full). With
+    ``full_information`` the model also sees the outcomes of the rejected, which no policy does
+    (:mod:`lenience.simulation.full_information`).
     """
     several, size = means0.shape
     weights = weights0.copy()
@@ -56,7 +57,7 @@ def run_online(
     m, v, p, s, shift, shrink = np.empty((6, several))
     U = np.empty((several, size))
     u = np.empty(size)
-    # What LinUCB and consequential learning know instead.
+    # The state of LinUCB and consequential learning, which do not use the default model.
     theta = np.zeros(size)
     inverse = np.eye(size)
     own_model = rule in (LINEAR_UCB, CONSEQUENTIAL)
@@ -127,7 +128,7 @@ def learn_own(
     inverse: NDArray[np.float64],
     u: NDArray[np.float64],
 ) -> None:
-    """A label for LinUCB (a ridge regression's rank-one update) or consequential learning (a gradient step)."""
+    """Learn one label: update the ridge regression of LinUCB, or take a gradient step of consequential learning."""
     size = x.size
     if rule == LINEAR_UCB:
         m, v = project(x, theta, inverse, u)

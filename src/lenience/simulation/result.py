@@ -1,8 +1,8 @@
-"""Simulation: what came of policies run side by side, with confidence intervals.
+"""Simulation: the results of policies run side by side, with confidence intervals.
 
-Means over replications have normal intervals, shares of replications Wilson's. All policies met the same individuals,
-so two of them are compared by the differences replication by replication: their interval is often far narrower than
-either's own.
+Means over replications have normal intervals; shares of replications have Wilson intervals. All policies meet the same
+individuals, so two policies are compared by their differences in each replication. The interval of such a difference
+is often much narrower than the intervals of the two policies.
 """
 
 from __future__ import annotations
@@ -32,8 +32,19 @@ SHOWN = ("discounted", "regret", "behind", "accepted", "shut_out", "learning_cos
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """An estimated mean and its confidence interval.
+    """An estimated mean and its confidence interval. ``x in estimate`` tests whether the interval contains x.
 
+    Parameters
+    ----------
+    mean : float
+        The estimated mean.
+    lower : float
+        The lower end of the interval.
+    upper : float
+        The upper end of the interval.
+
+    Examples
+    --------
     >>> print(Estimate(3.14159, 3.0, 3.28318))
     3.14 ± 0.14
     """
@@ -44,14 +55,56 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_mean(cls, values: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
-        """From independent values, by the normal approximation."""
+        """Estimate a mean from independent values, by the normal approximation.
+
+        Parameters
+        ----------
+        values : ndarray
+            The values.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The mean and its interval.
+
+        Examples
+        --------
+        >>> print(Estimate.of_mean(np.array([1.0, 2.0, 3.0, 4.0])))
+        2.5 ± 1.3
+        """
         return cls.of_sums(float(values.sum()), float((values**2).sum()), values.size, confidence, values)
 
     @classmethod
     def of_sums(
         cls, total: float, squares: float, count: int, confidence: float, values: NDArray[np.float64] | None = None
     ) -> Estimate:
-        """From the sum and the sum of squares of independent values."""
+        """Estimate a mean from the sum and the sum of squares of independent values.
+
+        Parameters
+        ----------
+        total : float
+            The sum of the values.
+        squares : float
+            The sum of their squares.
+        count : int
+            The number of values.
+        confidence : float
+            The confidence level of the interval, strictly between 0 and 1.
+        values : ndarray, optional
+            The values themselves, if known. Their variance is then computed without cancellation.
+
+        Returns
+        -------
+        Estimate
+            The mean and its interval, which is infinite for a single value.
+
+        Examples
+        --------
+        >>> print(Estimate.of_sums(10.0, 30.0, 4, 0.95))
+        2.5 ± 1.3
+        """
         mean = total / count
         if count == 1:
             return cls(mean, -math.inf, math.inf)
@@ -61,8 +114,24 @@ class Estimate(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_share(cls, share: float, count: int, confidence: float = 0.95) -> Estimate:
-        """From the share of independent trials that succeeded, by Wilson's interval.
+        """Estimate a probability from the share of independent trials that succeeded, by Wilson's interval.
 
+        Parameters
+        ----------
+        share : float
+            The share that succeeded.
+        count : int
+            The number of trials.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The share and its interval.
+
+        Examples
+        --------
         >>> print(Estimate.of_share(0.0, 100))
         0 [0, 0.037]
         """
@@ -90,7 +159,44 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Simulation:
-    """Policies run side by side; ``runs`` holds what each brought, replication by replication."""
+    """The results of policies that ran side by side in one world.
+
+    :func:`~lenience.simulation.compare.compare_policies` returns it. Print it for a table.
+
+    Parameters
+    ----------
+    world : World
+        The world.
+    cost : float
+        The break-even success rate.
+    discount : float
+        The discount factor from one arrival to the next.
+    horizon : int
+        The number of arrivals in each replication.
+    prior : Belief or tuple of Belief
+        The belief at the start, or one for each segment.
+    seed : int
+        Seed of the random numbers.
+    checkpoints : ndarray of int
+        The arrivals at which acceptance and regret are recorded.
+    runs : mapping of str to ReplicationBlock
+        The results of each policy, replication by replication.
+    baseline : str or None
+        The policy that the others are compared with.
+    note : str, optional
+        Which assumptions of the optimum the world violates, in a sentence.
+
+    Examples
+    --------
+    >>> from lenience import compare_policies
+    >>> from lenience.policies import Greedy
+    >>> from lenience.simulation import Bernoulli
+    >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+    >>> simulation.policies, simulation.replications
+    (['optimum', 'greedy'], 20)
+    >>> simulation.behind("greedy").mean > 0
+    True
+    """
 
     def __init__(
         self,
@@ -110,20 +216,38 @@ class Simulation:
         self.prior, self.seed, self.checkpoints = prior, seed, checkpoints
         self.runs = dict(runs)
         self.baseline = baseline  # the policy that the others are compared with
-        self.note = note  # what the world breaks of what the optimum assumes
+        self.note = note  # which assumptions of the optimum the world violates
 
     @property
     def policies(self) -> list[str]:
-        """The names of the policies, the optimum first where it ran along."""
+        """The names of the policies. The optimum comes first if it ran along."""
         return list(self.runs)
 
     @property
     def replications(self) -> int:
-        """How many replications each policy went through."""
+        """The number of replications of each policy."""
         return next(iter(self.runs.values())).p.size
 
     def values(self, policy: str, metric: str) -> NDArray[np.float64]:
-        """One number a replication: any column of :mod:`lenience.simulation.block`, or the regret."""
+        """Return a metric of a policy in every replication.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        metric : str
+            A column of :mod:`lenience.simulation.block`, such as "discounted" or "accepted", or "regret".
+
+        Returns
+        -------
+        ndarray
+            One number per replication.
+
+        Raises
+        ------
+        InputError
+            If the policy or the metric is unknown.
+        """
         if policy not in self.runs:
             raise InputError.unknown_name("policy", policy, self.runs)
         run = self.runs[policy]
@@ -131,11 +255,31 @@ class Simulation:
             return run.clairvoyant - run.expected
         if metric not in COLUMNS:
             raise InputError.unknown_name("metric", metric, sorted({*COLUMNS, "regret"}))
-        found: NDArray[np.float64] = getattr(run, metric)
-        return found
+        values: NDArray[np.float64] = getattr(run, metric)
+        return values
 
     def estimate(self, policy: str, metric: str, confidence: float = 0.95) -> Estimate:
-        """The mean of a metric over the replications, with its interval."""
+        """Estimate the mean of a metric over the replications.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        metric : str
+            A metric, as in :meth:`values`.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The mean and its interval.
+
+        Raises
+        ------
+        InputError
+            If the policy or the metric is unknown.
+        """
         level = real("confidence", confidence, above=0, below=1)
         values = self.values(policy, metric)
         if metric in SHARES and np.all((values == 0.0) | (values == 1.0)):
@@ -143,31 +287,107 @@ class Simulation:
         return Estimate.of_mean(values, level)
 
     def compare(self, policy: str, other: str, metric: str = "expected", confidence: float = 0.95) -> Estimate:
-        """By how much ``policy`` exceeds ``other``, by the differences replication by replication."""
+        """Estimate by how much one policy exceeds another, from the differences in each replication.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        other : str
+            The name of the policy to compare it with.
+        metric : str, optional
+            A metric, as in :meth:`values`.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The mean of ``policy`` minus ``other``, and its interval.
+
+        Raises
+        ------
+        InputError
+            If a policy or the metric is unknown.
+        """
         level = real("confidence", confidence, above=0, below=1)
         return Estimate.of_mean(self.values(policy, metric) - self.values(other, metric), level)
 
     def behind(self, policy: str, confidence: float = 0.95) -> Estimate:
-        """What a policy earns less than the optimum, or other reference, that ran along (discounted, by expected
-        rewards)."""
+        """Estimate how much less a policy earns than the baseline, in expected discounted reward.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The difference; it is negative if the policy earns more.
+
+        Raises
+        ------
+        InputError
+            If the simulation has no baseline: it ran with ``optimum=False``.
+        """
         if self.baseline is None:
             raise InputError.because(
-                "must have run along: compare_policies(…, optimum=True)", "optimum", code="missing"
+                "must run along: call compare_policies with optimum=True", "optimum", code="missing"
             )
         return self.compare(self.baseline, policy, "expected", confidence)
 
     def acceptance_over_time(self, policy: str, confidence: float = 0.95) -> list[Estimate]:
-        """The share accepted between one checkpoint and the next."""
+        """Estimate the share accepted between one checkpoint and the next.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        list of Estimate
+            One estimate per checkpoint.
+        """
         run = self.runs[policy]
         return self._along(run.acceptance, run.acceptance_squares, confidence)
 
     def regret_over_time(self, policy: str, confidence: float = 0.95) -> list[Estimate]:
-        """The undiscounted regret against one who knows p, from the first arrival to each checkpoint."""
+        """Estimate the undiscounted regret from the first arrival to each checkpoint.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        list of Estimate
+            One estimate per checkpoint. Regret is measured against a policy that knows p.
+        """
         run = self.runs[policy]
         return self._along(run.regret, run.regret_squares, confidence)
 
     def summary(self, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """One row a policy and metric: policy, metric, mean, lower, upper."""
+        """Summarise the main metrics of all policies.
+
+        Parameters
+        ----------
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        list of dict
+            One row per policy and metric, with the keys policy, metric, mean, lower and upper.
+        """
         rows: list[dict[str, Any]] = []
         for name in self.runs:
             result = {metric: self.estimate(name, metric, confidence) for metric in METRICS}
@@ -180,11 +400,33 @@ class Simulation:
         return rows
 
     def frame(self, backend: str | None = None) -> Any:
-        """The summary as a data frame: pandas, polars or pyarrow, by default whichever is installed."""
+        """Return the summary as a data frame.
+
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            One row per policy and metric.
+        """
         return to_frame(self.summary(), backend)
 
     def replications_frame(self, backend: str | None = None) -> Any:
-        """Every replication of every policy as a data frame, one row each."""
+        """Return every replication of every policy as a data frame.
+
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            One row per policy and replication, one column per metric.
+        """
         columns: dict[str, list[Any]] = {"policy": [], "replication": []}
         for name in self.runs:
             columns["policy"] += [name] * self.replications
@@ -194,7 +436,18 @@ class Simulation:
         return to_frame(columns, backend)
 
     def over_time_frame(self, backend: str | None = None) -> Any:
-        """Acceptance and regret along time as a data frame: policy, arrival, metric, mean, lower, upper."""
+        """Return acceptance and regret over time as a data frame.
+
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            The columns policy, arrival, metric, mean, lower and upper.
+        """
         rows = [
             {"policy": name, "arrival": int(at), "metric": metric, "mean": e.mean, "lower": e.lower, "upper": e.upper}
             for name in self.runs
@@ -207,7 +460,18 @@ class Simulation:
         return to_frame(rows, backend)
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write summary.parquet, replications.parquet and over_time.parquet into a folder."""
+        """Write summary.parquet, replications.parquet and over_time.parquet into a folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder. It is created if it does not exist.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         frames = {
@@ -218,7 +482,18 @@ class Simulation:
         return [save_frame(frame, target / f"{name}.parquet") for name, frame in frames.items()]
 
     def table(self, confidence: float = 0.95) -> list[list[str]]:
-        """The main metrics as text: a head, then one line a policy."""
+        """Format the main metrics as text.
+
+        Parameters
+        ----------
+        confidence : float, optional
+            The confidence level of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        list of list of str
+            The headings, then one line per policy.
+        """
         shown = [metric for metric in SHOWN if metric != "behind" or self.baseline is not None]
         titles = {"behind": f"behind {self.baseline}"}
         lines = [["policy", *(titles.get(metric, metric.replace("_", " ")) for metric in shown)]]
@@ -237,6 +512,7 @@ class Simulation:
         return f"Simulation({len(self.runs)} policies, {self.replications} replications of {self.horizon} arrivals)"
 
     def _along(self, sums: NDArray[np.float64], squares: NDArray[np.float64], confidence: float) -> list[Estimate]:
+        """Return an estimate for each checkpoint, from sums over the replications."""
         level = real("confidence", confidence, above=0, below=1)
         count = self.replications
         return [
@@ -246,7 +522,7 @@ class Simulation:
 
 
 def z_of(confidence: float) -> float:
-    """The normal quantile of a two-sided confidence.
+    """Return the normal quantile of a two-sided confidence level.
 
     >>> round(z_of(0.95), 4)
     1.96
@@ -257,7 +533,7 @@ def z_of(confidence: float) -> float:
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells as text, in columns.
+    """Format lines of cells as text in columns.
 
     >>> print(aligned([["a", "b"], ["long", "c"]]))
     a      b
@@ -270,7 +546,7 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
 
 
 def save_frame(frame: Any, path: str | Path) -> Path:
-    """Write any data frame as CSV or Parquet, by the ending of the name."""
+    """Write a data frame as CSV or Parquet, by the ending of the file name."""
     import narwhals as nw
 
     target = check_frame_path(path)
@@ -283,7 +559,7 @@ def save_frame(frame: Any, path: str | Path) -> Path:
 
 
 def check_frame_path(path: str | Path) -> Path:
-    """The path of a frame, or an error before anything is computed."""
+    """Check the path of a data frame before anything is computed."""
     target = Path(path)
     if target.suffix.lower() not in (".csv", ".parquet"):
         raise InputError("output", str(path), "a file name ending in .csv or .parquet")

@@ -1,9 +1,8 @@
-"""What a world is: it opens a stream of individuals whose outcomes are fixed before any policy sees them.
+"""World and Stream: a world opens a stream of individuals whose outcomes are fixed before any policy sees them.
 
-A world opens a stream for a number of replications. A stream says, arrival by arrival, with what probability the next
-individual succeeds, whether it would, to which segment it belongs and how many arrivals later its label comes. The
-outcome reaches a policy's belief only if the policy accepts. A world in which that probability never changes is
-*homogeneous*; the runner then takes its compiled road.
+A world opens a stream for a number of replications. For each arrival, the stream gives the success probability, the
+outcome, the segment, and after how many arrivals the label comes. A policy learns the outcome only if it accepts. A
+world whose success probability never changes is *homogeneous*; the runner then uses the compiled engine.
 """
 
 from __future__ import annotations
@@ -20,7 +19,16 @@ HIGH = np.uint64(32)
 
 
 class Stream:
-    """What the replications of a block meet; opened anew for each policy, with the same individuals."""
+    """The individuals that a block of replications meets.
+
+    A world opens a new stream for each policy, with the same individuals. To write your own, override ``rates`` and
+    ``by_segment``, and the other methods if needed. ``segments`` is the number of segments, 1 by default.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+        The random keys of the replications, one each.
+    """
 
     segments = 1
 
@@ -28,37 +36,115 @@ class Stream:
         self.keys = keys
 
     def rates(self, arrival: int) -> NDArray[np.float64]:
-        """The success probability of the arrival, by replication; arrivals are asked for in order."""
+        """Return the success probability of an arrival. The runner requests arrivals in order.
+
+        Parameters
+        ----------
+        arrival : int
+            The number of the arrival, from 0.
+
+        Returns
+        -------
+        ndarray
+            The success probabilities, one per replication.
+        """
         raise NotImplementedError
 
     def outcomes(self, arrival: int, rates: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether the arrival succeeds, if accepted."""
+        """Return whether an arrival succeeds if accepted.
+
+        Parameters
+        ----------
+        arrival : int
+            The number of the arrival, from 0.
+        rates : ndarray
+            The success probabilities of this arrival, one per replication.
+
+        Returns
+        -------
+        ndarray of bool
+            The outcomes, one per replication.
+        """
         return (arrival_bits(self.keys, arrival) >> HIGH) < limits(rates)
 
     def segment(self, arrival: int) -> NDArray[np.int64]:
-        """The segment of the arrival, from 0 on."""
+        """Return the segment of an arrival.
+
+        Parameters
+        ----------
+        arrival : int
+            The number of the arrival, from 0.
+
+        Returns
+        -------
+        ndarray of int
+            The segments, counted from 0, one per replication.
+        """
         return np.zeros(self.keys.size, dtype=np.int64)
 
     def by_segment(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The success probabilities as they are now, by replication and segment, and the segments' shares."""
+        """Return the current success probabilities and the shares of the segments.
+
+        Returns
+        -------
+        rates : ndarray
+            The success probabilities at the last arrival requested, by replication and segment.
+        shares : ndarray
+            The share of arrivals in each segment.
+        """
         raise NotImplementedError
 
     def label_lag(self, arrival: int) -> NDArray[np.int64] | None:
-        """After how many arrivals the label comes (1: before the next), or nothing if none is ever late."""
+        """Return after how many arrivals the label of an arrival comes.
+
+        Parameters
+        ----------
+        arrival : int
+            The number of the arrival, from 0.
+
+        Returns
+        -------
+        ndarray of int or None
+            The lags, one per replication, where 1 means before the next arrival; None if no label is ever late.
+        """
         return None
 
 
 class World(Protocol):
-    """A world of individuals; any object with these two methods is one.
+    """The interface of a world. Any object with these two methods is one.
 
-    It may have a ``prior`` that policies start from by default, and say that p moves by ``drifts = True``.
+    A world may also have a ``prior``, from which policies start by default. It sets ``drifts = True`` if p changes.
     """
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64] | None:
-        """The success probability by replication, if the world is homogeneous and its labels are prompt."""
+        """Return the success probabilities if the world is homogeneous and its labels are prompt.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+
+        Returns
+        -------
+        ndarray or None
+            The success probabilities, one per replication, or None if they change or labels are late.
+        """
 
 
 class FixedStream(Stream):
@@ -76,7 +162,7 @@ class FixedStream(Stream):
 
 
 def draw(belief: Belief, chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Success probabilities from a belief, by inversion."""
+    """Draw success probabilities from a belief, by inversion."""
     from scipy.special import betaincinv
 
     if belief.certain:

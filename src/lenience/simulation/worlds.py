@@ -1,4 +1,4 @@
-"""Worlds that stay as they are: one success probability, one drawn from a belief, or one for each segment."""
+"""Worlds that do not change: one success probability, one drawn from a belief, or one for each segment."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from lenience.core.errors import InputError
 from lenience.core.validation import listed, real
 from lenience.simulation.stream import FixedStream, Stream, draw
 
-ROUNDED = 1e-6  # by which shares may miss 1
+ROUNDED = 1e-6  # tolerance for the sum of shares
 
 
 class Bernoulli(msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
-    """Everyone succeeds with the same, given probability.
+    """A world in which everyone succeeds with the same known probability.
 
+    Parameters
+    ----------
+    p : float
+        The success probability, from 0 to 1.
+
+    Examples
+    --------
     >>> Bernoulli(p=0.9).fixed_rates(np.arange(2, dtype=np.uint64))
     array([0.9, 0.9])
     """
@@ -31,17 +38,50 @@ class Bernoulli(msgspec.Struct, frozen=True, tag="bernoulli", tag_field="type"):
         msgspec.structs.force_setattr(self, "p", real("p", self.p, least=0, most=1))
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         return FixedStream(keys, self.fixed_rates(keys))
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """p in every replication."""
+        """Return p for every replication.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+
+        Returns
+        -------
+        ndarray
+            The success probabilities, one per replication.
+        """
         return np.full(keys.size, self.p)
 
 
 class FromPrior(msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
-    """Each replication draws its success probability from a belief: the setting in which the optimum is optimal.
+    """A world in which each replication draws its success probability from a belief.
 
+    This is the setting in which the optimum is optimal.
+
+    Parameters
+    ----------
+    prior : Belief
+        The belief to draw from. Policies start from it by default.
+
+    Examples
+    --------
     >>> rates = FromPrior(Belief(2, 1)).fixed_rates(np.arange(1000, dtype=np.uint64))
     >>> bool(abs(rates.mean() - 0.5) < 0.05)
     True
@@ -53,21 +93,55 @@ class FromPrior(msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
         check_prior(self.prior)
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         return FixedStream(keys, self.fixed_rates(keys))
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """One draw from the prior for each replication."""
+        """Draw a success probability from the prior for each replication.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+
+        Returns
+        -------
+        ndarray
+            The success probabilities, one per replication.
+        """
         return draw(self.prior, uniform(keys, 0, "rate"))
 
 
 class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
-    """Several populations at once: each arrival belongs to segment x with probability ``shares[x]``.
+    """A world of several segments, each with its own success probability.
 
-    The rates of the segments are given, or drawn independently from ``prior``: one belief for all or one a segment.
-    Shares add up to 1, or are counts such as 3 and 1. Shares by name take rates or priors by the same names; the
-    segments are then numbered in the order of the shares.
+    Give either rates or prior. If the shares are given by name, give the rates or priors by the same names.
+    Segments are then numbered in the order of the shares.
 
+    Parameters
+    ----------
+    shares : sequence of float, or mapping of str to float
+        The share of arrivals in each segment. Shares add up to 1, or are counts such as 3 and 1.
+    rates : sequence of float, or mapping of str to float, optional
+        The success probability of each segment.
+    prior : Belief, sequence of Belief, or mapping of str to Belief, optional
+        The belief from which each replication draws the success probabilities: one for all segments, or one for each.
+
+    Examples
+    --------
     >>> Mixture(shares=[3, 1], rates=[0.9, 0.6]).shares
     (0.75, 0.25)
     >>> Mixture({"new": 1, "known": 3}, prior={"known": Belief(20, 18), "new": Belief(2, 1)}).prior
@@ -95,7 +169,7 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
         msgspec.structs.force_setattr(self, "shares", tuple(share / total for share in shares))
         if (self.rates is None) == (self.prior is None):
             raise InputError.because(
-                "must have either rates or a prior, and not both",
+                "must have either rates or a prior, but not both",
                 ("rates", "prior"),
                 label="segments",
                 code="conflicting_fields",
@@ -106,17 +180,19 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
             )
             if len(rates) != len(shares):
                 raise InputError.because(
-                    f"must be as many as shares: {len(shares)}, not {len(rates)}",
+                    f"must have one rate for each of the {len(shares)} shares, not {len(rates)}",
                     "rates",
                     value=len(rates),
                     code="length_mismatch",
                 )
             msgspec.structs.force_setattr(self, "rates", rates)
         elif not isinstance(self.prior, Belief):
-            priors = tuple(check_prior(prior) for prior in listed("prior", self.prior, "a Belief, or one a segment"))
+            priors = tuple(
+                check_prior(prior) for prior in listed("prior", self.prior, "a Belief, or one for each segment")
+            )
             if len(priors) != len(shares):
                 raise InputError.because(
-                    f"must be one Belief, or as many as shares: {len(shares)}, not {len(priors)}",
+                    f"must be one Belief, or one for each of the {len(shares)} shares, not {len(priors)}",
                     "prior",
                     value=len(priors),
                     code="length_mismatch",
@@ -124,7 +200,20 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
             msgspec.structs.force_setattr(self, "prior", priors)
 
     def open(self, keys: NDArray[np.uint64], horizon: int) -> Stream:
-        """A stream of individuals for the replications of these keys."""
+        """Open a stream of individuals.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        horizon : int
+            The number of arrivals.
+
+        Returns
+        -------
+        Stream
+            The individuals, the same whenever the keys are the same.
+        """
         count = len(self.shares)
         if self.rates is not None:
             rates = np.tile(np.asarray(self.rates, dtype=np.float64), (keys.size, 1))
@@ -134,11 +223,17 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
         return _Mixed(keys, np.cumsum([float(q) for q in self.shares]), rates)
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> None:
-        """Nothing: the arrivals are not all alike."""
+        """Return nothing, because arrivals of different segments differ.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            The random keys of the replications, one each.
+        """
 
 
 def _in_order(field: str, given: object, names: Sequence[str]) -> object:
-    """What is given by name, in the order of the names; anything else as it is."""
+    """Return values given by name in the order of the names, and anything else unchanged."""
     if not isinstance(given, Mapping):
         return given
     if set(given) != set(names):
@@ -147,6 +242,8 @@ def _in_order(field: str, given: object, names: Sequence[str]) -> object:
 
 
 class _Mixed(Stream):
+    """The stream of several segments."""
+
     def __init__(self, keys: NDArray[np.uint64], cumulated: NDArray[np.float64], table: NDArray[np.float64]) -> None:
         super().__init__(keys)
         self.segments = table.shape[1]

@@ -15,6 +15,7 @@ from litestar.testing import TestClient
 from lenience.dashboard.app import create_app
 from lenience.dashboard.wizard import past_file, uploads
 from lenience.service.domain.problems import NotFound
+from rejections import rejected
 from serving import sqlite_file
 
 
@@ -49,5 +50,5 @@ def test_uploads_are_private_and_go_after_an_hour(tmp_path: Path, monkeypatch: p
     uploads.new_place("json")
     assert not path.exists()
     path.parent.chmod(0o755)
-    with pytest.raises(ValueError, match="this user's alone"):
+    with rejected("uploads", "unreadable_file"):
         uploads.folder()

@@ -32,8 +32,8 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     beliefs = clerk.http.get("/new/beliefs", params=answers)
     assert "1 row not used: an outcome on a rejection." in beliefs.text
     assert "1 row not used: no segment." in beliefs.text
-    assert "The past chose whom to accept: 37 of 43 (86%)" in beliefs.text
-    assert "1 of 3 segments has no outcome at all" in beliefs.text
+    assert "37 of 43 past applicants (86%)" in beliefs.text
+    assert "1 of 3 segments has no outcome" in beliefs.text
     shown = clerk.http.get("/new/objective", params={**clerk.answers(beliefs), "model": "own"})
     answers = {**clerk.answers(shown), **OBJECTIVE}
     panel = clerk.http.get("/new/starting", params=answers).text
@@ -90,7 +90,7 @@ def test_a_heading_that_is_repeated_is_no_segment(clerk: Browser) -> None:
     answers = clerk.uploaded("".join([*lines[:5], HEADING, *lines[5:], HEADING]).encode())
     assert "bad:repaid" not in answers["outcome_means"]
     shown = clerk.http.get("/new/beliefs", params=answers).text
-    assert "2 rows left out: the heading once more." in shown
+    assert "2 rows left out: they repeat the heading." in shown
     assert "<dt>Segments</dt><dd>3" in re.sub(r"\s*<(?=d)", "<", shown)
 
 
@@ -151,7 +151,7 @@ def test_a_score_that_is_cut_into_bands_is_sent_as_a_number(clerk: Browser, form
     assert "makes 2 bands" in shown
     assert all(name in html.unescape(shown) for name in ("score<550", "score>=550"))
     told = clerk.http.get("/new/bands", params={**answers, "of": "score", "bands:score": "x"}).text
-    assert "a number of bands" in html.unescape(told)
+    assert "must be a number of bands" in html.unescape(told)
     answers = {**answers, **OBJECTIVE, "name": "cut", "segment": ["score", "region"], "bands:score": "550,"}
     check = clerk.http.get("/new/check", params=answers)
     assert '"features": {"score": 550, "region": "n"}' in html.unescape(check.text)

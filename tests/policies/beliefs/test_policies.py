@@ -124,15 +124,15 @@ class HalfAPromise(AcceptanceAlone):
 
 
 @pytest.mark.parametrize(
-    ("policy", "sentence"),
+    ("policy", "missing"),
     [
-        (AcceptanceAlone(), "the policy must have a to_json, and its class a from_json, to be stored and served"),
-        (OneByOne(), "acceptance must take arrays of n and s, and fails on them with ValueError: The truth value"),
-        (HalfAPromise(), "a policy that has a stop_ceiling must have a stop_floor"),
+        (AcceptanceAlone(), "to_json.*from_json"),
+        (OneByOne(), "arrays of n and s.*ValueError: The truth value"),
+        (HalfAPromise(), "stop_floor"),
     ],
 )
-def test_what_a_policy_of_ones_own_lacks_is_said(policy: Any, sentence: str) -> None:
-    with pytest.raises(PolicyError, match=sentence):
+def test_the_error_names_what_a_user_policy_lacks(policy: Any, missing: str) -> None:
+    with pytest.raises(PolicyError, match=missing):
         ln.check_policy(policy)
 
 
@@ -279,9 +279,9 @@ def test_labels_tell_policies_and_worlds_apart() -> None:
 def test_json_and_its_errors() -> None:
     with rejected("type", "unknown_name"):
         ln.policy_from_json('{"type": "magic"}')
-    with rejected("text", "invalid_file"):
+    with rejected("text", "invalid_json"):
         ln.policy_from_json("{")
-    with rejected("text", "invalid_file"):
+    with rejected("text", "invalid_json"):
         ln.policy_from_json("[1]")
     with rejected("text", "invalid_file"):
         ln.policy_from_json('{"type": "greedy"}')

@@ -12,7 +12,7 @@ from feature_worlds import cells, world
 from lenience import Belief, Delayed, Discounted, FeaturePolicy
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
-from lenience.policies.features.outcome_matching import UnawaitedOutcomeWarning
+from lenience.policies.features.outcome_matching import UnmatchedOutcomeWarning
 from rejections import rejected
 
 
@@ -168,9 +168,9 @@ def test_outcomes_without_arrivals_that_nobody_waits_for_are_told() -> None:
     taken = policy.decide(X[:40])
     kept = X[:40].copy()
     policy.observe(X[:40], taken, y[:40])
-    with pytest.warns(UnawaitedOutcomeWarning, match=f"{taken.sum()} of rows whose outcome was taken before belong"):
+    with pytest.warns(UnmatchedOutcomeWarning, match=rf"repeated: {taken.sum()}\b"):
         policy.observe(kept, taken, y[:40])
-    with pytest.warns(UnawaitedOutcomeWarning, match=f"{(~taken).sum()} of rows that were rejected"):
+    with pytest.warns(UnmatchedOutcomeWarning, match=f"rejected individuals: {(~taken).sum()}"):
         policy.observe(kept[~taken], np.ones((~taken).sum()), y[:40][~taken])
     assert policy.labels_ == 100 + taken.sum() + 40
 

@@ -193,13 +193,11 @@ def test_a_prior_left_open_is_about_the_objectives_cost() -> None:
 def test_who_would_accept_nobody_is_told_at_the_start() -> None:
     X, y = np.random.default_rng(0).normal(size=(40, 12)), np.ones(40)
     goal = Discounted(0.85, 0.99)
-    said = (
-        r"none of the 40 reference rows would be accepted.*Neighbours expects a success rate of 50% at most, and the "
-    )
-    with pytest.warns(NeverStartsWarning, match=said + r"break-even is 85%.*prior=Belief\(2, 1\.7\)") as told:
+    facts = r"none of the 40 reference rows.*Neighbours.* 50%.* 85%.*prior=Belief\(2, 1\.7\)"
+    with pytest.warns(NeverStartsWarning, match=facts) as caught:
         never = FeaturePolicy(Neighbours(prior=Belief(2, 1)), goal).fit(X)
     assert not never.decide(X).any()
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     with pytest.warns(NeverStartsWarning, match="its intercept_mean"):
         FeaturePolicy(BayesianLogistic(intercept_mean=0.0), goal).fit(X)
     for policy, outcomes in (  # no warning, which would be an error
@@ -301,27 +299,26 @@ def test_explanations() -> None:
     assert "worth the risk" in cold
     holed = X[:1].copy()
     holed[0, 1] = np.nan
-    assert "observations, without the missing feature x1, " in policy.explain(holed)[0]
+    assert ", without the missing feature x1, " in policy.explain(holed)[0]
     assert "missing" not in words[0]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "field"),
     [
-        ({"objective": None}, "objective must be a Discounted, a FiniteHorizon or a Delayed"),
-        (
-            {"objective": GOAL, "model": LogisticRegression()},
-            r"wrap it: lenience\.models\.Bootstrap\(LogisticR",
-        ),
-        ({"objective": GOAL, "reference": 0}, "reference must be a whole number of at least 1"),
-        ({"objective": GOAL, "explore": 2}, "explore must be a number from 0 to 1"),
-        ({"objective": GOAL, "exposure": -1}, "exposure must be a number of at least 0"),
-        ({"objective": GOAL, "expire_after": -1}, "expire_after must be a number of at least 0"),
+        ({"objective": None}, "objective"),
+        ({"objective": GOAL, "model": LogisticRegression()}, "model"),
+        ({"objective": GOAL, "reference": 0}, "reference"),
+        ({"objective": GOAL, "explore": 2}, "explore"),
+        ({"objective": GOAL, "exposure": -1}, "exposure"),
+        ({"objective": GOAL, "expire_after": -1}, "expire_after"),
     ],
 )
-def test_bad_options(options: dict[str, Any], message: tuple[str | None, str]) -> None:
-    with rejected(*message):
+def test_bad_options(options: dict[str, Any], field: str) -> None:
+    with rejected(field) as caught:
         FeaturePolicy(**options).fit([[1.0], [2.0]])
+    if field == "model":
+        assert "Bootstrap(LogisticRegression())" in str(caught.value.hint)
 
 
 def test_outcomes_that_pandas_calls_missing_stay_pending() -> None:

@@ -185,7 +185,7 @@ def test_what_cannot_be_named_is_told_and_what_is_missing_is_told_once() -> None
     assert "with the unseen category of a feature that the Pipeline makes, " in made.explain(new)[0]
     fitted = policy(front(encoder(), [1, 2])).fit(X, outcomes(X))
     hole = with_cell(X[:1], 1, None)
-    assert "observations, without the missing feature x1, " in fitted.explain(hole)[0]
+    assert ", without the missing feature x1, " in fitted.explain(hole)[0]
     assert "unseen" not in fitted.explain(hole)[0]
     assert fitted.beliefs(hole)[0] < 4  # nothing was missing before: nothing is known of it
 

@@ -111,6 +111,10 @@ def test_a_horizon_ends_with_the_last_acceptance() -> None:
         assert over[:4] == ("reject", "horizon_over", 0, 0.0)
 
 
+def test_counts_start_from_nothing() -> None:
+    assert Counts() == Counts(arrivals=0, accepted=0, pending=0, successes=0, failures=0)
+
+
 def test_the_basis_follows_the_outcomes() -> None:
     segment = rule(LATE, 7)
     first = segment.basis(Counts(successes=6, failures=2))

@@ -2,7 +2,7 @@
 
     Π(n, s) = 1( Q(q; Beta(s, n − s)) > c ) = 1( P(p > c) > 1 − q ).
 
-The paper lets q rise with time as 1 − 1/t. A policy here sees the belief alone; with no quantile given it takes
+In the paper q rises with time as 1 − 1/t. A policy here sees only the belief, so without a given quantile it uses
 q = 1 − 1/(n + 1).
 """
 
@@ -20,8 +20,17 @@ from lenience.policies.beliefs.thompson import probability_above
 
 
 class BayesUCB(Rule, frozen=True, tag="bayes_ucb"):
-    """Accept while the ``quantile`` of the belief is above the cost; without one, the quantile 1 − 1/(n + 1).
+    """Accept while an upper quantile of the belief is above the cost.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    quantile
+        The quantile, strictly between 0 and 1. ``None`` for 1 − 1/(n + 1), which rises with the observations.
+
+    Examples
+    --------
     >>> BayesUCB(cost=0.8).acceptance([10, 10], [5, 6])
     array([0., 1.])
     """

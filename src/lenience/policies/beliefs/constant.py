@@ -1,4 +1,4 @@
-"""Constant: accept everyone with the same probability, whatever is known."""
+"""Constant: accept everyone with the same probability, whatever the belief."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from lenience.core.validation import real
 
 
 class Constant(Rule, frozen=True, tag="constant"):
-    """Π(n, p̂) = π (the paper's Section 3.2; π = 1 is its always-accept policy).
+    """Accept everyone with the same probability π (the paper's Section 3.2; π = 1 is its always-accept policy).
 
+    Parameters
+    ----------
+    probability
+        The probability of accepting, from 0 to 1.
+
+    Examples
+    --------
     >>> Constant(0.25).acceptance([2, 100], [1, 3])
     array([0.25, 0.25])
     """
@@ -28,7 +35,7 @@ class Constant(Rule, frozen=True, tag="constant"):
 
     @property
     def stop_ceiling(self) -> float:
-        """It never stops, unless it never accepts."""
+        """0, because the policy never stops; 1 if it never accepts."""
         return 0.0 if self.probability > 0 else 1.0
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:

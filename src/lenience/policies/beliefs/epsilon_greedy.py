@@ -1,10 +1,11 @@
-"""EpsilonGreedy: greedy, but with a constant chance for those whom greed rejects (Watkins 1989; Sutton and Barto 2018,
-Section 2.2).
+"""EpsilonGreedy: greedy, with a constant probability of accepting the others.
+
+References: Watkins 1989; Sutton and Barto 2018, Section 2.2.
 
     Π(n, p̂) = 1 where p̂ > c, and ε elsewhere.
 
 With two actions the textbook rule also rejects at random where p̂ > c. Here a rejection teaches nothing, so exploring
-means accepting, and only acceptances are left to chance.
+means accepting, and only acceptances are random.
 """
 
 from __future__ import annotations
@@ -22,6 +23,15 @@ from lenience.core.validation import check_cost, real
 class EpsilonGreedy(Rule, frozen=True, tag="epsilon_greedy"):
     """Accept where p̂ > c, and elsewhere with probability ε.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    epsilon
+        The probability of accepting where p̂ ≤ c, from 0 to 1.
+
+    Examples
+    --------
     >>> EpsilonGreedy(cost=0.8, epsilon=0.05).acceptance([10, 10], [8, 9])
     array([0.05, 1.  ])
     """
@@ -37,11 +47,22 @@ class EpsilonGreedy(Rule, frozen=True, tag="epsilon_greedy"):
 
     @property
     def stop_ceiling(self) -> float:
-        """0: it never stops for good, unless ε is 0."""
+        """0, because the policy never stops for good; the cost if ε is 0."""
         return 0.0 if self.epsilon > 0 else self.cost
 
     def stop_floor(self, n: float) -> float:
-        """None, unless ε is 0."""
+        """Return a success rate at or below which the policy has stopped.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            −1, because the policy never stops; the cost if ε is 0.
+        """
         return -1.0 if self.epsilon > 0 else self.cost
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:

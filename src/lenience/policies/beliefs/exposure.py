@@ -1,16 +1,16 @@
 """ExposurePolicy: accept while fewer than m*(n, s) outcomes are pending (labels that come late).
 
 The optimal policy of a :class:`~lenience.objectives.delayed.Delayed` problem looks at the belief and at the number
-pending. Where p̂ ≥ c it accepts whatever is pending. Below, it accepts up to an *exposure limit*: as many as are worth
-having out at once before the first of them has answered. That is almost always the exact optimum, but not quite
-always: in a few states acceptance resumes at a larger number pending (c = 0.7, one arrival, one label a year, money at
-10%, 4 of 6 successes: accept, reject, accept, reject at 0, 1, 2, 3 pending). The policy takes the first rejection for
-its limit; the certificate counts the exceptions.
+pending. Where p̂ ≥ c it accepts, however many are pending. Below, it accepts up to an *exposure limit*: the number of
+acceptances that are worth having open at once. This is almost always the exact optimum. In a few states acceptance
+resumes at a larger number pending (c = 0.7, one arrival and one label a year, a discount rate of 10%, 4 of 6
+successes: accept, reject, accept, reject at 0, 1, 2, 3 pending). The policy's limit is the first rejection, and the
+certificate counts the exceptions.
 
-A solved policy is a table: for each belief size n on the prior's lattice the limits of the states where they are
-neither 0 nor without end. No decision on the lattice needs a solver. Beyond the last row the limit is one
-of the last rows' as far below the break-even (limits settle slowly to a function of c·n − s alone; this is not proved);
-beliefs off the lattice are decided by a solve of their own.
+A solved policy is a table: for each belief size n on the prior's lattice, the limits of the states where they are
+neither 0 nor infinite. No decision on the lattice needs a solver. Beyond the last row, the limit is that of one of the
+last rows, equally far below the break-even (limits slowly become a function of c·n − s alone; this is not proved).
+Each belief off the lattice needs its own solve.
 """
 
 from __future__ import annotations
@@ -37,10 +37,35 @@ from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, tag="exposure", tag_field="type"):
     """The exposure limits of a :class:`~lenience.objectives.delayed.Delayed` problem.
 
-    ``expire_after`` is the age (in the problem's unit of time) at which a label that has not come expires and no
-    longer counts as pending: three mean delays. Under the exponential delay of the model that is never needed; in life
-    some labels never come, and they would block acceptance for good.
+    The ``solve`` method of the objective creates it.
 
+    Parameters
+    ----------
+    objective
+        The objective that was solved.
+    prior
+        The belief before the first acceptance. The table holds the beliefs that can follow from it.
+    first
+        For each row, the number of new successes below which the limit is 0.
+    offsets
+        For each row, the position of its first limit in ``limits``.
+    limits
+        The limits that are neither 0 nor infinite, row after row.
+    settled
+        For each limit, 1 if it is proved.
+    lower, upper
+        Proved bounds of the value at the prior, by number pending.
+    certificate
+        What the solver proved.
+    expire_after
+        The age, in the problem's unit of time, at which an outcome expires and no longer counts as pending. It is three
+        mean delays. The model's exponential delay would never need it, but in practice some labels never come and would
+        block acceptance for good.
+    open_rows
+        Rows in which it is not proved that the limit is 0 below ``first``.
+
+    Examples
+    --------
     >>> from lenience import Delayed
     >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
     >>> policy.limit(Belief(10, 7)), policy.accepts(Belief(10, 7), pending=4), policy.accepts(Belief(10, 7), pending=5)
@@ -53,28 +78,57 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
 
     objective: ExposureObjective
     prior: Belief
-    first: np.ndarray[Any, np.dtype[np.int64]]  # by row: the new successes below which the limit is 0
-    offsets: np.ndarray[Any, np.dtype[np.int64]]  # by row: where its limits begin in ``limits``
+    first: np.ndarray[Any, np.dtype[np.int64]]
+    offsets: np.ndarray[Any, np.dtype[np.int64]]
     limits: np.ndarray[Any, np.dtype[np.int64]]
-    settled: np.ndarray[Any, np.dtype[np.int64]]  # by limit: 1 where it is proved
-    lower: tuple[float, ...]  # by number pending: the value at the prior
+    settled: np.ndarray[Any, np.dtype[np.int64]]
+    lower: tuple[float, ...]
     upper: tuple[float, ...]
     certificate: ExposureCertificate
     expire_after: float
-    open_rows: tuple[int, ...] = ()  # rows in which nothing proves the limit 0 below ``first``
+    open_rows: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
-        """How many belief sizes n the table holds, from the prior's on."""
+        """The number of belief sizes n in the table, starting with the prior's."""
         return self.certificate.rows
 
     def limit(self, belief: Belief) -> int | None:
-        """How many may be pending at most when one more is accepted, itself included; nothing if there is no limit."""
-        found = int(self.exposure(belief.n, belief.s)[()])
-        return None if found == UNLIMITED else found
+        """Return how many outcomes may be pending at once, including that of the next acceptance.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        int or None
+            The exposure limit; None if there is no limit.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.limit(Belief(10, 7)), policy.limit(Belief(10, 9))
+        (5, None)
+        """
+        limit = int(self.exposure(belief.n, belief.s)[()])
+        return None if limit == UNLIMITED else limit
 
     def proved(self, belief: Belief) -> bool:
-        """Whether the limit at a belief of the table is proved to be the least number pending that is rejected at."""
+        """Return whether the limit at a belief is proved to be the least number pending at which rejecting is optimal.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if the limit is proved; False for beliefs that are not in the table.
+        """
         k, j = self._place(belief)
         if not 0 <= k < self.rows or not 0 <= j <= k:
             return False
@@ -84,15 +138,51 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         return bool(at >= self.offsets[k + 1] or self.settled[at])
 
     def accepts(self, belief: Belief, pending: int = 0) -> bool:
-        """Whether the next individual is accepted with so many outcomes pending."""
+        """Return whether the next individual is accepted.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        pending : int
+            The number of accepted individuals without an outcome.
+
+        Returns
+        -------
+        bool
+            True to accept.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> [policy.accepts(Belief(10, 7), pending) for pending in (4, 5)]
+        [True, False]
+        """
         return whole("pending", pending) < int(self.exposure(belief.n, belief.s)[()])
 
     def accept_now(self, belief: Belief, pending: int, applicants: int) -> int:
-        """How many of this many applicants to accept now, all at once, with so many outcomes pending.
+        """Return how many of several applicants to accept now, all at once.
 
-        Deciding a cohort at one instant is deciding its members in turn without hearing back in between: accept until
-        the limit is reached.
+        Deciding a group at one instant is deciding its members in turn without any outcome in between: accept until the
+        limit is reached.
 
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        pending : int
+            The number of accepted individuals without an outcome.
+        applicants : int
+            The number of applicants.
+
+        Returns
+        -------
+        int
+            The number to accept.
+
+        Examples
+        --------
         >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
         >>> policy.accept_now(Belief(10, 9), pending=3, applicants=4), policy.accept_now(Belief(10, 7), 3, 4)
@@ -102,11 +192,46 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         return min(max(room, 0), whole("applicants", applicants))
 
     def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
-        """The probability of acceptance (0 or 1) at many beliefs and numbers pending at once."""
+        """Return the probability of accepting the next individual, for arrays that broadcast.
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes.
+        pending : array_like
+            Numbers of outcomes pending.
+
+        Returns
+        -------
+        ndarray of float
+            0 or 1 for each state.
+        """
         return (np.asarray(pending) < self.exposure(n, s)).astype(np.float64)
 
     def exposure(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.int64]:
-        """The limits at many beliefs at once; ``UNLIMITED`` (the largest integer) where there is none."""
+        """Return the exposure limits at many beliefs at once.
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes.
+
+        Returns
+        -------
+        ndarray of int
+            The limits; the largest 64-bit integer where there is no limit.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.exposure(10, [6, 7])
+        array([1, 5])
+        """
         sizes, good = np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64)
         rows = np.rint(sizes - self.prior.n)
         new = np.rint(good - self.prior.s)
@@ -117,10 +242,10 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         j = np.where(inside, new - shift, 0).astype(np.int64)
         unlimited = self.first[row] + self.offsets[row + 1] - self.offsets[row]
         at = np.clip(self.offsets[row] + j - self.first[row], 0, max(self.limits.size - 1, 0))
-        found = self.limits[at] if self.limits.size else np.zeros(at.shape, dtype=np.int64)
-        # A rate equal to the cost but for its last digits is at the cost: 16 of 20 where the cost is 0.8.
+        tabulated = self.limits[at] if self.limits.size else np.zeros(at.shape, dtype=np.int64)
+        # A rate that differs from the cost only by rounding is at the cost: 16 of 20 where the cost is 0.8.
         above = (j >= unlimited) | (good >= self.objective.cost * sizes * (1 - AT_COST))
-        result = np.where(above, UNLIMITED, np.where(j < self.first[row], 0, found))
+        result = np.where(above, UNLIMITED, np.where(j < self.first[row], 0, tabulated))
         for position in np.argwhere(~inside):
             where = tuple(position)
             size, successes = np.broadcast_arrays(sizes, good)
@@ -128,15 +253,44 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         return result
 
     def value(self, belief: Belief, pending: int = 0) -> Bounds:
-        """The optimal value from here on, before the next arrival; beliefs other than the prior are solved for."""
+        """Return the optimal value from a belief on, before the next arrival.
+
+        Beliefs other than the prior need a solve.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        pending : int
+            The number of accepted individuals without an outcome.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the value.
+        """
         count = whole("pending", pending)
         if belief == self.prior and count < len(self.lower):
             return Bounds(self.lower[count], self.upper[count])
         return _enclose(self.objective, belief, count, self.certificate.tolerance)[0]
 
     def explain(self, belief: Belief, pending: int = 0) -> str:
-        """The decision and its reason, in words.
+        """Return the decision and its reason, in words.
 
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+        pending : int
+            The number of accepted individuals without an outcome.
+
+        Returns
+        -------
+        str
+            One or two sentences.
+
+        Examples
+        --------
         >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
         >>> print(policy.explain(Belief(10, 7), pending=1))
@@ -169,16 +323,27 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
             )
         return (
             f"Reject: {short}, by so much that one more label is not worth its {loss}. With nothing pending the "
-            "rejection is final, for nothing more is learnt without acceptances."
+            "rejection is final, because nothing more is learnt without acceptances."
         )
 
     @property
     def steady_limit(self) -> None:
-        """There is no limit where p̂ ≥ c."""
+        """``None``, because there is no limit where p̂ ≥ c."""
         return None
 
     def stop_floor(self, n: float) -> float:
-        """The best rate at belief size n at which nothing is accepted, whatever is pending (−1 if none is known)."""
+        """Return a success rate at or below which nobody is accepted, however many outcomes are pending.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            The best such rate; −1 if none is known.
+        """
         k = round(n - self.prior.n)
         if k < 0 or not is_near(n, self.prior.n, size_distance(self.prior)):
             return -1.0
@@ -187,12 +352,34 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         return (self.prior.s + first - 1) / n if first > 0 else -1.0
 
     def to_json(self) -> str:
-        """The policy as JSON text; :meth:`from_json` reads it without solving anything."""
+        """Return the policy as JSON text; :meth:`from_json` reads it without solving anything.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
         return msgspec.json.encode(self, enc_hook=encode_array).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ExposurePolicy:
-        """The policy that :meth:`to_json` wrote."""
+        """Read a policy that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The JSON text.
+
+        Returns
+        -------
+        ExposurePolicy
+            The policy.
+
+        Raises
+        ------
+        InputError
+            If the text is not the JSON of an exposure policy.
+        """
         try:
             fields = msgspec.json.decode(text)
             if isinstance(fields, dict) and "write_off_after" in fields:  # the name in older files and databases
@@ -207,10 +394,10 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         return f"ExposurePolicy({self.objective!r}, prior={self.prior!r}, rows={self.rows})"
 
     def _within(self, k: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The row of the table that stands for row k, and how many new successes more row k has at the same place."""
+        """Return the row of the table that stands for row k, and how many more new successes row k has there."""
         if not np.any(k >= self.rows):
             return k, np.zeros(k.shape, dtype=np.int64)
-        # Beyond the table, of its last rows the one in which c·n lies nearest to where it lies between two states.
+        # Beyond the table: of the last rows, take the one where c·n lies most similarly between two states.
         last = np.arange(max(self.rows - 64, 0), self.rows)
         cost = self.objective.cost
         apart = np.abs((cost * (k[..., np.newaxis] - last) + 0.5) % 1 - 0.5)
@@ -218,13 +405,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         return row, np.rint(cost * (k - row)).astype(np.int64)
 
     def _place(self, belief: Belief) -> tuple[int, int]:
-        """The row and the new successes of a belief on the lattice, or (−1, −1)."""
+        """Return the row and the new successes of a belief on the lattice, or (−1, −1)."""
         k, j = round(belief.n - self.prior.n), round(belief.s - self.prior.s)
         on_row = is_near(belief.n, self.prior.n, size_distance(self.prior))
         return (k, j) if on_row and is_near(belief.s, self.prior.s, success_distance(self.prior)) else (-1, -1)
 
     def _decide(self, belief: Belief) -> int:
-        """The limit at a belief that is not on the lattice."""
+        """Return the limit at a belief that is not on the lattice."""
         limit = _enclose(self.objective, belief, 0, self.certificate.tolerance)[1]
         return UNLIMITED if limit is None else limit
 

@@ -1,4 +1,4 @@
-"""ExposureCertificate: what is proved about exposure limits, and what is not."""
+"""ExposureCertificate: what the solver proved about exposure limits, and what it did not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,39 @@ from lenience.core.bounds import Bounds
 
 
 class ExposureCertificate(msgspec.Struct, frozen=True):
-    """What the two-sided recursion over (n, s, pending) proved, floating-point error included.
+    """What the two-sided recursion over (n, s, pending) proved, including floating-point error.
 
-    ``value`` encloses the optimal value at the prior before the first arrival with nothing pending, ``estimate`` is the
-    best single number inside it. Of the ``limits`` states that could have one (p̂ below the break-even, in ``rows``
-    rows), ``unsettled`` have a first rejection that is not proved; in the first ``settled_rows`` rows all are.
-    ``capped`` limits are at least ``pending_cap``. In ``resumed_proved`` states acceptance is proved to resume at a
-    larger number pending than the limit, in ``resumed`` it seems to.
+    Parameters
+    ----------
+    tolerance
+        The relative width of ``value`` that was requested.
+    value
+        Proved bounds of the optimal value at the prior, before the first arrival and with nothing pending.
+    estimate
+        The best single number within ``value``.
+    relative_gap
+        The relative width of ``value`` that was reached. Where the value is tiny, it is relative to a thousandth of
+        what knowing p would earn.
+    rows
+        The number of belief sizes n in the table.
+    look_ahead
+        The number of belief sizes that the solver computed, including those of the table.
+    pending_cap
+        The largest number pending in the recursion.
+    limits
+        The number of states that can have a limit: those with p̂ below the break-even.
+    unsettled
+        The number of these states whose first rejection is not proved.
+    settled_rows
+        The number of rows at the start of the table in which every limit is proved.
+    capped
+        The number of limits that are at least ``pending_cap``.
+    resumed
+        The number of states in which acceptance seems to resume at a larger number pending than the limit.
+    resumed_proved
+        The number of states in which this is proved.
+    states
+        The number of states (n, s, pending) that the solver computed.
     """
 
     tolerance: float
@@ -34,13 +60,15 @@ class ExposureCertificate(msgspec.Struct, frozen=True):
 
     @property
     def proved(self) -> bool:
-        """Whether every limit is proved to be the first rejection, and no state is known to resume above it."""
+        """Whether every limit is proved to be the first rejection, and none is proved to be followed by acceptance."""
         return self.unsettled == 0 and self.resumed_proved == 0
 
     @property
     def statement(self) -> str:
         """The certificate in words.
 
+        Examples
+        --------
         >>> from lenience.core.belief import Belief
         >>> from lenience.objectives.delayed import Delayed
         >>> policy = Delayed(cost=0.7, arrivals=1, discount_rate=0.1, label_delay=1).solve(Belief(6, 4), rows=4)

@@ -1,12 +1,14 @@
-"""decision_expression: a solved policy decides for a whole table inside the engine that holds it.
+"""decision_expression: decide for a whole table inside the engine that holds it.
 
 A solved policy is a small table: for each number k of new observations, the least number of new successes that is
-accepted. As an expression that is a look-up in a constant array. Two kinds of beliefs are in no table: those larger
-than its rows, for which it is grown first, and those off the prior's lattice (another prior, weighted counts). The
-latter are decided one by one by a solve of their own, as :meth:`OptimalPolicy.accepts` does, and carried along as
-constants: the engine is asked which distinct ones it holds, and more than a few thousand of them are refused.
+accepted. As an expression this is a look-up in a constant array. Two kinds of beliefs are not in the table:
 
-What is promised: row by row the decision is that of ``policy.accepts``; a belief that is missing has none.
+- Beliefs with more observations than it has rows. The table grows first.
+- Beliefs off the prior's lattice (another prior, weighted counts). Each gets its own solve, as in
+  :meth:`OptimalPolicy.accepts`, and its decision becomes a constant of the expression. The engine returns the distinct
+  ones that it holds. More than a few thousand raise an error.
+
+Guarantee: row by row the decision is that of ``policy.accepts``. A missing belief has a missing decision.
 """
 
 from __future__ import annotations
@@ -25,13 +27,36 @@ if TYPE_CHECKING:
 
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
-MOST_OWN = 4096  # beliefs off the lattice that are decided one by one
-MOST_ROWS = 100_000  # rows of the table that are sent along as an array
+MOST_OWN = 4096  # beliefs off the lattice, each with its own solve
+MOST_ROWS = 100_000  # rows of the table that the expression holds as an array
 
 
 def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s: str = "s") -> ir.BooleanColumn:
-    """Whether each row's belief (columns ``n`` and ``s``) is accepted, as a column of the table.
+    """Return whether each row's belief is accepted, as a column of the table.
 
+    Parameters
+    ----------
+    policy : OptimalPolicy
+        The solved policy.
+    table : ibis.Table
+        The table, in any engine that Ibis supports.
+    n : str
+        The column with the numbers of observations, including the prior's.
+    s : str
+        The column with the numbers of successes, including the prior's.
+
+    Returns
+    -------
+    ibis.BooleanColumn
+        The decisions: true to accept, missing where the belief is missing.
+
+    Raises
+    ------
+    InputError
+        If the table lacks a column, or has too many observations or too many different beliefs off the lattice.
+
+    Examples
+    --------
     >>> import ibis, pyarrow
     >>> from lenience import Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
@@ -67,21 +92,21 @@ def decision_expression(policy: OptimalPolicy, table: ir.Table, n: str = "n", s:
 
 
 def _distance(numbers: Any, distance: float) -> Any:
-    """How far each number may be from the lattice, as :func:`lenience.core.lattice.near` has it."""
+    """Return how far each number may be from the lattice, as :func:`lenience.core.lattice.near` defines it."""
     import ibis
 
     return ibis.least(ibis.greatest(numbers.abs() * ROUNDINGS, distance), LATTICE)
 
 
 def _beyond(table: Any, size: Any, good: Any, row: Any, inside: Any) -> tuple[int, list[tuple[float, float]]]:
-    """What only the data can say: the largest row of the lattice, and the distinct beliefs off it."""
+    """Query the data for the largest row of the lattice and the distinct beliefs off it."""
     marked = table.select(size=size, good=good, row=row, inside=inside)
     marked = marked.filter(marked["size"].notnull() & marked.good.notnull())
     backend = table.get_backend()
     with without_engine_warnings():
         last = backend.to_pyarrow(marked.filter(marked.inside).agg(last=marked.row.max()))["last"][0].as_py()
         others = backend.to_pyarrow(marked.filter(~marked.inside).select("size", "good").distinct().limit(MOST_OWN + 1))
-    odd = [(float(one["size"]), float(one["good"])) for one in others.to_pylist()]
+    odd = [(float(belief["size"]), float(belief["good"])) for belief in others.to_pylist()]
     if len(odd) > MOST_OWN:
         raise InputError(
             "beliefs",
@@ -92,11 +117,11 @@ def _beyond(table: Any, size: Any, good: Any, row: Any, inside: Any) -> tuple[in
 
 
 def _own(policy: OptimalPolicy, odd: list[tuple[float, float]], size: Any, good: Any) -> Any:
-    """The decisions of beliefs off the lattice, as constants."""
+    """Return the decisions of beliefs off the lattice, as constants."""
     import ibis
 
     accepted = [belief for belief in odd if policy.accepts(Belief(*belief))]
     if not accepted:
         return ibis.literal(False)
-    # Exact equality is right here: the numbers came from this very table.
+    # Exact equality is right here because the numbers came from this table.
     return ibis.or_(*[(size == np.float64(n).item()) & (good == np.float64(s).item()) for n, s in accepted])

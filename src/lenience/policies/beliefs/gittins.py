@@ -1,10 +1,11 @@
-"""Gittins: accept while the Gittins index of the belief exceeds the cost (Gittins 1979; Gittins, Glazebrook and Weber
-2011).
+"""Gittins: accept while the Gittins index of the belief exceeds the cost.
 
-The index is the cost at which accepting is worth exactly nothing, so this is the discounted optimum by another road
-(Theorem 1). It is slower, since each state near the boundary needs an index of its own; it is here to be compared.
-Two bounds spare most of them: the index is above p̂, and accepting is not worth it where
-p̂ − c + γ/(1−γ) E(p − c)⁺ ≤ 0, which is all that even one who then knew p could earn.
+References: Gittins 1979; Gittins, Glazebrook and Weber 2011.
+
+The index is the cost at which accepting is worth exactly nothing, so this is another way to compute the discounted
+optimum (Theorem 1). It is slower, because each state near the boundary needs its own index. It is here for comparison.
+Two bounds avoid most of the work: the index is above p̂, and accepting does not pay where
+p̂ − c + γ/(1−γ) E(p − c)⁺ ≤ 0, which is the most that could be earned with p known after the first acceptance.
 """
 
 from __future__ import annotations
@@ -22,8 +23,19 @@ from lenience.core.validation import check_cost, check_tolerance, real
 
 
 class Gittins(Rule, frozen=True, tag="gittins"):
-    """Accept while the Gittins index at ``discount``, known to within ``tolerance``, is above the cost.
+    """Accept while the Gittins index of the belief is above the cost.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    discount
+        The discount factor from one individual to the next, from 0 to below 1.
+    tolerance
+        The precision of each index.
+
+    Examples
+    --------
     >>> Gittins(cost=0.8, discount=0.99).acceptance([10, 10], [6, 7])
     array([0., 1.])
     """
@@ -41,7 +53,7 @@ class Gittins(Rule, frozen=True, tag="gittins"):
 
     @property
     def stop_ceiling(self) -> float:
-        """The cost: above it the policy accepts."""
+        """The cost: the policy accepts above it."""
         return self.cost
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -53,7 +65,7 @@ class Gittins(Rule, frozen=True, tag="gittins"):
         for size in np.unique(n[open_]):
             here = open_ & (n == size)
             candidates = np.unique(s[here])
-            # The index rises with s: bisect for the first that is accepted.
+            # The index rises with s, so bisect for the first s that is accepted.
             low, high = 0, candidates.size
             while low < high:
                 middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Greedy: accept while the success rate seen so far is above the cost."""
+"""Greedy: accept while the success rate observed so far is above the cost."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ from lenience.core.validation import check_cost
 
 
 class Greedy(Rule, frozen=True, tag="greedy"):
-    """1(p̂ > c): no benefit of the doubt. It stops for good at the first belief that is not above the cost.
+    """Accept where p̂ > c, without any benefit of the doubt.
 
+    It stops for good at the first belief at or below the cost.
+
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+
+    Examples
+    --------
     >>> Greedy(cost=0.8).acceptance([10, 10], [8, 9])
     array([0., 1.])
     """
@@ -28,11 +37,22 @@ class Greedy(Rule, frozen=True, tag="greedy"):
 
     @property
     def stop_ceiling(self) -> float:
-        """The cost: above it the policy accepts."""
+        """The cost: the policy accepts above it."""
         return self.cost
 
     def stop_floor(self, n: float) -> float:
-        """The cost: at or below it the policy has stopped."""
+        """Return a success rate at or below which the policy has stopped.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            The cost, at every n.
+        """
         return self.cost
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:

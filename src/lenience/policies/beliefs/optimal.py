@@ -1,7 +1,7 @@
 """OptimalPolicy: accept until the belief falls to its threshold, then stop for good (Theorem 1).
 
-A solved policy is a small table: for each belief size n on the prior's lattice, the least number of successes
-that is accepted. Beliefs off the lattice, or beyond the table, are decided by a solve of their own.
+A solved policy is a small table: for each belief size n on the prior's lattice, the least number of successes that is
+accepted. Each belief off the lattice, or beyond the table, needs its own solve.
 """
 
 from __future__ import annotations
@@ -26,14 +26,29 @@ from lenience.core.validation import check_tolerance, real
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-MOST_ROWS = 1 << 22  # beyond this a belief is decided by a solve of its own
-# Seconds of a solve: where it takes more, a threshold is not looked for just to be told, for that takes many.
+MOST_ROWS = 1 << 22  # beyond this size each belief gets its own solve
+# Seconds. An explanation leaves out the threshold where one solve takes longer, because a threshold takes many solves.
 LONG = 1.0
 
 
 class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_field="type"):
     """The optimal policy of a :class:`~lenience.Discounted` or :class:`~lenience.FiniteHorizon` problem.
 
+    The ``solve`` method of the objective creates it.
+
+    Parameters
+    ----------
+    objective
+        The objective that was solved.
+    prior
+        The belief before the first acceptance. The table holds the beliefs that can follow from it.
+    accept_from
+        For each number k of new observations, the least number of new successes that is accepted.
+    certificate
+        What the solver proved.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
     >>> policy.accepts(Belief(10, 7)), policy.accepts(Belief(10, 6))
@@ -56,12 +71,29 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
     @property
     def rows(self) -> int:
-        """How many belief sizes n the table holds, from the prior's on."""
+        """The number of belief sizes n in the table, starting with the prior's."""
         return self.certificate.rows
 
     def least_accepted(self, n: float) -> float | None:
-        """The least s that is accepted at a belief size n of the lattice, or nothing if none is.
+        """Return the least s that is accepted at a belief size of the table.
 
+        Parameters
+        ----------
+        n : float
+            The belief size: the prior's n plus a whole number below ``rows``.
+
+        Returns
+        -------
+        float or None
+            The least number of successes, including the prior's; None if nobody is accepted at this n.
+
+        Raises
+        ------
+        InputError
+            If n is not in the table.
+
+        Examples
+        --------
         >>> from lenience import Discounted
         >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).least_accepted(10)
         7.0
@@ -73,10 +105,25 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return None if least > k else self.prior.s + least
 
     def boundary(self, n: float, s: float, rows: int) -> NDArray[np.int64] | None:
-        """By row from a belief of the lattice on, the least number of successes since that is accepted.
+        """Return the least accepted number of successes after a belief of the lattice, row by row.
 
-        Nothing where (n, s) is no belief of the lattice, or the rows go beyond those that a solve is quick for.
+        Parameters
+        ----------
+        n : float
+            Number of observations of the belief.
+        s : float
+            Number of successes of the belief.
+        rows : int
+            The number of rows to return.
 
+        Returns
+        -------
+        ndarray of int or None
+            For 0, 1, … further observations, the least number of further successes that is accepted. None if the belief
+            is off the lattice, or if a table with this many rows would take long to compute.
+
+        Examples
+        --------
         >>> from lenience import Discounted
         >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
         >>> policy.boundary(4, 2, 3), policy.boundary(4.5, 2, 3)
@@ -89,12 +136,53 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return self._table(k + rows)[k : k + rows] - new
 
     def accepts(self, belief: Belief) -> bool:
-        """Whether the next individual is accepted."""
+        """Return whether the next individual is accepted.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True to accept.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).accepts(Belief(10, 7))
+        True
+        """
         check_prior(belief, "belief")
         return bool(self.acceptance(belief.n, belief.s)[()])
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """The probability of acceptance (0 or 1) at many beliefs at once."""
+        """Return the probability of accepting the next individual at many beliefs at once.
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes; it broadcasts with n.
+
+        Returns
+        -------
+        ndarray of float
+            0 or 1 for each belief.
+
+        Raises
+        ------
+        InputError
+            If a number is not finite.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).acceptance(10, [6, 7, 8])
+        array([0., 1., 1.])
+        """
         if not (np.all(np.isfinite(n)) and np.all(np.isfinite(s))):
             raise InputError(("n", "s"), allowed="finite numbers")
         if np.ndim(n) == 0:
@@ -116,16 +204,55 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return result
 
     def value(self, belief: Belief) -> Bounds:
-        """V: what the optimum earns from this belief on, by a solve of its own to the policy's tolerance.
+        """Return V, what the optimal policy earns from a belief on.
 
-        The policy earns as much, less at most the certificate's ``width`` at each state that is undecided.
+        This takes one solve per belief, to the policy's tolerance. This policy earns as much, less at most the
+        certificate's ``width`` at each undecided state.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the value; 0 where the horizon is over.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).value(Belief(10, 7)))
+        0.562832166... ± ...
         """
         check_prior(belief, "belief")
         left = self._left(belief.n)
         return _enclose(left, belief, self.certificate.tolerance)[0] if left else Bounds(0.0, 0.0)
 
     def continuation(self, belief: Belief) -> Bounds:
-        """Ṽ: what accepting the next individual earns, with the optimal policy afterwards."""
+        """Return Ṽ, what accepting the next individual earns, with the optimal policy afterwards.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds; negative where rejecting is optimal.
+
+        Raises
+        ------
+        InputError
+            If the horizon is over at this belief.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).continuation(Belief(10, 6)).upper < 0
+        True
+        """
         check_prior(belief, "belief")
         left = self._left(belief.n)
         if left is None:
@@ -133,7 +260,31 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return _enclose(left, belief, self.certificate.tolerance)[1]
 
     def threshold(self, n: float, tolerance: float | None = None) -> Bounds:
-        """c_n: the success rate above which one accepts at belief size n, any real number above 0."""
+        """Return c_n, the success rate above which the policy accepts at a belief size.
+
+        Parameters
+        ----------
+        n : float
+            The belief size, any number above 0. With a finite horizon: the prior's n plus a whole number.
+        tolerance : float, optional
+            The precision; by default that of the policy.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the threshold.
+
+        Raises
+        ------
+        InputError
+            If the horizon is over at this size.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).threshold(10))
+        0.65437640... ± ...
+        """
         from lenience.solvers.stopping.threshold import enclose_threshold
 
         size = real("n", n, above=0)
@@ -144,13 +295,30 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         k = self._row(size)
         if not 0 <= k < self.rows or not 0 < self.accept_from[k] <= k:
             return enclose_threshold(left, size, fine)
-        # The table has it between two states already.
+        # The table already says between which two states it lies.
         middle = (self.prior.s + int(self.accept_from[k]) - 0.5) / size
         return enclose_threshold(left, size, fine, middle, 0.51 / size)
 
     def between(self, n: float) -> Bounds:
-        """Where the table has c_n: between two states of the lattice, known at no cost.
+        """Return the two neighbouring rates of the table between which c_n lies. This needs no solve.
 
+        Parameters
+        ----------
+        n : float
+            The belief size: the prior's n plus a whole number below ``rows``.
+
+        Returns
+        -------
+        Bounds
+            The rates of the last state that is rejected and the first that is accepted.
+
+        Raises
+        ------
+        InputError
+            If n is not in the table.
+
+        Examples
+        --------
         >>> from lenience import Discounted
         >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).between(100)
         Bounds(lower=0.77, upper=0.78)
@@ -162,13 +330,24 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return Bounds(0.0 if lowest else stopped, self.objective.cost if least is None else least / n)
 
     def explain(self, belief: Belief) -> str:
-        """The decision at a belief and its reason, in words.
+        """Return the decision at a belief and its reason, in words.
 
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        str
+            One or two sentences.
+
+        Examples
+        --------
         >>> from lenience import Discounted
         >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 7)))
-        Accept: 7 of 10 succeeded (70%), short of the 80% break-even, but above the 65.4% that is enough after 10
-        observations: what an acceptance teaches is worth more than its expected loss of 0.1. Accepting is worth 0.563
-        in all.
+        Accept: 7 of 10 succeeded (70%), below the break-even of 80%. The minimum after 10 observations is 65.4%. What
+        the outcome teaches is worth more than the expected loss of 0.1. Accepting is worth 0.563 in all.
         """
         check_prior(belief, "belief")
         left = self._left(belief.n)
@@ -181,11 +360,22 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
     @property
     def stop_ceiling(self) -> float:
-        """The cost: where the success rate is above it, accepting is optimal."""
+        """The cost: accepting is optimal where the success rate is above it."""
         return self.objective.cost
 
     def stop_floor(self, n: float) -> float:
-        """The rate of the best belief that is stopped at in the row of n: thresholds do not fall with n."""
+        """Return a success rate at or below which the policy has stopped, at size n and every larger one.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            The rate of the best rejected belief at this n, because thresholds do not fall with n. −1 if none is known.
+        """
         k = self._row(n)
         if not 0 <= k < self._last_row():
             return -1.0
@@ -193,18 +383,67 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return (self.prior.s + least - 1) / n if least > 0 else -1.0
 
     def expression(self, table: ir.Table, n: str = "n", s: str = "s") -> ir.BooleanColumn:
-        """The decisions for a whole table of beliefs as an Ibis expression, computed in the engine that holds it."""
+        """Return the decisions for a table of beliefs as an Ibis expression, computed in the engine that holds it.
+
+        Parameters
+        ----------
+        table : ibis.Table
+            The table, in any engine that Ibis supports.
+        n : str
+            The column with the numbers of observations, including the prior's.
+        s : str
+            The column with the numbers of successes, including the prior's.
+
+        Returns
+        -------
+        ibis.BooleanColumn
+            The decisions: true to accept, missing where the belief is missing.
+
+        Raises
+        ------
+        InputError
+            If the table lacks a column, or has too many observations or too many different beliefs off the lattice.
+        """
         from lenience.policies.beliefs.expression import decision_expression
 
         return decision_expression(self, table, n, s)
 
     def to_json(self) -> str:
-        """The policy as JSON text; :meth:`from_json` reads it without solving anything."""
+        """Return the policy as JSON text; :meth:`from_json` reads it without solving anything.
+
+        Returns
+        -------
+        str
+            JSON text.
+        """
         return msgspec.json.encode(self, enc_hook=encode_array).decode()
 
     @classmethod
     def from_json(cls, text: str | bytes) -> OptimalPolicy:
-        """The policy that :meth:`to_json` wrote."""
+        """Read a policy that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The JSON text.
+
+        Returns
+        -------
+        OptimalPolicy
+            The policy.
+
+        Raises
+        ------
+        InputError
+            If the text is not the JSON of an optimal policy.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1), rows=10)
+        >>> OptimalPolicy.from_json(policy.to_json())
+        OptimalPolicy(Discounted(cost=0.8, discount=0.99), prior=Belief(n=2.0, s=1.0), rows=10)
+        """
         try:
             policy = msgspec.json.decode(text, type=cls, dec_hook=decode_array)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -225,7 +464,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return k if is_near(n, self.prior.n, size_distance(self.prior)) else -1
 
     def _row_acceptance(self, k: int, s: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The decisions of one row, without the checks that beliefs of many sizes need."""
+        """Decide one row, without the checks that beliefs of different sizes need."""
         new = s - self.prior.s
         result = np.asarray(new > self._table(k + 1)[k] - 0.5, dtype=np.float64)
         odd = ~near(s, self.prior.s, success_distance(self.prior)) | (np.rint(new) < 0) | (np.rint(new) > k)
@@ -235,11 +474,11 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return result
 
     def _last_row(self) -> float:
-        """The row up to which decisions are looked up: the table grows as far as a solve is quick."""
+        """Return the row up to which decisions come from the table, which grows as long as a solve is quick."""
         return self._horizon() or MOST_ROWS
 
     def _table(self, rows: int) -> NDArray[np.int64]:
-        """The least accepted numbers of new successes of at least so many rows."""
+        """Return the least accepted numbers of new successes, for at least this many rows."""
         if rows <= self.rows:
             return self.accept_from
         return _grown(self.objective, self.prior, 1 << (rows - 1).bit_length(), self.certificate.tolerance)
@@ -248,7 +487,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         return self.objective.horizon or 0
 
     def _left(self, n: float) -> StoppingObjective | None:
-        """The objective that is left at belief size n."""
+        """Return the objective that remains at belief size n; None if the horizon is over."""
         if self.objective.horizon is None:
             return self.objective
         k = self._row(n)

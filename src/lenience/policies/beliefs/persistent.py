@@ -1,4 +1,4 @@
-"""Persistent: never stop for good, but try ever more rarely (what Theorem 4 asks of an average-reward optimum)."""
+"""Persistent: never stop for good, but explore ever more rarely, as an optimal average reward requires (Theorem 4)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ from lenience.core.validation import check_cost, real
 class Persistent(Rule, frozen=True, tag="persistent"):
     """Accept where p̂ > c, and elsewhere with probability min(1, n^−exponent).
 
-    Every belief is left with positive probability, so n grows without bound and p becomes known; yet the share of
-    individuals accepted below the cost falls to 0. With exponent 1 both the cost of trying (where p < c) and of not
-    accepting (where p > c) grow like √H over H individuals.
+    The policy leaves every belief with positive probability, so n grows without bound and p becomes known. Yet the
+    share of individuals accepted below the cost falls to 0. With exponent 1 both the cost of exploring (where p < c)
+    and the cost of not accepting (where p > c) grow like √H over H individuals.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+    exponent
+        How fast exploration decays with the observations, above 0.
+
+    Examples
+    --------
     >>> Persistent(cost=0.8).acceptance([10, 10], [5, 9])
     array([0.1, 1. ])
     """
@@ -34,7 +43,7 @@ class Persistent(Rule, frozen=True, tag="persistent"):
 
     @property
     def stop_ceiling(self) -> float:
-        """0: it never stops for good."""
+        """0, because the policy never stops for good."""
         return 0.0
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
 """Thompson: accept with the probability that accepting is right (Thompson 1933; Russo et al. 2018).
 
-    Π(n, s) = P(p > c), p ~ Beta(s, n − s):
+    Π(n, s) = P(p > c), p ~ Beta(s, n − s).
 
-drawing one p from the belief and accepting if it exceeds the cost does so with exactly this probability.
+The usual algorithm draws one p from the belief and accepts if it exceeds the cost. It accepts with exactly this
+probability.
 """
 
 from __future__ import annotations
@@ -18,6 +19,13 @@ from lenience.core.validation import check_cost
 class Thompson(Rule, frozen=True, tag="thompson"):
     """Accept with probability P(p > c) under the belief.
 
+    Parameters
+    ----------
+    cost
+        The break-even success rate, strictly between 0 and 1.
+
+    Examples
+    --------
     >>> Thompson(cost=0.8).acceptance([2, 10], [1, 7]).round(4)
     array([0.2   , 0.2618])
     """
@@ -29,7 +37,7 @@ class Thompson(Rule, frozen=True, tag="thompson"):
 
     @property
     def stop_ceiling(self) -> float:
-        """0: only a certainty is ever stopped at."""
+        """0, because the policy stops only at a certainty."""
         return 0.0
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -37,7 +45,7 @@ class Thompson(Rule, frozen=True, tag="thompson"):
 
 
 def probability_above(n: NDArray[np.float64], s: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
-    """P(p > rate) under Beta(s, n − s), certainties included."""
+    """Return P(p > rate) under Beta(s, n − s), also at certainties."""
     from scipy.special import betaincc
 
     open_ = (s > 0) & (s < n)

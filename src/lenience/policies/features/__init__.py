@@ -1,1 +1,1 @@
-"""Policies that look at features."""
+"""Policies for individuals with features."""

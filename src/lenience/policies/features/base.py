@@ -1,17 +1,15 @@
-"""SelectivePolicy: what every policy with features does, whatever its rule: decide, log, wait, learn.
+"""SelectivePolicy: what all policies with features do, whatever their rule: decide, log, wait, learn.
 
-Individuals come with features. ``decide`` says who is accepted and logs each decision with its *propensity*, the
-probability with which it was to be accepted: without it nobody can later say from the log what another policy would
-have earned. ``observe`` brings outcomes, and only those of the accepted are learnt from: the others' are not known,
-and where a file happens to hold one it is ignored. Accepted individuals whose outcome has not come are *pending*, until
-they are heard of or expire (:mod:`lenience.policies.features.outcome_matching` says which acceptance an outcome
-belongs to).
+Individuals have features. ``decide`` returns who is accepted and logs each decision with its *propensity*, the
+probability with which it was accepted. Without propensities a log cannot show what another policy would have earned.
+``observe`` takes outcomes. The policy learns only from those of the accepted, because the others' are unknown; if a
+file contains an outcome of a rejected individual, it is ignored. Accepted individuals without an outcome are *pending*
+until it arrives or expires (:mod:`lenience.policies.features.outcome_matching` matches outcomes to acceptances).
 
-By scikit-learn's conventions: parameters are constructor arguments and nothing else, ``fit`` starts from rows of
-features (labels optional), ``clone`` works, and the model may be a Pipeline whose last step is a model of
-:mod:`lenience.models`; what stands before it (a ColumnTransformer, splines) is fitted to the first rows, without
-labels.
-Categories that these did not have are noticed (:mod:`lenience.policies.features.unseen`).
+The class follows scikit-learn's conventions: all parameters are constructor arguments, ``fit`` starts from rows of
+features (labels are optional) and ``clone`` works. The model may be a Pipeline whose last step is a model of
+:mod:`lenience.models`. The steps before it (a ColumnTransformer, splines) are fitted to the first rows, without labels.
+Later categories that these rows did not have are detected (:mod:`lenience.policies.features.unseen`).
 """
 
 from __future__ import annotations
@@ -31,16 +29,31 @@ from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.feature_estimator import BaseEstimator, numbers, plain
 from lenience.models.feature_model import FeatureModel, is_missing
-from lenience.policies.features.outcome_matching import Awaited, checked_arrivals
+from lenience.policies.features.outcome_matching import PendingOutcomes, checked_arrivals
 from lenience.policies.features.unseen import UnseenCategories, dense
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """One decision as it is logged.
+    """A decision as it is logged.
 
-    ``propensity`` is the probability of acceptance, ``mean`` and ``n`` the belief; ``discount`` and ``threshold`` are
-    the individual's own γ′ and c_n where the policy has them, ``pending`` the acceptances like this one still unheard
-    of.
+    Parameters
+    ----------
+    arrival
+        The number of the decision, counted from 0.
+    accepted
+        Whether the individual was accepted.
+    propensity
+        The probability with which it was accepted.
+    mean
+        The expected success probability p̂ at the time.
+    n
+        The belief size: how many observations the estimate is worth.
+    discount
+        The individual's effective discount factor γ′; None if the policy does not use one.
+    threshold
+        The individual's threshold c_n; None if the policy does not use one.
+    pending
+        The number of similar acceptances that were pending, weighted by likeness; None if the policy does not use it.
     """
 
     arrival: int
@@ -54,7 +67,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class SelectivePolicy(BaseEstimator):
-    """The frame of a policy with features; a subclass gives the acceptance probability of each row."""
+    """Base class of policies with features. A subclass defines the acceptance probability of each row."""
 
     model: Any
     objective: Any
@@ -62,9 +75,24 @@ class SelectivePolicy(BaseEstimator):
     n_features_in_: int
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Start afresh from rows of features, the reference set, and from their outcomes where they are known.
+        """Start afresh from rows of features (the reference set) and from those of their outcomes that are known.
 
-        ``y`` may be missing altogether, or have NaN (or None) for those who were not accepted.
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features that represent the population.
+        y : array_like, optional
+            The outcome of each row, 0 or 1; NaN or None where it is unknown.
+
+        Returns
+        -------
+        SelectivePolicy
+            The policy itself.
+
+        Raises
+        ------
+        InputError
+            If the objective, the model or an outcome is invalid.
         """
         from sklearn.utils import check_random_state
 
@@ -74,7 +102,7 @@ class SelectivePolicy(BaseEstimator):
         self.arrivals_ = 0
         self.accepted_ = 0
         self.labels_ = 0
-        self._awaited = Awaited()
+        self._pending_outcomes = PendingOutcomes()
         self._latest = 0
         self._random = check_random_state(self.random_state)
         self.transformer_, self.model_ = _parts(self.model)
@@ -102,12 +130,24 @@ class SelectivePolicy(BaseEstimator):
     def decide(
         self, X: ArrayLike, time: float | None = None, chances: NDArray[np.float64] | None = None
     ) -> NDArray[np.bool_]:
-        """Who of these is accepted, in the order they come; each decision is logged.
+        """Decide individuals in the order of their arrival and log each decision.
 
-        Those accepted earlier in the same call are pending for those who come later in it. ``time`` (of any unit, that
-        of a Delayed objective if it is one; by default as if all came evenly, at its rate or one a unit) is when they
-        came: it is what pending outcomes expire by. ``chances``
-        are uniform random numbers, one a row, for policies that are to be compared on the same luck.
+        Those accepted earlier in the same call are pending for those who come later in it.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Their features, one row each.
+        time : float, optional
+            The time of their arrival, in any unit (that of the objective if it is a Delayed one). Pending outcomes
+            expire by it. By default arrivals are evenly spaced: at the objective's rate, or one per unit.
+        chances : ndarray, optional
+            One uniform random number per row, to compare policies with the same random numbers.
+
+        Returns
+        -------
+        ndarray of bool
+            Who is accepted.
         """
         rows = self._rows(X)
         now = self._clock() if time is None else real("time", time)
@@ -119,7 +159,7 @@ class SelectivePolicy(BaseEstimator):
             self.log_.append(decision)
             accepted[i] = decision.accepted
             self.accepted_ += decision.accepted
-            self._awaited.decided(decision.arrival, rows[i], decision.accepted, now)
+            self._pending_outcomes.decided(decision.arrival, rows[i], decision.accepted, now)
         self._latest = self.arrivals_
         self.arrivals_ += len(rows)
         self._arrived(rows)
@@ -128,135 +168,226 @@ class SelectivePolicy(BaseEstimator):
     def observe(
         self, X: ArrayLike, accepted: ArrayLike, outcomes: ArrayLike, arrivals: ArrayLike | None = None
     ) -> Self:
-        """Outcomes have come: learn from the accepted whose outcome is known (not NaN or None), and from nobody else.
+        """Learn from outcomes of accepted individuals. Rows without a known outcome stay pending.
 
-        An accepted row whose outcome is not known stays pending. ``arrivals`` are the numbers of their decisions
-        (:attr:`latest_` after ``decide``, ``arrival`` in the log): with them an outcome that was taken before is left
-        out, and one that can be no decision's is refused. Without them an outcome belongs to the longest pending
-        acceptance of the same features; if there is none, it is learnt as a label from elsewhere.
+        With ``arrivals`` each outcome is matched to its decision: repeated outcomes are skipped, and impossible ones
+        raise an error. Without, an outcome belongs to the longest pending acceptance with the same features; if there
+        is none, it counts as a label from another source.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Features, one row each.
+        accepted : array_like
+            Whether each individual was accepted. The outcomes of the others are ignored.
+        outcomes : array_like
+            The outcome of each, 0 or 1; NaN or None where it is unknown.
+        arrivals : array_like, optional
+            The numbers of their decisions: :attr:`latest_` after ``decide``, or ``arrival`` in the log.
+
+        Returns
+        -------
+        SelectivePolicy
+            The policy itself.
+
+        Raises
+        ------
+        InputError
+            If an outcome is invalid, contradicts an earlier one or does not match the decision with its arrival.
         """
         rows = self._rows(X)
         which, seen = _known(outcomes, len(rows), _flags(accepted, len(rows)))
         if arrivals is not None:
             given = checked_arrivals(arrivals, len(rows), self.arrivals_)
-            which, seen = self._awaited.by_arrival(given, rows, which, seen)
+            which, seen = self._pending_outcomes.by_arrival(given, rows, which, seen)
         if which:
             known = rows if len(which) == len(rows) else rows[which]
             if arrivals is None:
-                self._awaited.by_features(known, seen)
+                self._pending_outcomes.by_features(known, seen)
             self._learn(known, np.array(seen))
             self.labels_ += len(seen)
         return self
 
     def log_frame(self, X: Any = None, backend: str | None = None) -> Any:
-        """The log as a data frame (pandas, polars or pyarrow): decisions with outcomes, for ``lenience offpolicy``.
+        """Return the log as a data frame of decisions with outcomes, as ``lenience offpolicy`` reads it.
 
-        ``X``, if given, are the features of everyone decided, in the order they came: the policy does not keep them.
-        The outcome is missing for the rejected, and for the accepted who have not been heard of.
+        The outcome is missing for the rejected and for the accepted who are still pending.
+
+        Parameters
+        ----------
+        X : array_like or data frame, optional
+            The features of everyone decided, in the order of arrival. The policy does not store them.
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default the first that is installed.
+
+        Returns
+        -------
+        data frame
+            One row for each decision.
+
+        Raises
+        ------
+        InputError
+            If X does not have one row for each decision, or has a column of the log.
         """
         from lenience.policies.features.log_frame import log_rows
 
-        return to_frame(log_rows(self.log_, self._awaited.outcomes, X), backend)
+        return to_frame(log_rows(self.log_, self._pending_outcomes.outcomes, X), backend)
 
     def use_reference(self, X: ArrayLike) -> Self:
-        """Let these rows stand for the population, where the policy asks who else there is."""
+        """Replace the rows that represent the population.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        SelectivePolicy
+            The policy itself.
+        """
         self._reference(self._rows(X))
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """1 for those who would be accepted (with a probability of at least a half) if they came now, alone."""
+        """Return who would be accepted now, each as if alone.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        ndarray of int
+            1 where the probability of acceptance is at least ½, 0 elsewhere.
+        """
         return (self.propensity(X) >= 0.5).astype(np.int64)
 
     def propensity(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The probability of acceptance of each row if it came now, alone; nothing is logged or changed."""
+        """Return the probability with which each row would be accepted now, as if alone. Nothing is logged or changed.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        ndarray of float
+            One probability for each row.
+        """
         rows = self._rows(X)
-        never = np.ones(1)  # a chance of 1 accepts nobody by lot
+        never = np.ones(1)  # With a random number of 1, nobody is accepted at random.
         return np.array([self._decide(rows[i : i + 1], never)[0].propensity for i in range(len(rows))])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The believed probabilities of failure and success."""
+        """Return the estimated probabilities of failure and success.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        ndarray of float
+            Two columns: failure, success.
+        """
         rows = self._rows(X)
         mean = self.model_.beliefs(rows)[1]
         return np.column_stack((1.0 - mean, mean))
 
     def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """n and p̂ at each row."""
+        """Return the belief at each row.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        tuple of ndarray
+            The belief sizes n and the expected success probabilities p̂.
+        """
         rows = self._rows(X)
         n, mean = self.model_.beliefs(rows)
         return n, mean
 
     @property
     def pending_(self) -> int:
-        """How many accepted individuals have not been heard of."""
-        return len(self._awaited.pending)
+        """The number of accepted individuals without an outcome."""
+        return len(self._pending_outcomes.pending)
 
     @property
     def outcomes_(self) -> dict[int, float]:
-        """The outcomes taken, by arrival."""
-        return dict(self._awaited.outcomes)
+        """The outcomes observed, by arrival."""
+        return dict(self._pending_outcomes.outcomes)
 
     @property
     def latest_(self) -> NDArray[np.int64]:
-        """The arrivals of the last call of ``decide``, for ``observe``."""
+        """The arrivals of the last call of ``decide``, to pass to ``observe``."""
         return np.arange(self._latest, self.arrivals_)
 
     def __sklearn_tags__(self) -> Any:
-        """Rows with missing values are welcome if the model takes them, and labels are optional."""
+        """Declare that rows may have missing values if the model accepts them, and that labels are optional."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = False
         return tags
 
     def _default_model(self) -> FeatureModel:
-        """One Gaussian belief, centred so that a middling individual is as likely above the break-even as below."""
+        """Return one Gaussian belief, centred so that a typical individual is at the break-even."""
         return single_gaussian(self.objective.cost)
 
     def _discount(self, ahead: int = 0) -> float:
-        """γ for the arrival that comes after so many more; over a finite horizon 1 − 1/(those left), discounted."""
+        """Return γ for the arrival after ``ahead`` more; with a finite horizon 1 − 1/(number left), discounted."""
         return float(self.objective.discount_at(self.arrivals_ + ahead))
 
     def _clock(self) -> float:
-        """The time by the number of arrivals."""
+        """Return the time that corresponds to the number of arrivals."""
         return float(self.objective.clock(self.arrivals_))
 
     def _start(self, rows: NDArray[np.float64]) -> None:
         """Take the first rows."""
 
     def _ready(self) -> None:
-        """All that is known at the start has been learnt."""
+        """Run after everything that is known at the start has been learnt."""
 
     def _reference(self, rows: NDArray[np.float64]) -> None:
-        """Take the rows that stand for the population."""
+        """Take the rows that represent the population."""
 
     def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
         n, mean = self.model_.beliefs(rows)
-        found = []
+        decisions = []
         accepted = 0
         for i in range(len(rows)):
             propensity = self._acceptance(rows[i], float(mean[i]), float(n[i]), self.accepted_ + accepted)
             take = bool(chances[i] < propensity)
             accepted += take
-            found.append(Decision(self.arrivals_ + i, take, propensity, float(mean[i]), float(n[i])))
-        return found
+            decisions.append(Decision(self.arrivals_ + i, take, propensity, float(mean[i]), float(n[i])))
+        return decisions
 
     def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
-        """The probability of accepting a row at this belief after so many acceptances."""
+        """Return the probability of accepting a row at this belief, after ``accepted`` acceptances."""
         raise NotImplementedError
 
     def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
         self.model_.learn(rows, outcomes)
 
     def _arrived(self, rows: NDArray[np.float64]) -> None:
-        """All who came, the rejected included."""
+        """Take everyone who arrived, including the rejected."""
 
     def _expire(self, now: float) -> None:
         own = getattr(self, "expire_after", None)
         after = self.objective.expire_after if own is None else own
         if after is not None:
-            self._awaited.expire(now, after)
+            self._pending_outcomes.expire(now, after)
 
     def _raw(self, X: ArrayLike, reset: bool) -> Any:
-        """The rows, checked; frames stay frames where a transformer may want their columns by name."""
+        """Return the rows, checked. Frames stay frames, because a transformer may select their columns by name."""
         from sklearn.utils.validation import validate_data
 
         if self.transformer_ is None:
@@ -264,7 +395,7 @@ class SelectivePolicy(BaseEstimator):
         return validate_data(self, X, skip_check_array=True, reset=reset)
 
     def _names(self) -> list[str]:
-        """The features as they are given: by name, or x0 and on as by scikit-learn."""
+        """Return the names of the features as given, or x0, x1, … as in scikit-learn."""
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
 
@@ -282,12 +413,12 @@ class SelectivePolicy(BaseEstimator):
 
 
 def single_gaussian(cost: float) -> BayesianLogistic:
-    """The model of policies that are given none: one hypothesis, the best found of those with one."""
+    """Return the default model of the baselines: the best prior among those with one hypothesis."""
     return BayesianLogistic(1.65, 6.6, math.log(cost / (1.0 - cost)))
 
 
 def _parts(model: Any) -> tuple[Any, Any]:
-    """What transforms the rows, and the model itself, both fresh."""
+    """Return the transformer of the rows and the model, both unfitted."""
     from sklearn.base import clone
     from sklearn.pipeline import Pipeline
 
@@ -299,31 +430,31 @@ def _parts(model: Any) -> tuple[Any, Any]:
     else:
         final, transformer = model, None
     if not isinstance(final, FeatureModel):
-        refused = InputError("model", final, "a model of lenience.models, or a Pipeline that ends in one")
+        error = InputError("model", final, "a model of lenience.models, or a Pipeline that ends in one")
         if isinstance(final, type) or not (hasattr(final, "fit") and hasattr(final, "predict_proba")):
-            raise refused
-        raise refused.with_hint(f"Wrap it: lenience.models.Bootstrap({type(final).__name__}())")
+            raise error
+        raise error.with_hint(f"Wrap it: lenience.models.Bootstrap({type(final).__name__}())")
     return transformer, clone(final)
 
 
 def _flags(accepted: ArrayLike, rows: int) -> list[Any]:
-    # Plain numbers in a loop: for the one row that comes at a time it is quicker than any array.
-    found: Any = accepted if isinstance(accepted, list) else np.asarray(accepted).tolist()
+    # Plain numbers in a loop are quicker than an array, because most calls have one row.
+    flags: Any = accepted if isinstance(accepted, list) else np.asarray(accepted).tolist()
     if (
-        not isinstance(found, list)
-        or len(found) != rows
-        or not all(not is_missing(flag) and flag in (0, 1) for flag in found)
+        not isinstance(flags, list)
+        or len(flags) != rows
+        or not all(not is_missing(flag) and flag in (0, 1) for flag in flags)
     ):
         raise InputError("accepted", accepted, f"true or false for each of the {rows} rows")
-    return found
+    return flags
 
 
 def _known(y: ArrayLike, rows: int, accepted: list[Any] | None = None) -> tuple[list[int], list[float]]:
-    """The accepted rows whose outcome is known, and these outcomes; what is given for the others is not looked at."""
+    """Return which accepted rows have a known outcome, and these outcomes. The others' values are ignored."""
     given: Any = y if isinstance(y, list) else np.asarray(y).tolist()
     if not isinstance(given, list) or len(given) != rows:
         raise InputError.because(
-            f"must be one for each of the {rows} rows, not of shape {np.shape(y)}",
+            f"must have one entry for each of the {rows} rows, not the shape {np.shape(y)}",
             "outcomes",
             value=np.shape(y),
             code="length_mismatch",

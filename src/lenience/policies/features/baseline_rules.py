@@ -1,8 +1,8 @@
-"""The rivals' rules as formulas: the acceptance probability of each, from the log-odds or from a Beta belief.
+"""Formulas of the baseline rules: the acceptance probability of each, from the log-odds or from a Beta belief.
 
-Every rule here is what people use now, on any model of beliefs. L is the break-even log(c/(1 − c)).
+Every rule works with any model of beliefs. L is the break-even log(c/(1 − c)).
 
-- GREEDY: accept iff p̂ > c (a burn-in accepts the first few whoever they are).
+- GREEDY: accept iff p̂ > c. A burn-in accepts the first few regardless of p̂.
 - EPSILON: the same, and the others with probability ε.
 - THOMPSON: draw the log-odds and accept if above L: probability Φ((m − L)/√v) (Laplace's Gaussian; ``scale`` times √v).
 - UCB: accept iff m + width·√v > L (GLM-UCB in the log-odds).
@@ -33,9 +33,9 @@ def acceptance(
     accepted: int,
     cost: float,
 ) -> float:
-    """The probability with which a rule accepts after so many acceptances, at log-odds N(m_k, v_k) with weights w_k.
+    """Return the probability with which a rule accepts, at log-odds N(m_k, v_k) with weights w_k.
 
-    Optimists take the mixture's mean and variance.
+    ``accepted`` is the number of acceptances so far. UCB and OPTIMISM use the mixture's mean and variance.
     """
     if rule == ALWAYS:
         return 1.0
@@ -69,7 +69,7 @@ def acceptance(
 
 
 def beta_acceptance(rule: int, parameter: float, mean: float, n: float, accepted: int, cost: float) -> float:
-    """The same at a Beta belief, for models that have no log-odds.
+    """Return the same at a Beta belief, for models without log-odds.
 
     >>> round(beta_acceptance(THOMPSON, 1.0, 0.7, 10.0, 0, 0.8), 4)
     0.2618

@@ -1,10 +1,8 @@
-"""What people use now, in the interface of :class:`~lenience.policies.features.policy.FeaturePolicy`: decide, observe,
-propensities.
+"""Baselines with the interface of :class:`~lenience.policies.features.policy.FeaturePolicy`.
 
-The rules are in :mod:`lenience.policies.features.baseline_rules`. Two have a learner of their own: LinUCB (Li et al.
-2010), a ridge
-regression of outcomes, and consequential learning (Kilbertus et al. 2020), which learns the policy itself by the
-inverse-propensity gradient of its utility.
+The rules are in :mod:`lenience.policies.features.baseline_rules`. Two baselines have their own learner: LinUCB (Li et
+al. 2010) is a ridge regression of outcomes. Consequential learning (Kilbertus et al. 2020) learns the policy itself by
+the inverse-propensity gradient of its utility.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ from lenience.policies.features.baseline_rules import (
     beta_acceptance,
 )
 
-LEAST_PROPENSITY = 0.05  # of the weights of the inverse-propensity gradient
+LEAST_PROPENSITY = 0.05  # limits the weights of the inverse-propensity gradient
 
 
 class _Rule(SelectivePolicy):
-    """A rule with one parameter, on any model of beliefs."""
+    """A rule with one parameter, for any model of beliefs."""
 
     rule: ClassVar[int]
 
@@ -51,8 +49,22 @@ class _Rule(SelectivePolicy):
 
 
 class GreedyRule(_Rule):
-    """Accept iff p̂ > c, after accepting the first ``burn_in`` whoever they are.
+    """Accept where p̂ > c, after accepting everyone during a burn-in.
 
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic` or another model of :mod:`lenience.models`, or a Pipeline that ends
+        in one. By default a logistic regression with one Gaussian belief.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    burn_in
+        The number of acceptances at the start, regardless of p̂.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> rule = GreedyRule(objective=Discounted(cost=0.6, discount=0.99), burn_in=2).fit([[0.0], [1.0]])
     >>> rule.decide([[0.0], [1.0], [0.0]])
@@ -72,7 +84,27 @@ class GreedyRule(_Rule):
 
 
 class EpsilonRule(_Rule):
-    """Accept iff p̂ > c, and the others with probability ``epsilon``."""
+    """Accept where p̂ > c, and elsewhere with probability ε.
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic` or another model of :mod:`lenience.models`, or a Pipeline that ends
+        in one. By default a logistic regression with one Gaussian belief.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    epsilon
+        The probability of accepting where p̂ ≤ c, from 0 to 1.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = EpsilonRule(objective=Discounted(cost=0.6, discount=0.99), epsilon=0.2).fit([[0.0], [1.0]])
+    >>> rule.propensity([[0.0]])
+    array([0.2])
+    """
 
     rule = EPSILON
 
@@ -89,7 +121,27 @@ class EpsilonRule(_Rule):
 
 
 class ThompsonRule(_Rule):
-    """Accept with the probability that the success rate at x is above the cost (``scale`` = 1)."""
+    """Accept with the probability that the success rate is above the cost.
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic` or another model of :mod:`lenience.models`, or a Pipeline that ends
+        in one. By default a logistic regression with one Gaussian belief.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    scale
+        The factor of the standard deviation, at least 0; 1 is Thompson sampling.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = ThompsonRule(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]])
+    >>> rule.propensity([[0.0]]).round(3)
+    array([0.5])
+    """
 
     rule = THOMPSON
 
@@ -104,7 +156,27 @@ class ThompsonRule(_Rule):
 
 
 class UpperBoundRule(_Rule):
-    """GLM-UCB: accept iff the log-odds, ``width`` standard errors up, are above the break-even."""
+    """Accept where an upper confidence bound of the log-odds is above the break-even (GLM-UCB).
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic` or another model of :mod:`lenience.models`, or a Pipeline that ends
+        in one. By default a logistic regression with one Gaussian belief.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    width
+        The number of standard errors in the bound, at least 0.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = UpperBoundRule(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]])
+    >>> rule.decide([[0.0], [1.0]])
+    array([ True,  True])
+    """
 
     rule = UCB
 
@@ -119,7 +191,27 @@ class UpperBoundRule(_Rule):
 
 
 class OptimismRule(_Rule):
-    """PLOT-style: accept iff x would be above the break-even had it been accepted and succeeded."""
+    """Accept where one imagined success would raise the estimate above the break-even (in the style of PLOT).
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic` or another model of :mod:`lenience.models`, or a Pipeline that ends
+        in one. By default a logistic regression with one Gaussian belief.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    weight
+        The weight of the imagined success, at least 0.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = OptimismRule(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]])
+    >>> rule.decide([[0.0], [1.0]])
+    array([ True,  True])
+    """
 
     rule = OPTIMISM
 
@@ -134,7 +226,25 @@ class OptimismRule(_Rule):
 
 
 class AlwaysRule(_Rule):
-    """Accept everyone."""
+    """Accept everyone.
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic` or another model of :mod:`lenience.models`, or a Pipeline that ends
+        in one. By default a logistic regression with one Gaussian belief.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = AlwaysRule(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]])
+    >>> rule.decide([[0.0], [1.0]])
+    array([ True,  True])
+    """
 
     rule = ALWAYS
 
@@ -148,7 +258,27 @@ class AlwaysRule(_Rule):
 
 
 class LinearUpperBoundRule(SelectivePolicy):
-    """LinUCB: ridge regression of the outcome on the features, and accept iff x'θ + ``width``·√(x'A⁻¹x) > c."""
+    """LinUCB: accept where x'θ + width·√(x'A⁻¹x) > c, with θ from a ridge regression of the outcomes on the features.
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic`, which defines how features are scaled, or a Pipeline that ends in
+        one.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    width
+        The factor of the standard error in the bound, at least 0.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = LinearUpperBoundRule(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]])
+    >>> rule.decide([[0.0], [1.0]])
+    array([ True,  True])
+    """
 
     def __init__(self, model: Any = None, objective: Any = None, width: float = 1.0, random_state: Any = None) -> None:
         self.model = model
@@ -177,10 +307,29 @@ class LinearUpperBoundRule(SelectivePolicy):
 class ConsequentialRule(SelectivePolicy):
     """Consequential learning of a semi-logistic policy (Kilbertus et al. 2020): accept where θ'x ≥ 0, else with σ(θ'x).
 
-    θ climbs the utility Σ π(x)(y − c) by stochastic gradient steps on each label, weighted by 1 over the propensity
-    with which it would be had now (at least 0.05): where labels come at once, with which it was had. Where the policy
-    accepts for certain its gradient is 0 and, from θ = 0, it would never move; there the logistic policy's gradient is
-    used.
+    θ climbs the utility Σ π(x)(y − c) by a stochastic gradient step for each label. The step is weighted by
+    1/propensity, the probability (at least 0.05) with which the policy would accept the row now. Where labels are
+    immediate, this is the propensity of the decision. Where the policy accepts with certainty its own gradient is 0,
+    and from θ = 0 it would never move, so the logistic policy's gradient is used there.
+
+    Parameters
+    ----------
+    model
+        A :class:`~lenience.models.BayesianLogistic`, which defines how features are scaled, or a Pipeline that ends in
+        one.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    rate
+        The step size of the gradient ascent, above 0.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> rule = ConsequentialRule(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]])
+    >>> rule.decide([[0.0], [1.0]])
+    array([ True,  True])
     """
 
     def __init__(self, model: Any = None, objective: Any = None, rate: float = 0.1, random_state: Any = None) -> None:
@@ -206,9 +355,9 @@ class ConsequentialRule(SelectivePolicy):
 
 
 def _design(model: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The features as a linear learner sees them, scales and intercept included."""
+    """Return the features as a linear learner uses them: scaled and with an intercept."""
     if not isinstance(model, BayesianLogistic):
         raise InputError(
-            "model", model, "a BayesianLogistic, which says how features are scaled, or a Pipeline that ends in one"
+            "model", model, "a BayesianLogistic, which defines how features are scaled, or a Pipeline that ends in one"
         )
     return model.design(rows)

@@ -1,4 +1,4 @@
-"""A policy's log as rows of a table: each decision with its features and, once it is known, its outcome."""
+"""A policy's log as rows of a table: each decision with its features and, if known, its outcome."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lenience.models.feature_model import is_missing
 
 
 def log_rows(log: Sequence[Any], outcomes: Mapping[int, float], X: Any = None) -> list[dict[str, Any]]:
-    """A row for each decision of a log, with its outcome by arrival; X has the features of each, in its order."""
-    rows = [{**msgspec.structs.asdict(one), "outcome": outcomes.get(one.arrival)} for one in log]
+    """Return a row for each decision of a log, with its outcome. X has the features of each, in the same order."""
+    rows = [{**msgspec.structs.asdict(decision), "outcome": outcomes.get(decision.arrival)} for decision in log]
     if X is None:
         return rows
     cells = np.asarray(X, dtype=object)
     if cells.ndim != 2 or len(cells) != len(rows):
         raise InputError.because(
-            f"must have the features of all {len(rows):,} decisions, in their order, not the shape {cells.shape}",
+            f"must have one row of features for each of the {len(rows):,} decisions, not the shape {cells.shape}",
             "X",
             value=cells.shape,
             code="length_mismatch",
@@ -30,10 +30,10 @@ def log_rows(log: Sequence[Any], outcomes: Mapping[int, float], X: Any = None) -
     taken = sorted(set(names) & set(rows[0])) if rows else []
     if taken:
         raise InputError.because(
-            f"must have no column with the name of a column of the log: {', '.join(taken)}",
+            f"must not have the columns of the log: {', '.join(taken)}",
             "X",
             value=taken,
-            hint="Rename it.",
+            hint="Rename them.",
             code="duplicate",
         )
     features = [[None if is_missing(cell) else cell for cell in own] for own in cells.tolist()]

@@ -1,15 +1,15 @@
-"""Awaited: which decision an outcome belongs to, and who has not been heard of.
+"""PendingOutcomes: which decision an outcome belongs to, and which acceptances have no outcome yet.
 
-An outcome comes with the *arrival* it belongs to (each decision's number, from 0 on), or with its features alone.
+An outcome comes with the *arrival* it belongs to (the number of the decision, from 0 on), or with its features only.
 
-By arrival nothing is counted twice: an outcome that was taken before is left out if it is the same (a job that was
-retried), and refused if it is another; so is one of an arrival that was rejected, that was never decided, or that had
-other features.
+By arrival, nothing counts twice. An outcome that was observed before is skipped if it is the same (e.g. a job that was
+retried) and raises an error if it is different. An outcome also raises an error if its arrival was rejected, was never
+decided or had other features.
 
-By features an outcome belongs to the longest pending acceptance with just these features, to one that has expired
-if there is none, and otherwise to nobody: it is a label from elsewhere, which is how a history is taken in. Where these
-features are those of an outcome taken before, or of someone who was rejected, that is more likely a mistake, and there
-is an :class:`UnawaitedOutcomeWarning`: it may still be right, for different people can have the same features.
+By features, an outcome belongs to the longest pending acceptance with exactly these features, otherwise to an expired
+one. If there is neither, it counts as a label from another source, which is how past data is loaded. If an outcome with
+these features was observed before, or an individual with them was rejected, a mistake is more likely. The policy then
+issues an :class:`UnmatchedOutcomeWarning`. It is not an error, because different people can have the same features.
 """
 
 from __future__ import annotations
@@ -21,70 +21,71 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted
+from lenience.core.formatting import counted, plural
 from lenience.core.validation import whole
 
 Row = NDArray[np.float64]
 
 
-class UnawaitedOutcomeWarning(UserWarning):
-    """Outcomes without arrivals that look like ones taken before, or like those of rejected individuals."""
+class UnmatchedOutcomeWarning(UserWarning):
+    """Warn about outcomes without arrivals that look like repeated ones, or like those of rejected individuals."""
 
 
-class Awaited:
-    """The accepted of whom no outcome has come, and the outcomes that have, by arrival."""
+class PendingOutcomes:
+    """The acceptances without an outcome, and the outcomes observed, by arrival."""
 
     def __init__(self) -> None:
-        self.pending: dict[int, tuple[float, Row]] = {}  # when they came, and their features
+        self.pending: dict[int, tuple[float, Row]] = {}  # time of arrival, and features
         self.outcomes: dict[int, float] = {}
         self._expired: dict[int, Row] = {}
-        self._unheard: dict[bytes, list[int]] = {}  # by features, the pending and then those expired, oldest first
-        self._late: dict[bytes, list[int]] = {}
-        self._repeats: dict[bytes, bool] = {}  # features whose outcome was taken (true), or that were rejected (false)
+        # Arrivals by features, oldest first.
+        self._pending_by_key: dict[bytes, list[int]] = {}
+        self._expired_by_key: dict[bytes, list[int]] = {}
+        # True for features with an outcome that was observed, False for those that were only rejected.
+        self._observed: dict[bytes, bool] = {}
 
     def decided(self, arrival: int, row: Row, accepted: bool, now: float) -> None:
-        """A decision was made."""
+        """Record a decision."""
         if accepted:
-            self.pending[arrival] = now, row.copy()  # whoever gave it may use its place for others
-            self._unheard.setdefault(_key(row), []).append(arrival)
+            self.pending[arrival] = now, row.copy()  # The caller may reuse the array.
+            self._pending_by_key.setdefault(_key(row), []).append(arrival)
         else:
-            self._repeats.setdefault(_key(row), False)
+            self._observed.setdefault(_key(row), False)
 
     def expire(self, now: float, after: float) -> None:
-        """Let those expire who came longer ago than this: they are no longer pending."""
+        """Expire the acceptances that are older than ``after``: they no longer count as pending."""
         for arrival in [arrival for arrival, (came, _) in self.pending.items() if now - came > after]:
             _, row = self.pending.pop(arrival)
             key = _key(row)
-            _remove(self._unheard, key, arrival)
+            _remove(self._pending_by_key, key, arrival)
             self._expired[arrival] = row
-            self._late.setdefault(key, []).append(arrival)
+            self._expired_by_key.setdefault(key, []).append(arrival)
 
     def by_features(self, rows: Row, outcomes: list[float]) -> None:
-        """Outcomes have come, of whoever has these features."""
+        """Match outcomes to acceptances by their features."""
         again = rejected = 0
         for row, outcome in zip(rows, outcomes, strict=True):
             key = _key(row)
-            found = self._unheard.get(key) or self._late.get(key)
-            if found:
-                self._hear(found[0], key, outcome)
-            elif key in self._repeats:
-                again += self._repeats[key]
-                rejected += not self._repeats[key]
+            candidates = self._pending_by_key.get(key) or self._expired_by_key.get(key)
+            if candidates:
+                self._record(candidates[0], key, outcome)
+            elif key in self._observed:
+                again += self._observed[key]
+                rejected += not self._observed[key]
         if again or rejected:
-            what = [f"{again} of rows whose outcome was taken before"] * bool(again)
-            what += [f"{rejected} of rows that were rejected"] * bool(rejected)
+            match = plural(again + rejected, "matches", "match")
             warnings.warn(
-                f"of {counted(len(outcomes), 'outcome')}, {' and '.join(what)} belong to no acceptance that waits for "
-                "one; they are learnt all the same. With arrivals=policy.latest_, kept from decide, repeats are left "
-                "out and mistakes refused",
-                UnawaitedOutcomeWarning,
+                f"Of {counted(len(outcomes), 'outcome')}, {again + rejected} {match} no pending acceptance (repeated: "
+                f"{again}, of rejected individuals: {rejected}). The policy learns from them anyway. To skip repeats "
+                "and detect mistakes, save policy.latest_ after decide and pass it as arrivals",
+                UnmatchedOutcomeWarning,
                 stacklevel=3,
             )
 
     def by_arrival(
         self, arrivals: list[int], rows: Row, which: list[int], outcomes: list[float]
     ) -> tuple[list[int], list[float]]:
-        """Outcomes have come, of these arrivals: those that are new. All are checked before any is taken."""
+        """Match outcomes to decisions by arrival and return the new ones. Check all of them before recording any."""
         new: dict[int, tuple[int, float]] = {}
         for i, outcome in zip(which, outcomes, strict=True):
             arrival = arrivals[i]
@@ -92,49 +93,51 @@ class Awaited:
             if before is not None:
                 if before != outcome:
                     raise InputError.because(
-                        f"must not change; arrival {arrival} had {before:g}, not {outcome:g}", "outcomes", value=outcome
+                        f"must not change: that of arrival {arrival} was {before:g}, and now it is {outcome:g}",
+                        "outcomes",
+                        value=outcome,
                     )
                 continue
             row = self.pending[arrival][1] if arrival in self.pending else self._expired.get(arrival)
             if row is None:
                 raise InputError.because(
-                    f"must be of accepted decisions; {arrival} was rejected", "arrivals", value=arrival
+                    f"must belong to accepted individuals; arrival {arrival} was rejected", "arrivals", value=arrival
                 )
             if not np.allclose(row, rows[i], rtol=1e-6, atol=1e-9, equal_nan=True):
                 raise InputError.because(
-                    f"must hold the features that arrival {arrival} was decided by", "X", value=arrival
+                    f"must have the same features as in the decision of arrival {arrival}", "X", value=arrival
                 )
             new[arrival] = i, outcome
         for arrival, (_, outcome) in new.items():
             row = self.pending[arrival][1] if arrival in self.pending else self._expired[arrival]
-            self._hear(arrival, _key(row), outcome)
+            self._record(arrival, _key(row), outcome)
         return [i for i, _ in new.values()], [outcome for _, outcome in new.values()]
 
-    def _hear(self, arrival: int, key: bytes, outcome: float) -> None:
+    def _record(self, arrival: int, key: bytes, outcome: float) -> None:
         if self.pending.pop(arrival, None) is not None:
-            _remove(self._unheard, key, arrival)
+            _remove(self._pending_by_key, key, arrival)
         else:
             del self._expired[arrival]
-            _remove(self._late, key, arrival)
+            _remove(self._expired_by_key, key, arrival)
         self.outcomes[arrival] = outcome
-        self._repeats[key] = True
+        self._observed[key] = True
 
 
 def checked_arrivals(arrivals: ArrayLike, rows: int, decided: int) -> list[int]:
-    """One arrival for each row, of those that were decided."""
+    """Return one arrival for each row, after checking that each was decided."""
     given = arrivals if isinstance(arrivals, list) else np.asarray(arrivals).tolist()
     if not isinstance(given, list) or len(given) != rows:
         raise InputError.because(
-            f"must be one for each of the {rows} rows, not of shape {np.shape(arrivals)}",
+            f"must have one entry for each of the {rows} rows, not the shape {np.shape(arrivals)}",
             "arrivals",
             value=np.shape(arrivals),
             code="length_mismatch",
         )
-    found = [whole("arrivals", arrival) for arrival in given]
-    for arrival in found:
+    numbers = [whole("arrivals", arrival) for arrival in given]
+    for arrival in numbers:
         if arrival >= decided:
-            raise InputError("arrivals", arrival, f"one of the {decided:,} decided so far, counted from 0")
-    return found
+            raise InputError("arrivals", arrival, f"one of the {decided:,} decisions so far, counted from 0")
+    return numbers
 
 
 def _remove(lists: dict[bytes, list[int]], key: bytes, arrival: int) -> None:
@@ -144,7 +147,7 @@ def _remove(lists: dict[bytes, list[int]], key: bytes, arrival: int) -> None:
 
 
 def _key(row: Row) -> bytes:
-    """The same for the same features: adding 0 makes −0.0 the same as 0.0, and every NaN is made one."""
+    """Return a key of the features: adding 0 makes −0.0 equal to 0.0, and all NaN become the same."""
     same = row + 0.0
     if np.isnan(same).any():
         same[np.isnan(same)] = np.nan

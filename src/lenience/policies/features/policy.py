@@ -1,21 +1,19 @@
-"""FeaturePolicy: the paper's policy for individuals with features: accept iff p̂(x) > c_n(x) at x's own discount.
+"""FeaturePolicy: the paper's policy for individuals with features: accept iff p̂(x) > c_n(x) at x's effective discount.
 
-A model says what is believed of x: a success probability p̂ and, by its confidence, a belief size n (the paper's
-Discussion). People like x are a share q of the arrivals, and h is learnt of x for free
-(:mod:`lenience.policies.features.effective_discount`): together they make x's own discount γ′, and (n, γ′) the
-threshold c_n, from a
-table of certified thresholds (:mod:`lenience.solvers.stopping.threshold_table`), with less of its leniency where
-labels come for
-free. Where p̂ > c acceptance needs no exploring.
+A model gives the belief at x: a success probability p̂ and, from its confidence, a belief size n (the paper's
+Discussion). People like x are a share q of the arrivals, and a rate h of labels about x comes for free
+(:mod:`lenience.policies.features.effective_discount`). Together they give x's effective discount γ′, and (n, γ′) gives
+the threshold c_n, from a table of certified thresholds (:mod:`lenience.solvers.stopping.threshold_table`), with less
+leniency where labels come for free. Where p̂ > c, acceptance needs no exploring.
 
-Late labels. An acceptance that has not been heard of has cost its risk and taught nothing yet. Pending acceptances
-count by their likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Where nothing is known of the delay
-they count as labels that will come, so that c is taken at n + m: the benefit of the doubt is given to as many as it
-would be if all pending answers were in and left p̂ as it is. With a :class:`~lenience.objectives.delayed.Delayed`
-objective x below the break-even is accepted only while m(x) is below the exposure limit of the problem of people like
-x, who arrive at the rate qλ (q to the nearest power of 2, for each is a solve). ``exposure`` gives other limits: the
-``exposure(n, s)`` of any solved problem, or a number. Outcomes that do not come expire after
-``expire_after`` (three mean delays of a Delayed objective): they no longer block anyone, and are not learnt from.
+Late labels. A pending acceptance has cost its risk and has taught nothing yet. Pending acceptances count by their
+likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Where the delay is unknown they count as labels that
+will come, so c is taken at n + m: as many individuals get the benefit of the doubt as if all pending outcomes were in
+and had left p̂ unchanged. With a :class:`~lenience.objectives.delayed.Delayed` objective, x below the break-even is
+accepted only while m(x) is below an exposure limit. It is that of the problem of people like x, who arrive at the rate
+qλ (q is rounded to a power of 2, because each q needs a solve). ``exposure`` sets other limits: the ``exposure(n, s)``
+of any solved problem, or a number. Outcomes that do not come expire after ``expire_after`` (three mean delays of a
+Delayed objective). Expired outcomes no longer block anyone, and nothing is learnt from them.
 """
 
 from __future__ import annotations
@@ -46,25 +44,44 @@ REFERENCE = 100
 
 
 class NeverStartsWarning(UserWarning):
-    """A policy that knows of no label and would accept nobody: it will never learn."""
+    """Warn about a policy without labels that would accept nobody and so would never learn."""
 
 
 class FeaturePolicy(SelectivePolicy):
-    """Decide one at a time or in batches, learn from the accepted, explore by what a label is worth.
+    """Accept by features, learn from the accepted, and explore by what a label is worth.
 
-    ``model`` is a model of :mod:`lenience.models` or a Pipeline that ends in one (by default a
-    :class:`~lenience.models.bayesian_logistic.BayesianLogistic`); ``reference`` the number of rows that stand for the
-    population, the newest arrivals if ``refresh``; ``explore`` a probability of accepting those the policy would
-    reject, 0 unless the log is to be evaluated for other policies later; ``exposure`` and ``expire_after`` are for
-    late labels.
+    Parameters
+    ----------
+    model
+        A model of :mod:`lenience.models`, or a Pipeline that ends in one. By default a
+        :class:`~lenience.models.BayesianLogistic`.
+    objective
+        The objective: Discounted, FiniteHorizon or Delayed.
+    reference
+        The number of rows that represent the population.
+    refresh
+        Whether the newest arrivals replace these rows.
+    explore
+        The probability of accepting those whom the policy would reject. Use a value above 0 if the log must serve to
+        evaluate other policies later.
+    exposure
+        For late labels: the limit of similar acceptances pending, as a number or as a solved policy with an
+        ``exposure(n, s)`` method. By default the limits of a Delayed objective.
+    expire_after
+        The age at which a pending outcome expires. By default that of the objective, which is three mean delays for a
+        Delayed one; outcomes of others never expire.
+    random_state
+        Seed or generator of the random numbers, as in scikit-learn.
 
+    Examples
+    --------
     >>> from lenience import Discounted
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 2))
     >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
     >>> policy.decide(X[:3])  # nothing is known yet: the first is given the benefit of the doubt
     array([ True,  True,  True])
-    >>> policy.observe(X[:2], [True, True], [1, 0]).pending_  # the third has not been heard of
+    >>> policy.observe(X[:2], [True, True], [1, 0]).pending_  # the outcome of the third is unknown
     1
     >>> [decision.propensity for decision in policy.log_]
     [1.0, 1.0, 1.0]
@@ -91,63 +108,82 @@ class FeaturePolicy(SelectivePolicy):
         self.random_state = random_state
 
     def explain(self, X: Any) -> list[str]:
-        """Each row's decision if it came now, alone, and its reason in words."""
+        """Return the decision for each row if it came now, alone, and the reason in words.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        list of str
+            One sentence for each row.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
+        >>> print(policy.explain(X[:1])[0])
+        Accept: expected success ...
+        """
         rows = self._rows(X)
         missing, unseen = self._missing(X), self._unfamiliar(X, rows)
-        found = []
+        sentences = []
         for i in range(len(rows)):
             d = self._decide(rows[i : i + 1], np.ones(1))[0]
             cost = self.objective.cost
             mean, even, enough = percents(d.mean, cost, cost if d.threshold is None else d.threshold)
-            known = f"expected success {mean}, known as if from {count(d.n)} observations"
-            seen = f"{known}{_without(missing[i])}{_with(unseen[i])}"
+            estimate = f"expected success {mean} (evidence: {count(d.n)} observations)"
+            seen = f"{estimate}{_without(missing[i])}{_with(unseen[i])}"
             held = d.threshold is not None and d.threshold < d.mean <= cost and d.propensity < 1.0
             if d.mean > cost:
-                found.append(f"Accept: {seen}, above the {even} break-even.")
+                sentences.append(f"Accept: {seen}, above the {even} break-even.")
             elif held and d.pending:
-                found.append(
-                    f"Reject for now: {seen}, short of the {even} break-even, with {d.pending:.1f} acceptances of "
-                    "people like this one pending: wait for their outcomes."
+                sentences.append(
+                    f"Reject for now: {seen}, below the {even} break-even. {d.pending:.1f} acceptances of similar "
+                    "people are pending: wait for their outcomes."
                 )
             elif held:
-                found.append(
-                    f"Reject: {seen}, so far short of the {even} break-even that a label that comes late would not "
-                    "be worth its risk."
+                sentences.append(
+                    f"Reject: {seen}, so far below the {even} break-even that an outcome that comes late would not be "
+                    "worth the risk."
                 )
             elif d.threshold is not None and d.mean > d.threshold and d.propensity == 1.0:
-                found.append(
-                    f"Accept: {seen}, short of the {even} break-even but above {enough}: what the label "
-                    "teaches about people like this one is worth the risk."
+                sentences.append(
+                    f"Accept: {seen}, below the {even} break-even but above the minimum of {enough}: what the outcome "
+                    "teaches about similar people is worth the risk."
                 )
             else:
-                found.append(
-                    f"Reject: {seen}, not above the {enough} at which a label would be worth its risk "
+                sentences.append(
+                    f"Reject: {seen}, not above the minimum of {enough} at which the outcome would be worth the risk "
                     f"(break-even {even})."
                 )
-        return found
+        return sentences
 
     def _missing(self, X: Any) -> list[list[str]]:
-        """Of each row, as it was given, the features that are missing."""
+        """Return the missing features of each row, as it was given."""
         cells = np.asarray(X, dtype=object)
-        if cells.ndim != 2:  # a sparse matrix, in which what is not there is 0
+        if cells.ndim != 2:  # A sparse matrix has zeros and no missing values.
             return [[]] * X.shape[0]
         return [[name for name, cell in zip(self._names(), row, strict=True) if is_missing(cell)] for row in cells]
 
     def _unfamiliar(self, X: Any, rows: NDArray[np.float64]) -> list[list[str]]:
-        """Of each row the categories that are unseen, those of missing features aside."""
+        """Return the unseen categories of each row, except those of missing features."""
         if self.transformer_ is None or not self._unseen.blocks:
             return [[]] * len(rows)
-        cells, names, found = np.asarray(X, dtype=object), self._names(), []
+        cells, names, of_rows = np.asarray(X, dtype=object), self._names(), []
         for i, which in enumerate(self._unseen.where(self._raw(X, reset=False), rows)):
-            said = []
+            categories = []
             for block, unseen in zip(self._unseen.blocks, which, strict=True):
                 cell = None if block.name is None else cells[i, names.index(block.name)]
                 if unseen and block.name is None:
-                    said.append("of a feature that the Pipeline makes")
+                    categories.append("of a feature that the Pipeline makes")
                 elif unseen and not is_missing(cell):
-                    said.append(f"{block.name} = {cell!r}")
-            found.append(said)
-        return found
+                    categories.append(f"{block.name} = {cell!r}")
+            of_rows.append(categories)
+        return of_rows
 
     def _default_model(self) -> FeatureModel:
         return BayesianLogistic.for_cost(self.objective.cost)
@@ -166,9 +202,9 @@ class FeaturePolicy(SelectivePolicy):
         self._reference(rows[pick])
 
     def _ready(self) -> None:
-        """Say so if nobody would be accepted before the first label, for then there will be none.
+        """Warn if nobody would be accepted before the first label, because then no label ever comes.
 
-        Exposure limits are not asked: each is a solve.
+        Exposure limits are not checked, because each needs a solve.
         """
         if self.labels_ or self.explore or self._limited():
             return
@@ -177,9 +213,9 @@ class FeaturePolicy(SelectivePolicy):
         most, even = percents(float(self.model_.beliefs(self.reference_)[1].max()), self.cost_)
         given = f"prior=Belief(2, {2 * self.cost_:.4g})" if hasattr(self.model_, "prior") else "its intercept_mean"
         warnings.warn(
-            f"none of the {len(self.reference_)} reference rows would be accepted, so that nothing is ever learnt: "
-            f"before any label {type(self.model_).__name__} expects a success rate of {most} at most, and the "
-            f"break-even is {even}. Fit with outcomes that are known, give the model a prior nearer to the break-even "
+            f"The policy would accept none of the {len(self.reference_)} reference rows, so it would never learn. "
+            f"Before any label {type(self.model_).__name__} expects a success rate of at most {most}, and the "
+            f"break-even is {even}. Fit with known outcomes, give the model a prior closer to the break-even "
             f"({given}), or explore (explore=0.05)",
             NeverStartsWarning,
             stacklevel=3,
@@ -188,7 +224,7 @@ class FeaturePolicy(SelectivePolicy):
     def _reference(self, rows: NDArray[np.float64]) -> None:
         self.reference_ = np.array(rows)
         self._oldest = 0
-        self._cache: dict[str, NDArray[np.float64]] = {}  # of the reference set, until something is learnt
+        self._cache: dict[str, NDArray[np.float64]] = {}  # about the reference set, until the next label
 
     def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
         super()._learn(rows, outcomes)
@@ -209,12 +245,12 @@ class FeaturePolicy(SelectivePolicy):
     def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
         gammas = np.array([self._discount(i) for i in range(len(rows))])
         if isinstance(self.model_, BayesianLogistic) and not self._limited():
-            found = self._decide_logistic(rows, chances, gammas)
+            table = self._decide_logistic(rows, chances, gammas)
         else:
-            found = self._decide_any(rows, chances, gammas)
+            table = self._decide_any(rows, chances, gammas)
         return [
-            Decision(self.arrivals_ + i, bool(one[0] > 0), *(float(value) for value in one[1:]))
-            for i, one in enumerate(found)
+            Decision(self.arrivals_ + i, bool(fields[0] > 0), *(float(field) for field in fields[1:]))
+            for i, fields in enumerate(table)
         ]
 
     def _decide_logistic(
@@ -227,7 +263,7 @@ class FeaturePolicy(SelectivePolicy):
             m, v = np.empty((2, len(design), len(model.weights_)))
             project_rows(design, model.means_, model.covariances_, m, v)
             cache |= {"design": design, "m": m, "v": v}
-        waiting = [row for _, row in self._awaited.pending.values()]
+        waiting = [row for _, row in self._pending_outcomes.pending.values()]
         pending = np.zeros((len(waiting) + len(rows), model.means_.shape[1]))
         if waiting:
             pending[: len(waiting)] = model.design(np.array(waiting))
@@ -253,14 +289,14 @@ class FeaturePolicy(SelectivePolicy):
     def _decide_any(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The same for any model, by its beliefs and likeness, and for exposure limits."""
+        """Decide with any model, from its beliefs and likeness, and with exposure limits."""
         cost = self.cost_
         n, mean = self.model_.beliefs(rows)
         size, rate = self.model_.beliefs(self.reference_)
         spread = np.maximum(rate * (1.0 - rate), 1e-12)
         distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
         like = self.model_.likeness(rows, self.reference_)
-        waiting = [row for _, row in self._awaited.pending.values()]
+        waiting = [row for _, row in self._pending_outcomes.pending.values()]
         near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
         out = np.empty((len(rows), 7))
@@ -272,7 +308,7 @@ class FeaturePolicy(SelectivePolicy):
             counted = n[i] + (0.0 if self._limited() else pending)
             threshold = lenient(cost, float(self.table_.threshold(counted, discount)), left)
             accept = mean[i] > cost or (
-                mean[i] > threshold and pending < self._limit(float(n[i]), float(mean[i]), q)  # a solve, if asked
+                mean[i] > threshold and pending < self._limit(float(n[i]), float(mean[i]), q)  # This may need a solve.
             )
             propensity = 1.0 if accept else float(self.explore)
             taken = chances[i] < propensity
@@ -285,7 +321,7 @@ class FeaturePolicy(SelectivePolicy):
         return self.exposure is not None or self.objective.label_delay > 0.0
 
     def _limit(self, n: float, mean: float, q: float) -> float:
-        """The exposure limit at a belief: at the nearest belief of the solved problem's lattice, where there is one."""
+        """Return the exposure limit at a belief, or at the nearest belief of the solved problem's lattice."""
         solved = self.exposure
         if solved is None:
             if not self.objective.label_delay:
@@ -335,7 +371,7 @@ def decide_rows(
     f: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Decide rows in turn; writes accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
+    """Decide rows in turn. Write accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
 
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
     """

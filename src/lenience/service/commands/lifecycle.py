@@ -73,12 +73,14 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             if key not in texts:
                 if time.monotonic() > until:
                     raise TooLargeError(
-                        f"Solving {len(problems):,} segments",
-                        seconds=limits.VERSION_SECONDS * len(problems) / max(len(stored), 1),
+                        "Solving this policy",
                         allowed_seconds=limits.VERSION_SECONDS,
-                        detail=f"{len(stored):,} were solved in time",
+                        size=len(problems),
+                        unit="segments",
                         field="segments",
                         hint=FEWER,
+                        reason=f"{len(stored):,} of {len(problems):,} segments were solved in the "
+                        f"{limits.VERSION_SECONDS:,.0f} s that are allowed",
                     )
                 texts[key] = solve(segment)
             text = texts[key]
@@ -87,6 +89,10 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             stored.append(
                 StoredSegment(segment.name, segment.share, digest, segment.exposure_cap, segment.exploration_floor)
             )
+    except TooLargeError as error:
+        # The solver's own hint is about its tolerance, which a request cannot choose.
+        fits = error if error.field == "segments" else error.with_hint(SMALLER)
+        raise BadRequest.of(fits.with_fields(dict.fromkeys(fits.fields, "segments"))) from None
     except InputError as error:
         raise BadRequest.of(error) from None
     loaded = {digest: load(text) for digest, text in tables.items()}
@@ -98,15 +104,17 @@ def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
     """Raise TooLargeError early if solving would make later requests wait too long."""
     each = {(segment.problem, segment.prior): solve_seconds(segment) for segment in problems}
     longest, total = max(each.values()), math.fsum(each.values())
-    if longest > limits.SOLVE_SECONDS or total > limits.VERSION_SECONDS:
+    if longest > limits.SOLVE_SECONDS:
         raise TooLargeError(
-            "Solving this policy",
-            seconds=total,
-            allowed_seconds=limits.VERSION_SECONDS,
-            detail=f"{longest:,.0f} s for one segment",
-            allowed=f"{limits.VERSION_SECONDS:,.0f} s ({limits.SOLVE_SECONDS:,.0f} s for one segment)",
+            "Solving the largest segment",
+            seconds=longest,
+            allowed_seconds=limits.SOLVE_SECONDS,
             field="segments",
-            hint=SMALLER if longest > limits.SOLVE_SECONDS else FEWER,
+            hint=SMALLER,
+        )
+    if total > limits.VERSION_SECONDS:
+        raise TooLargeError(
+            "Solving this policy", seconds=total, allowed_seconds=limits.VERSION_SECONDS, field="segments", hint=FEWER
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from lenience.core.formatting import counted, plural
-from lenience.segments.similar_names import told_alike
+from lenience.segments.similar_names import describe_similar_names
 from lenience.segments.starting import known_to_lose
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.solved_tables import SolvedTable
@@ -14,7 +14,7 @@ from lenience.service.domain.specification import PolicySpecification
 
 def version_warnings(specification: PolicySpecification, tables: Mapping[str, SolvedTable]) -> list[str]:
     """Return warnings about a version, from its specification and the solved table of each segment."""
-    warning = told_alike(tables)
+    warning = describe_similar_names(tables)
     warnings = [] if warning is None else [warning]
     if specification.constraints.exploration_floor > 0:
         return warnings

@@ -1,8 +1,8 @@
 """The Gittins index of a Beta belief: the cost at which accepting is worth exactly nothing.
 
-One accepts at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1 (the first
-acceptance alone costs c), so the index is a root that :func:`lenience.solvers.stopping.root.enclose_root` encloses;
-it is at least p̂, where Ṽ ≥ 0, and at most 1.
+Accepting is optimal at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1 (the
+first acceptance alone costs c), so the index is a root that :func:`lenience.solvers.stopping.root.enclose_root`
+encloses. It is at least p̂, where Ṽ ≥ 0, and at most 1.
 """
 
 from __future__ import annotations
@@ -26,8 +26,24 @@ MOST_WORK = 1e10  # indices × (1 − γ)^−1.5: about an hour on two cores
 
 
 def gittins_index(belief: Belief, discount: float, tolerance: float = 1e-9) -> Bounds:
-    """The Gittins index of a belief: accept exactly if it exceeds the cost.
+    """Return the Gittins index of a belief: accept exactly if it exceeds the cost.
 
+    Parameters
+    ----------
+    belief : Belief
+        What is known of the success probability.
+    discount : float
+        The discount factor from one individual to the next, from 0 to below 1.
+    tolerance : float
+        The largest error of the index.
+
+    Returns
+    -------
+    Bounds
+        Proved bounds of the index.
+
+    Examples
+    --------
     >>> print(gittins_index(Belief(2, 1), discount=0.99))
     0.869859994... ± ...
     """
@@ -38,8 +54,33 @@ def gittins_index(belief: Belief, discount: float, tolerance: float = 1e-9) -> B
 def gittins_table(
     alpha: ArrayLike, beta: ArrayLike, discount: float, tolerance: float = 1e-4
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper bounds of the indices of Beta(alpha, beta), for arrays that broadcast together.
+    """Return bounds of the Gittins indices of Beta(alpha, beta), for arrays that broadcast together.
 
+    Parameters
+    ----------
+    alpha : array_like
+        The first parameters: successes, including the prior's.
+    beta : array_like
+        The second parameters: failures, including the prior's.
+    discount : float
+        The discount factor from one individual to the next, from 0 to below 1.
+    tolerance : float
+        The largest error of an index.
+
+    Returns
+    -------
+    tuple of ndarray
+        Lower and upper bounds.
+
+    Raises
+    ------
+    InputError
+        If a parameter is negative or not finite, or both are 0.
+    TooLargeError
+        If the indices would take more than about an hour.
+
+    Examples
+    --------
     >>> lower, upper = gittins_table([[1], [2], [3]], [[1, 2, 3]], discount=0.9, tolerance=1e-6)
     >>> ((lower + upper) / 2).round(4)
     array([[0.7029, 0.5001, 0.3796],
@@ -58,7 +99,7 @@ def gittins_table(
 
 
 def check_work(count: int, discount: float) -> None:
-    """Refuse more indices than can be computed in reasonable time."""
+    """Raise TooLargeError if computing the indices would take unreasonably long."""
     if count * (1.0 - discount) ** -1.5 > MOST_WORK:
         raise TooLargeError(
             f"This request at discount {discount!r}",
@@ -72,7 +113,7 @@ def check_work(count: int, discount: float) -> None:
 
 
 def enclose_index(n: float, s: float, discount: float, tolerance: float, guess: float | None = None) -> Bounds:
-    """Bounds of the Gittins index of Beta(s, n − s)."""
+    """Return bounds of the Gittins index of Beta(s, n − s)."""
     mean = s / n
     if mean in (0.0, 1.0):
         return Bounds(mean, mean)
@@ -90,13 +131,13 @@ def enclose_index(n: float, s: float, discount: float, tolerance: float, guess: 
 
 
 def enclose_indices(beliefs: Iterable[tuple[float, float]], discount: float, tolerance: float) -> list[Bounds]:
-    """Bounds of the indices of many beliefs (n, s), on all cores: the kernel does not hold Python's lock."""
+    """Return bounds of the indices of many beliefs (n, s), on all cores: the kernel releases Python's lock."""
     with ThreadPoolExecutor(cpu_count()) as pool:
         return list(pool.map(lambda belief: enclose_index(belief[0], belief[1], discount, tolerance), beliefs))
 
 
 def _guess(n: float, mean: float, discount: float) -> float:
-    """Brezzi and Lai's (2002) approximation by the index of a Brownian motion with unknown drift."""
+    """Return the approximation of Brezzi and Lai (2002): the index of a Brownian motion with unknown drift."""
     variance = mean * (1.0 - mean)
     ratio = 1.0 / ((n + 1.0) * -math.log(discount))
     if ratio <= 0.2:

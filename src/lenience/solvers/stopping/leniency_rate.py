@@ -22,8 +22,27 @@ CHUNK = 1_000_000
 
 
 def leniency_rate(cost: float, discount: float) -> float:
-    """B(c, γ): after many observations n, the benefit of the doubt c − c_n is about B/n.
+    """Return B(c, γ): after many observations n, the benefit of the doubt c − c_n is about B/n.
 
+    Parameters
+    ----------
+    cost : float
+        The break-even success rate, strictly between 0 and 1.
+    discount : float
+        The discount factor from one individual to the next, from 0 to below 1.
+
+    Returns
+    -------
+    float
+        The limit of n (c − c_n).
+
+    Raises
+    ------
+    TooLargeError
+        If the discount is so close to 1 that the sum has more than 200 million terms.
+
+    Examples
+    --------
     >>> round(leniency_rate(0.8, 0.99), 8)
     2.61800741
     """

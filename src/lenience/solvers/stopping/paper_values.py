@@ -1,7 +1,7 @@
 """The paper's own computation: V^N(n, p̂) on p̂ = 0, 1/n, …, 1, for a given N, and its error.
 
 V^N(N+1, p̂) = V*(∞, p̂) = max(p̂ − c, 0)/(1−γ), then the recursion for V* down to n = 1. It is a lower bound of V*
-(Proposition 3). Started instead from the value of one who knows p, E(p − c)⁺/(1−γ), the same recursion gives an
+(Proposition 3). Started instead from the value of knowing p, E(p − c)⁺/(1−γ), the same recursion gives an
 upper bound: the difference is the error that the paper leaves to future work.
 """
 
@@ -23,25 +23,94 @@ MOST_ROWS = 50_000
 
 
 class PaperTable(msgspec.Struct, frozen=True, eq=False):
-    """The rows that were asked for: ``values[n]`` is V^N(n, 0), V^N(n, 1/n), …, V^N(n, 1)."""
+    """The requested rows of the paper's computation, with upper bounds.
+
+    Parameters
+    ----------
+    N
+        The last row of the recursion.
+    values
+        By n, the values V^N(n, 0), V^N(n, 1/n), …, V^N(n, 1). They are lower bounds of the optimum.
+    upper
+        By n, upper bounds of the optimum at the same rates.
+    proved_through
+        The largest n up to which every decision 1(Ṽ > 0) is proved optimal.
+
+    Examples
+    --------
+    >>> paper_values(cost=0.8, discount=0.99, rows=[10], N=100).proved_through < 100
+    True
+    """
 
     N: int
     values: dict[int, np.ndarray[Any, np.dtype[np.float64]]]
     upper: dict[int, np.ndarray[Any, np.dtype[np.float64]]]
-    proved_through: int  # every decision 1(Ṽ > 0) is proved optimal for n up to this
+    proved_through: int
 
     def rates(self, n: int) -> NDArray[np.float64]:
-        """The p̂ at which row n is computed."""
+        """Return the success rates p̂ at which row n is computed.
+
+        Parameters
+        ----------
+        n : int
+            The row.
+
+        Returns
+        -------
+        ndarray of float
+            0, 1/n, …, 1.
+
+        Examples
+        --------
+        >>> paper_values(cost=0.8, discount=0.99, rows=[4], N=100).rates(4)
+        array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+        """
         return np.arange(n + 1) / n
 
     def error(self, n: int) -> float:
-        """How far V^N(n, ·) can be from the optimum: the largest gap to the upper bound."""
+        """Return a bound of the error of V^N(n, ·): the largest gap to the upper bound.
+
+        Parameters
+        ----------
+        n : int
+            The row.
+
+        Returns
+        -------
+        float
+            The largest gap.
+        """
         return float(np.max(self.upper[n] - self.values[n]))
 
 
 def paper_values(cost: float, discount: float, rows: Iterable[int], N: int = 1000) -> PaperTable:
-    """V^N(n, ·) for the n in ``rows``, N + 1 included, as in the paper's Figure 1.
+    """Return V^N(n, ·) for some n, as in the paper's Figure 1.
 
+    Parameters
+    ----------
+    cost : float
+        The break-even success rate, strictly between 0 and 1.
+    discount : float
+        The discount factor from one individual to the next, from 0 to below 1.
+    rows : iterable of int
+        The n to return, from 1 to N + 1.
+    N : int
+        The last row of the recursion.
+
+    Returns
+    -------
+    PaperTable
+        The rows and their errors.
+
+    Raises
+    ------
+    InputError
+        If a row is not a whole number from 1 to N + 1.
+    TooLargeError
+        If N is above 50,000.
+
+    Examples
+    --------
     >>> table = paper_values(cost=0.8, discount=0.99, rows=[10, 100, 1001])
     >>> table.values[10].round(3)[6:]
     array([ 0.   ,  0.563,  3.92 , 10.748, 20.   ])
@@ -85,7 +154,7 @@ def paper_values(cost: float, discount: float, rows: Iterable[int], N: int = 100
 
 @compiled
 def step(value: NDArray[np.float64], n: int, cost: float, discount: float) -> NDArray[np.float64]:
-    """Ṽ(n, ·) from V(n+1, ·)."""
+    """Return Ṽ(n, ·) from V(n+1, ·)."""
     result = np.empty(n + 1)
     for j in range(n + 1):
         p = j / n

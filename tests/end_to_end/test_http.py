@@ -66,7 +66,7 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
     assert (again.status_code, again.content) == (first.status_code, first.content)
     other = http.post(json={"segment": "old"}, **sent)
     assert other.status_code == 409
-    assert other.json()["detail"] == "this Idempotency-Key was used before with another request"
+    assert other.json()["detail"] == "this Idempotency-Key was already used for a different request"
     outcome = f"/v1/decisions/{first.json()['id']}/outcome"
     one = http.post(outcome, json={"outcome": "success"}, headers={"Idempotency-Key": "k-2"})
     two = http.post(outcome, json={"outcome": "success"}, headers={"Idempotency-Key": "k-2"})

@@ -44,7 +44,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     money = {"known": "money", "gain": "250.5", "loss": "750", "outcome_means": ["yes:1", "no:0"]}
     young = clerk.http.get("/new/check", params={**answers, **money, "maturity": "25", "as_of": "2024-03-31"}).text
     assert "4 pending outcomes in the file are not carried over" in young
-    assert "1,000.5 in your money: a success earns 250.5, a failure loses 750." in young
+    assert "1,000.5 in your currency: a success earns 250.5, a failure loses 750." in young
     answers = clerk.answers(check)
     tested = " ".join(clerk.http.get("/new/past", params=answers).text.split())
     assert "beliefs from the <strong>18 outcomes known by 2024-01-19</strong> alone" in tested
@@ -204,7 +204,7 @@ def test_half_of_the_days_until_an_outcome_is_certain_is_taken_for_their_mean(
     assert "never" not in re.findall('placeholder="([^"]*)"', shown.text)
     late = {**answers, **OBJECTIVE, "future": "yearly", "arrivals": "90", "rate": "0.5", "delay": "20", "name": "late"}
     panel = " ".join(clerk.http.get("/new/starting", params=late).text.split())
-    assert "each segment (3 in all) takes up to about 60 seconds to solve" in panel
+    assert "each of 3 segments takes up to about 60 seconds to solve" in panel
     assert "expire after 60 days" in panel
     check = " ".join(clerk.http.get("/new/check", params=late).text.split())
     assert "<dt>Outcomes expire after</dt><dd>60 days" in check

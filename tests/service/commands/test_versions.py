@@ -79,7 +79,7 @@ def test_versions_shadows_and_states(engine: Engine) -> None:
     assert (made["decision"], made["policy_version"]) == ("reject", 1)
     shadows = engine.queries.decision(made["id"]).shadows
     assert [(one.version, one.decision) for one in shadows] == [(2, "accept")]
-    with pytest.raises(Conflict, match="of the policy 'cards' version 1 is active, not version 7"):
+    with pytest.raises(Conflict, match="version 1 of the policy 'cards' is active, not version 7"):
         engine.call(ChangeState(make_sender("tester", None, "", 2), "cards", "active", 2, replaces=7))
     changed = engine.state("cards", "active", 2, key="twice")
     assert (changed["changed"], changed["replaced"]) == (True, 1)
@@ -180,5 +180,5 @@ def test_what_would_take_long_to_solve_is_refused_at_once(monkeypatch: pytest.Mo
     assert (caught.value.code, caught.value.field) == ("too_large", "segments")
     assert caught.value.detail.endswith("Use fewer segments.")
     monkeypatch.setattr("lenience.service.domain.limits.VERSION_SECONDS", 0.0)
-    with pytest.raises(BadRequest, match="0 were solved in time"):
+    with pytest.raises(BadRequest, match="0 of 1 segments were solved"):
         made(objective=LATE["objective"], segments=[])

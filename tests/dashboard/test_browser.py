@@ -174,7 +174,7 @@ def test_a_segment_is_chosen_from_the_table_by_keyboard(browser: Browser, portfo
         page.wait_for_url(re.compile("segment=asian"))
         assert page.locator("figcaption strong").inner_text() == "asian 40–60"
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        assert page.evaluate("document.activeElement.textContent") == "Skip to content"
 
 
 def test_pictures_move_as_outcomes_come(browser: Browser, portfolio: Served) -> None:
@@ -202,7 +202,7 @@ def test_versions_change_state_after_a_question(browser: Browser, empty: Served)
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("button[aria-label='Activate version 2']")
         page.wait_for_selector("text=Version 2 of cards is now active")
-        page.click("summary:has-text('What happened to this policy')")
+        page.click("summary:has-text('Change history')")
         assert page.locator(".life li").first.inner_text().count("version 2 became active") == 1
 
 

@@ -192,7 +192,7 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
             client.decide("cards", "a old")
         only = http.get("/fairness").text
         assert "Only one group has applicants" in only
-        assert "4 decisions are too few for a picture: it is drawn from 30 on." in only
+        assert "4 decisions are too few for a chart, which needs at least 30." in only
         assert "<svg" not in only
         client.decide("cards", "b")
         page = http.get("/fairness").text

@@ -291,7 +291,7 @@ def test_saving(http: httpx.Client, served: Served) -> None:
     assert moved == "/policies/cards?version=2"
     page = http.get(moved).text
     assert "Saved version 2 of cards as a draft" in page
-    assert "Applicants a year" in page
+    assert "Applicants per year" in page
     assert ">160<" in page.replace("</dd>", "<")  # four times the segment's
     with served.client() as client:
         assert next(one for one in client.policies() if one["name"] == "cards")["active"] == 1

@@ -47,7 +47,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert "1,000.5 in your currency: a success earns 250.5, a failure loses 750." in young
     answers = clerk.answers(check)
     tested = " ".join(clerk.http.get("/new/past", params=answers).text.split())
-    assert "beliefs from the <strong>18 outcomes known by 2024-01-19</strong> alone" in tested
+    assert "only the <strong>18 outcomes known by 2024-01-19</strong>" in tested
     assert "the <strong>19 past applicants since then</strong>" in tested
     assert "The 6 whom the past rejected in that time have no outcome" in tested
     undated = clerk.http.get("/new/past", params={**answers, "time": ""}).text
@@ -208,7 +208,7 @@ def test_half_of_the_days_until_an_outcome_is_certain_is_taken_for_their_mean(
     assert "expire after 60 days" in panel
     check = " ".join(clerk.http.get("/new/check", params=late).text.split())
     assert "<dt>Outcomes expire after</dt><dd>60 days" in check
-    assert "starts from all of the history" in check
+    assert "uses the whole history" in check
     assert "60 seconds for each segment, of which there are 3" in check
     # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.
     assert clerk.http.get("/new/check", params={**late, **OBJECTIVE, "usual": "20"}).status_code == 200

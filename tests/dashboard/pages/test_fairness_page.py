@@ -196,7 +196,7 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "<svg" not in only
         client.decide("cards", "b")
         page = http.get("/fairness").text
-        assert "Beside four fifths" in page
+        assert "Four-fifths rule" in page
         assert SCRIPT not in page
         assert "b &lt;script&gt;" in page
         row = re.search(
@@ -219,4 +219,4 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         client.decide_batch("plain", [{"segment": "one"}] * 40)
         busiest = http.get("/fairness").text  # whether it has groups or not
         assert "<option selected>plain</option>" in busiest
-        assert "each is shown as one of its own" in http.get("/fairness", params={"policy": "plain"}).text
+        assert "each segment is shown as its own group" in http.get("/fairness", params={"policy": "plain"}).text

@@ -40,7 +40,7 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert all(words in panel for words in ("1 start", "2 never", "accept", "never starts"))
     check = clerk.http.get("/new/check", params=answers)
     assert "This is a new policy." in check.text
-    assert "awaited outcome" not in check.text
+    assert "not carried over" not in check.text
     money = {"known": "money", "gain": "250.5", "loss": "750", "outcome_means": ["yes:1", "no:0"]}
     young = clerk.http.get("/new/check", params={**answers, **money, "maturity": "25", "as_of": "2024-03-31"}).text
     assert "4 pending outcomes in the file are not carried over" in young
@@ -49,12 +49,12 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     tested = " ".join(clerk.http.get("/new/past", params=answers).text.split())
     assert "only the <strong>18 outcomes known by 2024-01-19</strong>" in tested
     assert "the <strong>19 past applicants since then</strong>" in tested
-    assert "The 6 whom the past rejected in that time have no outcome" in tested
+    assert "The 6 applicants rejected in the past in that time have no outcome" in tested
     undated = clerk.http.get("/new/past", params={**answers, "time": ""}).text
-    assert "rows have no date (step 2), so they cannot be divided" in html.unescape(undated)
+    assert "The back-test needs dates" in html.unescape(undated)
     tested = clerk.http.get("/new/past", params={**answers, "cold": "true"}).text
     assert "the 37 past applicants with a known outcome" in tested
-    assert "The 6 whom the past rejected have no outcome" in tested
+    assert "The 6 applicants rejected in the past have no outcome" in tested
     made = clerk.post("/new/create", **answers, state="active")
     assert (made.status_code, made.headers["location"]) == (303, "/policies/loans?version=1")
 
@@ -209,7 +209,7 @@ def test_half_of_the_days_until_an_outcome_is_certain_is_taken_for_their_mean(
     check = " ".join(clerk.http.get("/new/check", params=late).text.split())
     assert "<dt>Outcomes expire after</dt><dd>60 days" in check
     assert "uses the whole history" in check
-    assert "60 seconds for each segment, of which there are 3" in check
+    assert "each of the 3 segments takes up to about 60 seconds" in check
     # What the form filled in stands in no one's way who takes a discount instead, and once emptied it stays empty.
     assert clerk.http.get("/new/check", params={**late, **OBJECTIVE, "usual": "20"}).status_code == 200
     again = clerk.http.get("/new/objective", params={**late, "delay": ""})

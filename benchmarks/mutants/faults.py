@@ -22,7 +22,7 @@ MARGINS = "tests/solvers/test_rounding_margins.py"
 WALK = "tests/solvers/test_walk.py"
 OPTIMAL = "tests/policies/beliefs/test_optimal.py"
 EXPOSURE = "tests/policies/beliefs/test_exposure.py"
-TABLES = "tests/service/test_solved_tables.py"
+TABLES = "tests/service/domain/test_solved_tables.py"
 
 FAULTS = (
     Fault(

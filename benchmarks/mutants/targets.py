@@ -50,7 +50,7 @@ TARGETS = (
     Target(
         SOLVERS + "stopping/threshold.py", (MARGINS, STOPPING, "tests/solvers/test_threshold_table.py"), True, EFFORT
     ),
-    Target(SOLVERS + "stopping/gittins.py", (STOPPING,), True, EFFORT),
+    Target(SOLVERS + "stopping/gittins_index.py", (STOPPING,), True, EFFORT),
     Target(SOLVERS + "stopping/leniency_rate.py", (STOPPING,), True, EFFORT),
     Target(SOLVERS + "delayed/planes.py", (MARGINS, "tests/solvers/test_delayed.py"), True, EFFORT),
     Target(
@@ -91,10 +91,10 @@ TARGETS = (
     Target("src/lenience/models/shared.py", ("tests/models/test_models.py",), True),
     Target("src/lenience/models/own_counts.py", ("tests/models/test_models.py",), True),
     Target("src/lenience/models/gaussian.py", ("tests/models",), True),
-    Target("src/lenience/service/domain/rule.py", ("tests/service/test_rules.py",), True),
+    Target("src/lenience/service/domain/rule.py", ("tests/service/domain/test_rules.py",), True),
     Target(
         "src/lenience/service/commands/transitions.py",
-        ("tests/service/test_rules.py", "tests/service/test_engine.py -k 'not postgresql'"),
+        ("tests/service/domain/test_rules.py", "tests/service/commands/test_engine.py -k 'not postgresql'"),
         True,
     ),
 )

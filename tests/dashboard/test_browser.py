@@ -92,14 +92,16 @@ def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, port
         assert page.locator(".life li").count() == 3
         visit.accessible("a decision")
         page.once("dialog", lambda dialog: dialog.accept())
-        page.click("button:has-text('Erase its personal data')")
+        page.click("button:has-text('Erase personal data')")
         page.wait_for_selector("text=Erased on request")
         visit.open("/decisions?status=failure&policy=cards")
         assert page.locator(f"a[href='{own.removeprefix(portfolio.url)}']").count() == 1
         ends = (
             page.locator(".filters")
             .locator("input, button")
-            .evaluate_all("found => found.slice(-2).map(one => Math.round(one.getBoundingClientRect().bottom))")
+            .evaluate_all(
+                "elements => elements.slice(-2).map(element => Math.round(element.getBoundingClientRect().bottom))"
+            )
         )
         assert ends[0] == ends[1]  # the button stands level with what it searches by
 
@@ -110,10 +112,10 @@ def test_a_rejection_is_overridden_with_a_reason(browser: Browser, portfolio: Se
         page.select_option("select[name=segment]", "black 0–20")
         page.click("button:has-text('Decide')")
         page.wait_for_selector("text=Principal reasons")
-        page.click("summary:has-text('Decide otherwise')")
+        page.click("summary:has-text('Override this decision')")
         page.fill("input[name=by]", "head of credit")
         page.fill("textarea[name=reason]", "known to the branch")
-        page.click("button:has-text('Accept it instead')")
+        page.click("button:has-text('Accept instead')")
         page.wait_for_selector("text=The override is recorded")
         assert page.locator("h1").inner_text().startswith("Accepted")
         assert page.locator("text=“known to the branch”").count() == 1
@@ -153,7 +155,7 @@ def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Ser
         after = page.inner_text(".summary")
         assert after != before
         # Too many for an answer at once: what is shown first is replaced by the late labels' own.
-        page.wait_for_selector(".told:not([hx-get]) .figure .limit-1", state="attached")
+        page.wait_for_selector(".result:not([hx-get]) .figure .limit-1", state="attached")
         page.fill("#break_even", "75")
         page.fill("#weeks", "0")
         page.wait_for_selector("input[form=save][name=weeks][value='0']", state="attached")
@@ -161,7 +163,7 @@ def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Ser
         assert page.locator("#live").inner_text() == page.inner_text(".summary")
         page.fill("#save [name=name]", "starter-75")
         page.click("text=Save as draft")
-        page.wait_for_selector("text=Saved as version 1 of starter-75, a draft")
+        page.wait_for_selector("text=Saved version 1 of starter-75 as a draft")
 
 
 def test_a_segment_is_chosen_from_the_table_by_keyboard(browser: Browser, portfolio: Served) -> None:
@@ -172,7 +174,7 @@ def test_a_segment_is_chosen_from_the_table_by_keyboard(browser: Browser, portfo
         page.wait_for_url(re.compile("segment=asian"))
         assert page.locator("figcaption strong").inner_text() == "asian 40–60"
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        assert page.evaluate("document.activeElement.textContent") == "Skip to content"
 
 
 def test_pictures_move_as_outcomes_come(browser: Browser, portfolio: Served) -> None:
@@ -200,7 +202,7 @@ def test_versions_change_state_after_a_question(browser: Browser, empty: Served)
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("button[aria-label='Activate version 2']")
         page.wait_for_selector("text=Version 2 of cards is now active")
-        page.click("summary:has-text('What happened to this policy')")
+        page.click("summary:has-text('Change history')")
         assert page.locator(".life li").first.inner_text().count("version 2 became active") == 1
 
 
@@ -212,7 +214,7 @@ def test_an_empty_service_says_where_to_begin(browser: Browser, empty: Served) -
         page = visit.open("/decisions")
         assert page.locator("text=No decision yet").count() == 1
         visit.open("/policies/none", status=404)
-        assert page.locator("text=There is no policy 'none'").count() == 1
+        assert page.locator("text=The policy 'none' does not exist").count() == 1
         visit.open("/nowhere", status=404)
         visit.accessible("an error")
 
@@ -238,11 +240,11 @@ def test_with_keys_one_signs_in_and_sees_what_the_role_allows(browser: Browser, 
         visit.allowed = {401}
         page.fill("input[name=key]", "lk_wrong_key")
         page.click("button:has-text('Sign in')")
-        page.wait_for_selector("text=This key is not valid")
+        page.wait_for_selector("text=This key is invalid")
         page.fill("input[name=key]", reader)
         page.click("button:has-text('Sign in')")
         page.wait_for_url(re.compile("/policies/cards"))
-        assert page.locator("text=Decide one by hand").count() == 0
+        assert page.locator("text=Make a decision").count() == 0
         assert page.locator("button:has-text('Retire')").count() == 0
         cookie = next(one for one in visit.context.cookies() if one["name"] == "lenience_session")
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
@@ -252,7 +254,7 @@ def test_with_keys_one_signs_in_and_sees_what_the_role_allows(browser: Browser, 
         page.click("button:has-text('Sign in')")
         page.wait_for_url(empty.url + "/")
         visit.open("/policies/cards")
-        assert page.locator("text=Decide one by hand").count() == 1
+        assert page.locator("text=Make a decision").count() == 1
 
 
 def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
@@ -270,8 +272,8 @@ def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
         page.click("button:has-text('It failed')")
         page.wait_for_selector("text=The outcome is recorded")
         visit.open("/")
-        page.click("button:has-text('Recompute the log now')")
-        page.wait_for_selector("text=all holds", timeout=30_000)
+        page.click("button:has-text('Run an audit now')")
+        page.wait_for_selector("text=passed", timeout=30_000)
 
 
 def test_trouble_is_told_when_the_service_is_gone(browser: Browser, empty: Served) -> None:

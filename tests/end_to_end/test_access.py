@@ -123,8 +123,8 @@ def test_other_addresses_need_keys(run: Run, tmp_path: Path) -> None:
         (("serve", "--database", "mysql://x/y"), "--database"),
         (("serve", "--port", "99999"), "99999 is not in the range"),
         (("serve", "--workers", "2", "--database", "FILE"), "--workers"),
-        (("serve", "--database", "postgresql://nobody@127.0.0.1:1/none"), "the database cannot be used now"),
-        (("audit", "--database", "FILE"), "There is no database"),
+        (("serve", "--database", "postgresql://nobody@127.0.0.1:1/none"), "the database is unavailable"),
+        (("audit", "--database", "FILE"), "does not exist"),
         (("audit", "--database", "FILE", "--expect", "/nowhere"), "--expect"),
         (
             ("keys", "create", "--database", "FILE", "--label", "x", "--role", "king"),

@@ -24,7 +24,7 @@ RARE: dict[str, Any] = {**SPEC, "name": "rare", "segments": [{"name": "few", "sh
 def test_the_whole_road(client: Client) -> None:
     decision = client.decide("cards", segment="old", reference="application 17")
     assert decision["decision"] == "accept"
-    assert decision["reason"].startswith("Accept: 50% are expected to succeed, by what was believed beforehand")
+    assert decision["reason"].startswith("Accept: the expected success rate is 50%")
     assert (decision["belief"], decision["pending"], decision["probability"]) == ({"n": 2, "s": 1}, 0, 1)
     assert decision["policy_version"] == 1
     answer = client.outcome(decision["id"], "success")
@@ -66,7 +66,7 @@ def test_the_header_makes_a_post_safe_to_send_again(http: httpx.Client) -> None:
     assert (again.status_code, again.content) == (first.status_code, first.content)
     other = http.post(json={"segment": "old"}, **sent)
     assert other.status_code == 409
-    assert other.json()["detail"] == "this Idempotency-Key was used before with another request"
+    assert other.json()["detail"] == "this Idempotency-Key was already used for a different request"
     outcome = f"/v1/decisions/{first.json()['id']}/outcome"
     one = http.post(outcome, json={"outcome": "success"}, headers={"Idempotency-Key": "k-2"})
     two = http.post(outcome, json={"outcome": "success"}, headers={"Idempotency-Key": "k-2"})
@@ -152,7 +152,7 @@ def test_batches_exports_and_imports(
     assert (code, json.loads(out)) == (0, {"found": 0, "erased": 0})
     assert client.erase_where(older_than_days=0, policy="cards") >= 3
     code, _, err = run("erase", "--older-than", "0", "--policy", "none", *at)
-    assert (code, err) == (2, "lenience: 404: there is no policy 'none'.\n")
+    assert (code, err) == (2, "lenience: 404: the policy 'none' does not exist.\n")
     for wrong in (
         "",
         "id,outcome\n",

@@ -160,7 +160,7 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
         store.check_schema()
         yield store
     except Problem as problem:
-        raise InputError.because(problem.told, "database", label="", code="database_unusable") from None
+        raise InputError.because(problem.full_detail, "database", label="", code="database_unusable") from None
     finally:
         store.close()
 

@@ -169,7 +169,7 @@ def prepare(host: str, database: str, workers: int) -> None:
                 hint="Make a key with lenience keys create.",
             )
     except Problem as problem:
-        raise InputError.because(problem.told, "database", label="", code="database_unusable") from None
+        raise InputError.because(problem.full_detail, "database", label="", code="database_unusable") from None
     finally:
         if store is not None:
             store.close()

@@ -1,4 +1,4 @@
-"""create_app: the whole application of one process, the API of the service with the dashboard beside it."""
+"""create_app: the application of one process, with the API of the service and the dashboard."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def from_environment() -> ASGIApp:
 
 
 def _end_with(parent: BaseProcess) -> None:
-    """Shut down once the parent process is gone: nothing else would end or replace this process."""
+    """Shut down when the parent process is gone, because nothing else would end or replace this process."""
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)

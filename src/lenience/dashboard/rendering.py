@@ -1,4 +1,4 @@
-"""Pages and parts of pages: templates filled in, with the headers that keep a browser from running anything else."""
+"""Render pages and parts of pages from templates, with headers that keep a browser from running other code."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from lenience.core.formatting import amount, duration, percent
 from lenience.dashboard.session import cookie_of, visitor_of
 
 DIGITS = "0123456789"
-HTML = "text/html"  # the letters' encoding is added to every text
+HTML = "text/html"  # the framework adds the charset
 NOTICE = "lenience_notice"
-MOST_TOLD = 1_800  # bytes of a message: a cookie holds twice as many characters and no more
+LONGEST_NOTICE = 1_800  # bytes of a message, twice as many characters in a cookie, which holds about 4,000
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-UNIT = "in units of a success's gain plus a failure's loss"  # a success earns 1 − c of it, a failure loses c
+UNIT = "in units of gain + loss"  # a success earns 1 − c of a unit, a failure loses c
 SCRIPTS = ("htmx-2.0.11.min.js", "dashboard.js")
 STYLES = ("pico-2.1.1.min.css", "dashboard.css")
 
 
 def page(request: Request[Any, Any, Any], template: str, status: int = 200, **values: Any) -> Response[bytes]:
-    """A whole page."""
+    """Render a whole page."""
     visitor = visitor_of(request)
     notice = read_notice(request.cookies.get(NOTICE, "")) if "/" not in template else []
     everywhere = {"visitor": visitor, "path": request.url.path, "notice": notice}
@@ -47,27 +47,27 @@ def page(request: Request[Any, Any, Any], template: str, status: int = 200, **va
 
 
 def part(request: Request[Any, Any, Any], template: str, **values: Any) -> Response[bytes]:
-    """A part of a page, which htmx puts in its place."""
+    """Render a part of a page, which htmx inserts."""
     return page(request, f"parts/{template}", **values)
 
 
 def redirect(address: str, message: str = "", *warnings: str) -> Response[bytes]:
-    """On to another page, after a form was accepted; the message is shown there, once, and warnings as such."""
+    """Redirect after a form was accepted. The next page shows the message and the warnings once."""
     response = Response(b"", status_code=303, headers={"Location": address})
     if message:
-        text = "\n".join([message, " ".join(warnings)]).strip().encode()[:MOST_TOLD]
+        text = "\n".join([message, " ".join(warnings)]).strip().encode()[:LONGEST_NOTICE]
         response.set_cookie(NOTICE, text.hex(), path="/", max_age=20, samesite="strict", httponly=True)
     return response
 
 
 def read_notice(text: str) -> list[str]:
-    """The message that the page before left for this one, and its warning.
+    """Read the message and the warning that the previous page left for this one.
 
     >>> read_notice("Made.\\nIt never starts.".encode().hex()), read_notice("no such thing")
     (['Made.', 'It never starts.'], [])
     """
     try:
-        raw = bytes.fromhex(text[: 2 * MOST_TOLD])
+        raw = bytes.fromhex(text[: 2 * LONGEST_NOTICE])
     except ValueError:
         return []
     return raw.decode(errors="ignore").split("\n", 1) if raw else []
@@ -75,15 +75,15 @@ def read_notice(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The templates, with the words and numbers they use."""
-    made = Environment(
+    """Return the templates with their filters and constants."""
+    templates = Environment(
         loader=PackageLoader("lenience.dashboard"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(
+    templates.filters.update(
         percent=percent,
         amount=amount,
         duration=duration,
@@ -93,30 +93,30 @@ def environment() -> Environment:
         moment=moment,
         ago=ago,
     )
-    made.globals.update(
+    templates.globals.update(
         version=__version__,
         scripts=[address(name) for name in SCRIPTS],
         styles=[address(name) for name in STYLES],
         icon=address("icon.svg"),
         unit=UNIT,
     )
-    return made
+    return templates
 
 
 @lru_cache
 def asset(name: str) -> bytes:
-    """A file of the dashboard."""
+    """Return a static file of the dashboard."""
     return files("lenience.dashboard").joinpath("static", name).read_bytes()
 
 
 @lru_cache
 def address(name: str) -> str:
-    """A file's address, which changes with the file: a browser may keep it for good."""
+    """Return the address of a static file. It changes with the content, so browsers can cache it forever."""
     return f"/static/{name}?{sha256(asset(name)).hexdigest()[:12]}"
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """What names are sorted by: whatever their case, numbers in them by their size, and bands from below.
+    """Return a sort key for names: ignore case, sort numbers by size, and bands from the lowest.
 
     >>> sorted(["1000-1099", "beta", "Alpha", "300-499", "5 east", "12 west"], key=natural)
     ['5 east', '12 west', '300-499', '1000-1099', 'Alpha', 'beta']
@@ -128,7 +128,7 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def count(number: float) -> str:
-    """A whole number with separators.
+    """Format a whole number with separators.
 
     >>> count(1234567.0)
     '1,234,567'
@@ -137,7 +137,7 @@ def count(number: float) -> str:
 
 
 def signed(number: float, digits: int = 1) -> str:
-    """A number with its sign, a true minus.
+    """Format a number with its sign, using a true minus.
 
     >>> signed(12.34), signed(-3), signed(0)
     ('+12.3', '−3.0', '0.0')
@@ -151,7 +151,7 @@ def signed(number: float, digits: int = 1) -> str:
 
 
 def moment(time: str) -> str:
-    """A time of the log (ISO 8601, UTC) to the second.
+    """Format a time of the log (ISO 8601, UTC) to the second.
 
     >>> moment("2023-11-14T22:13:20.000000Z")
     '2023-11-14 22:13:20'
@@ -160,7 +160,7 @@ def moment(time: str) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long ago, in the largest unit.
+    """Format a duration in its largest unit.
 
     >>> ago(5), ago(130), ago(7200), ago(3 * 86400)
     ('5 s', '2 min', '2 h', '3 days')

@@ -1,4 +1,4 @@
-"""The dashboard's pages together: who may see them, what an error looks like, and the files they use."""
+"""The routes of the dashboard: access control, error pages and static files."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard
 
 @get("/static/{name:str}", include_in_schema=False)
 async def static(name: FromPath[str]) -> Response[bytes]:
-    """A file of the dashboard; its address changes with it, so a browser may keep it."""
+    """Serve a static file. Its address changes with its content, so browsers can cache it."""
     if name not in FILES:
-        raise NotFound(f"there is no file {name!r}")
+        raise NotFound(f"the file {name!r} does not exist")
     kind = KINDS[name.rsplit(".", 1)[1]]
     return Response(asset(name), media_type=kind, headers={"Cache-Control": "public, max-age=31536000, immutable"})
 
 
 @get("/sign-in", include_in_schema=False)
 async def sign_in_form(request: Req, back: Back = "/") -> Response[bytes]:
-    """The form that asks for a key."""
+    """Show the form that asks for a key."""
     return page(request, "sign_in.html", back=_inside(back), error="")
 
 
 @post("/sign-in", include_in_schema=False, status_code=303)
 async def sign_in_now(request: Req) -> Response[bytes]:
-    """Begin a session for whoever holds a key."""
+    """Start a session for the holder of a key."""
     form = await request.form()
     back = _inside(str(form.get("next", "/")))
     service: Service = request.app.state.service
@@ -64,11 +64,11 @@ async def sign_in_now(request: Req) -> Response[bytes]:
     try:
         visitor = sign_in(service.keyring, str(form.get("key", "")))
     except Unauthenticated:
-        error = "This key is not valid: it is unknown, revoked or expired, or not copied whole (lk_…)."
+        error = "This key is invalid: it is unknown, revoked, expired or incomplete. A key begins with lk_."
         return page(request, "sign_in.html", status=401, back=back, error=error)
     if not visitor.may("read"):
         roles = " and ".join(visitor.roles)
-        error = f"This key may not see the dashboard: it has the role {roles}, and needs read."
+        error = f"This key cannot open the dashboard: it has the role {roles} and needs the role read."
         return page(request, "sign_in.html", status=403, back=back, error=error)
     response = redirect(back)
     response.cookies.append(cookie_of(visitor, request.url.scheme == "https"))
@@ -89,7 +89,7 @@ async def sign_out(request: Req) -> Response[bytes]:
 
 
 def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
-    """Create the routes of the pages, and what the pages need in the application's state."""
+    """Create the routes of the pages, and the state that they need in the application."""
     guarded = [
         *overview.HANDLERS,
         *policy.HANDLERS,
@@ -124,7 +124,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
 
 
 def on_error(request: Req, error: Exception) -> Response[bytes]:
-    """What went wrong, as a page; as a part of one where htmx asks."""
+    """Show an error as a page, or as a part of a page if htmx requested it."""
     if isinstance(error, ValidationException):
         error = refused_by_validation(request, error)
     if isinstance(error, Problem):
@@ -134,13 +134,11 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
         status, detail = 400, str(error)
     elif isinstance(error, HTTPException) and error.status_code < 500:
         status = error.status_code
-        detail = "there is nothing at this address" if status == 404 else error.detail
+        detail = "no page has this address" if status == 404 else error.detail
     else:
-        status, detail = 500, "an error that was not foreseen; it has been logged"
+        status, detail = 500, "an unexpected error occurred and was logged"
         log_unforeseen(error, route=request.scope.get("path_template"))
-    if (
-        visitor_of(request) is None
-    ):  # an address of no page, which nobody guards: who is signed in can sign out there too
+    if visitor_of(request) is None:  # no guard ran for an unknown address; the page still shows who is signed in
         request.scope["user"] = read_session(request.app.state.service.keyring, request.cookies.get(COOKIE))
     template = "parts/error.html" if request.headers.get("hx-request") == "true" else "error.html"
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
@@ -163,5 +161,5 @@ def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
 
 
 def _inside(address: str) -> str:
-    """An address on this service, never on another: it comes from outside."""
+    """Return an address on this service, because the given one may point to another site."""
     return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"

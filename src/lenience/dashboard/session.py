@@ -1,13 +1,13 @@
-"""Who looks at the dashboard: sign-in by API key, a signed cookie, and a token that every form carries.
+"""Sessions of the dashboard: sign-in by API key, a signed cookie, and a token in every form.
 
-The cookie names a key, an end and a random number, under a signature made with the key's own (hashed) secret: any
-process of the service can check it, revoking the key ends it, and nothing is stored but which of them were signed out.
-While no key exists everyone on this machine is the visitor ``local``, with a cookie signed by a secret of the service's
-own.
+The cookie names a key, an expiry and a random number. Its signature uses the key's own (hashed) secret, so any process
+of the service can check it and revoking the key ends the session. The service stores only which sessions were signed
+out. Until a key exists, everyone on this machine is the visitor ``local``, whose cookie is signed with a secret of the
+service.
 
-A page of another site can send this browser's cookie along with a form of its own. Two things stop it: the cookie is
-SameSite=Strict, and a form must carry a token that follows from the cookie's random number and the secret, which no
-other site can read.
+A page of another site can make the browser send the cookie along with a form. Two things stop it: the cookie is
+SameSite=Strict, and a form must carry a token derived from the cookie's random number and the secret, which no other
+site can read.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from lenience.service.storage.ended_sessions import digest_of, end_session
 
 COOKIE = "lenience_session"
 HOURS = 12
-ANYONE = "anyone"  # in place of a role: whoever is signed in
+ANYONE = "anyone"  # in place of a role: every signed-in visitor
 
 
 class Visitor(msgspec.Struct, frozen=True):
-    """Who looks: the key's id and roles, and the token of this session's forms."""
+    """The visitor: the id and roles of the key, and the token for the forms of this session."""
 
     actor: str
     label: str
     roles: tuple[str, ...]
     token: str
-    cookie: str | None = None  # to be set with the answer, where the session is new
+    cookie: str | None = None  # set with the response if the session is new
 
     def may(self, role: str) -> bool:
-        """Whether the visitor has a role; admin has all."""
+        """Return whether the visitor has a role. The role admin includes all others."""
         return role in self.roles or "admin" in self.roles
 
     def must_have(self, role: str) -> None:
-        """Refuse a visitor without the role."""
+        """Raise Forbidden if the visitor lacks the role."""
         if not self.may(role):
             raise Forbidden(f"the key {self.actor} ({self.label}) does not have the role {role!r}")
 
     @property
     def local(self) -> bool:
-        """Whether there are no keys, and so nobody to sign in."""
+        """Whether no keys exist, so that nobody needs to sign in."""
         return self.actor == LOCAL
 
 
@@ -71,7 +71,7 @@ class SignInNeeded(Exception):  # noqa: N818  (not an error: the answer is a pag
 
 
 async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """A guard: know the visitor, or ask for a key; refuse whom the page's role is missing."""
+    """Guard a page: identify the visitor or ask for a key, and raise Forbidden if the role is missing."""
     service: Service = connection.app.state.service
     keyring = service.keyring
     if not keyring.any:
@@ -82,35 +82,37 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
             path = connection.headers.get("hx-current-url") or str(connection.url)
             raise SignInNeeded(_path(path))
         visitor = new_session(keyring, LOCAL)
-    connection.scope["user"] = visitor  # whom a page is refused is shown as who they are, and can sign out
+    connection.scope["user"] = (
+        visitor  # set before the check of the role, so that an error page can show the sign-out button
+    )
     role = str(handler.opt.get("role", "read"))
     if role != ANYONE:
         visitor.must_have(role)
 
 
 def visitor_of(request: Request[Any, Any, Any]) -> Visitor | None:
-    """The visitor, once :func:`visited` has let the request in."""
+    """Return the visitor, after :func:`visited` has admitted the request."""
     user = request.scope.get("user")
     return user if isinstance(user, Visitor) else None
 
 
 async def checked_form(request: Request[Any, Any, Any]) -> FormMultiDict:
-    """The fields of a form that this dashboard sent; any other is refused."""
+    """Return the fields of a form. Raise Forbidden if this session did not send the form."""
     form = await request.form()
     visitor = visitor_of(request)
     given = request.headers.get("x-csrf-token") or form.get("token") or ""
     if visitor is None or not hmac.compare_digest(str(given).encode(), visitor.token.encode()):
-        raise Forbidden("the form is not from this session: go back, load that page again and send it once more")
+        raise Forbidden("the form belongs to another session: go back, reload the page and send the form again")
     return form
 
 
 def sign_in(keyring: Keyring, key: str) -> Visitor:
-    """A session for whoever holds a key."""
+    """Return a session for the holder of a key."""
     return new_session(keyring, keyring.find(f"Bearer {key.strip()}").id)
 
 
 def new_session(keyring: Keyring, actor: str) -> Visitor:
-    """A new session, with the cookie to set."""
+    """Return a new session with the cookie to set."""
     payload = f"{actor}.{now() // 1_000_000 + HOURS * 3600}.{secrets.token_urlsafe(16)}"
     cookie = f"{payload}.{_sign(_secret(keyring, actor), 'session', payload)}"
     visitor = read_session(keyring, cookie)
@@ -119,7 +121,7 @@ def new_session(keyring: Keyring, actor: str) -> Visitor:
 
 
 def read_session(keyring: Keyring, cookie: str | None) -> Visitor | None:
-    """The visitor of a cookie that is signed, not over, and of a key that is still valid."""
+    """Return the visitor of a cookie, or None if it is unsigned, expired, signed out, or its key is invalid."""
     parts = (cookie or "").split(".")
     if len(parts) != 4:
         return None
@@ -142,14 +144,14 @@ def read_session(keyring: Keyring, cookie: str | None) -> Visitor | None:
 
 
 def sign_out(service: Service, cookie: str) -> None:
-    """End the session of a valid cookie, in every process: here at once, in others when they next read the keys."""
+    """End the session of a valid cookie: in this process now, in others when they next read the keys."""
     payload, _, _ = cookie.rpartition(".")
     end_session(service.store, payload, int(payload.split(".")[1]) * 1_000_000)
     service.keyring.refresh()
 
 
 def cookie_of(visitor: Visitor, secure: bool) -> Cookie:
-    """The cookie of a new session."""
+    """Return the cookie of a new session."""
     return Cookie(
         key=COOKIE,
         value=visitor.cookie or "",
@@ -173,6 +175,6 @@ def _sign(secret: bytes, purpose: str, payload: str) -> str:
 
 
 def _path(address: str) -> str:
-    """The path and query of an address on this service."""
+    """Return the path and query of an address on this service."""
     rest = address.split("://", 1)[-1]
     return "/" + rest.split("/", 1)[1] if "/" in rest else "/"

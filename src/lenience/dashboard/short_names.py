@@ -1,15 +1,17 @@
-"""Names of segments where there is little room: without what all of them repeat, and cut so that they differ."""
+"""Short names of segments: without common parts, and cut so that they still differ."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-PART = re.compile(r"(.*?)\s*(=|<|>=|(?<= )(?=-?[\d.]+(?:e[+-]?\d+)?\.\.))(.*)")  # of a cell: the feature, and its part
+PART = re.compile(
+    r"(.*?)\s*(=|<|>=|(?<= )(?=-?[\d.]+(?:e[+-]?\d+)?\.\.))(.*)"
+)  # a part of a cell's name: the feature, and its range or value
 
 
 def without_features(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The features that all names repeat, and each name without them; no features where the names are not such cells.
+    """Return the features that all names repeat, and the names without them. Other names have no features.
 
     >>> without_features(["score<580, region=Nord", "score 580..640, region=other"])[0]
     ['score', 'region']
@@ -27,7 +29,7 @@ def without_features(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def shortened(names: Sequence[str], longest: int) -> dict[str, str]:
-    """Each name in at most so many letters, cut at one place in all of them, in the middle if that tells them apart.
+    """Return each name in at most ``longest`` letters, all cut at one place that keeps them different.
 
     >>> shortened(["north", "customers of the northern region"], 16)
     {'north': 'north', 'customers of the northern region': 'custome…n region'}

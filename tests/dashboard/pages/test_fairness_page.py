@@ -172,7 +172,7 @@ def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(eng
     assert (segment.next, segment.counts.pending) == ("stopped", 4)
     assert b.stopped == ["b"]
     assert [notice.text for notice in attention(standing, {}) if "been stopped" in notice.text] == [
-        "cards: the segment “b” has been stopped; outcomes that are pending may still change that."
+        "cards: the segment “b” has been stopped; pending outcomes may still reopen it."
     ]
 
 
@@ -187,16 +187,16 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert "No policy yet" in http.get("/fairness").text
         client.create_policy(SPEC)
         client.activate("cards")
-        assert "cards has decided about nobody" in http.get("/fairness").text
+        assert "cards has made no decision yet" in http.get("/fairness").text
         for _ in range(4):
             client.decide("cards", "a old")
         only = http.get("/fairness").text
-        assert "There is only one group with applicants" in only
-        assert "4 decisions are too few for a picture: it is drawn from 30 on." in only
+        assert "Only one group has applicants" in only
+        assert "4 decisions are too few for a chart, which needs at least 30." in only
         assert "<svg" not in only
         client.decide("cards", "b")
         page = http.get("/fairness").text
-        assert "Beside four fifths" in page
+        assert "Four-fifths rule" in page
         assert SCRIPT not in page
         assert "b &lt;script&gt;" in page
         row = re.search(
@@ -219,4 +219,4 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         client.decide_batch("plain", [{"segment": "one"}] * 40)
         busiest = http.get("/fairness").text  # whether it has groups or not
         assert "<option selected>plain</option>" in busiest
-        assert "each is shown as one of its own" in http.get("/fairness", params={"policy": "plain"}).text
+        assert "each segment is shown as its own group" in http.get("/fairness", params={"policy": "plain"}).text

@@ -81,7 +81,7 @@ def test_late_labels() -> None:
     asked = WhatIfQuestion(break_even=70, applicants=20, rate=10, weeks=13)
     exact = Delayed(0.7, 20, 0.1, 0.25).solve(Belief(2, 1))
     found = answer_question(asked)
-    assert (found.word, found.more) == ("", False)
+    assert (found.note, found.more) == ("", False)
     assert found.outlook.value.midpoint == pytest.approx(exact.certificate.estimate, rel=1e-4)
     assert found.outlook.table.limit(0, 0) == exact.limit(Belief(2, 1))
     assert found.outlook.at_most
@@ -96,15 +96,15 @@ def test_what_takes_long_is_shown_simpler_first_and_then_in_full() -> None:
     asked = WhatIfQuestion(applicants=120, rate=10, weeks=4)
     first = answer_question(asked, QUICK)
     assert first.more
-    assert first.word.startswith("Shown as if outcomes came at once")
+    assert first.note.startswith("Shown as if outcomes arrived immediately")
     assert first.outlook.value.midpoint == answer_question(WhatIfQuestion(applicants=120)).outlook.value.midpoint
     full = answer_question(asked, PATIENT)
-    assert (full.word, full.more) == ("", False)
+    assert (full.note, full.more) == ("", False)
     assert full.outlook.value.upper < first.outlook.value.lower
     many = answer_question(WhatIfQuestion(applicants=1e6), QUICK)
     assert many.more
     assert many.outlook.volume == pytest.approx(QUICK.volume)
-    assert "for 5,000 applicants that count" in many.word
+    assert "for 5,000 discounted applicants" in many.note
 
 
 def test_a_population_that_never_starts() -> None:
@@ -113,11 +113,11 @@ def test_a_population_that_never_starts() -> None:
     assert found.value.upper == 0
     assert found.shut_out == 1
     assert summary(found) == (
-        "It never starts: 10 applicants count, and only from 32.1 on would a first acceptance pay."
+        "The policy never starts: a first acceptance needs 32.1 discounted applicants to pay, and there are 10."
     )
     assert answer_question(WhatIfQuestion(break_even=80, applicants=3.3, rate=10)).outlook.starts
     large = msgspec.structs.replace(found, volume=51_234.5, needed=61_234.5)
-    assert "51,234 applicants count, and only from 61,234 on" in summary(large)
+    assert "needs 61,234 discounted applicants to pay, and there are 51,234" in summary(large)
 
 
 @pytest.mark.parametrize("prior", [Belief(2, 1), Belief(6.155, 4.3)])
@@ -139,7 +139,7 @@ def test_the_line_drawn_is_the_threshold(prior: Belief) -> None:
 def test_presets_give_the_policy_s_own_figures(spec: dict[str, Any]) -> None:
     for one in msgspec.convert(spec, PolicySpecification).problems():
         theirs = foresee(one.problem, one.prior, load(solve(one)))
-        mine = answer_question(preset(one.problem, one.prior).asked).outlook
+        mine = answer_question(preset(one.problem, one.prior).shown).outlook
         assert mine.volume == pytest.approx(theirs.volume, rel=1e-3)
         assert mine.value.midpoint == pytest.approx(theirs.value.midpoint, rel=1e-3)
         assert mine.shut_out == pytest.approx(theirs.shut_out, abs=0.01)
@@ -151,8 +151,8 @@ def test_a_horizon_is_preset_as_so_many_that_count() -> None:
 
     problem = FiniteHorizon(0.8, 300)
     found = preset(problem, Belief(2, 1))
-    assert found.asked.volume == pytest.approx(300)
-    assert "an end, after 300 applicants" in found.word
+    assert found.shown.volume == pytest.approx(300)
+    assert "ends after 300 applicants" in found.note
     theirs = foresee(problem, Belief(2, 1), load(solve(SegmentProblem("all", 1.0, problem, Belief(2, 1), None, 0.0))))
     assert theirs.value.midpoint == pytest.approx(problem.solve(Belief(2, 1)).value(Belief(2, 1)).midpoint)
     assert (theirs.volume, theirs.needed) == (300, None)
@@ -184,7 +184,7 @@ def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
         history={"a": Record(5, 5), "b": Record(1, 2)},
     )
     a, b = base.problems()
-    start = preset(b.problem, b.prior).asked
+    start = preset(b.problem, b.prior).shown
     assert draft(start, "cards", base, "b") == base
     other = read_question({"success": "90"}, start)
     made = draft(other, "cards", base, "b")
@@ -199,7 +199,7 @@ def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
 
 def test_what_was_not_moved_is_not_rounded() -> None:
     base = PolicySpecification("cards", Delayed(0.7, 1000 / 3, 0.1, 1 / 7), Belief(67, 54))
-    start = preset(base.problems()[0].problem, Belief(67, 54)).asked
+    start = preset(base.problems()[0].problem, Belief(67, 54)).shown
     assert start.success == 80.6
     surer = draft(read_question({"seen": "134"}, start), "cards", base, "all").problems()[0].prior
     assert surer.s == pytest.approx(108, abs=1e-9)
@@ -213,7 +213,7 @@ def test_a_belief_of_a_segment_made_of_features_becomes_its_own() -> None:
     features = [{"name": "age", "edges": [30]}]
     base = msgspec.convert({**LATE, "features": features}, PolicySpecification)
     one = base.problems()[0]
-    start = preset(one.problem, one.prior).asked
+    start = preset(one.problem, one.prior).shown
     assert draft(start, "loans", base, one.name) == base
     surer = draft(read_question({"success": "90"}, start), "loans", base, one.name).problems()
     assert [problem.name for problem in surer] == ["age<30", "age>=30"]
@@ -224,11 +224,11 @@ def test_the_page_shows_both(http: httpx.Client) -> None:
     page = http.get("/what-if", params={"policy": "loans", "break_even": "80", "weeks": "0"}).text
     mine = answer_question(WhatIfQuestion(break_even=80, applicants=20)).outlook
     theirs = Delayed(0.7, 20, 0.1, 0.25).solve(Belief(2, 1))
-    assert cell(page, "Worth in all") == signed(mine.value.midpoint, 2)
-    assert cell(page, "Worth in all", 1) == signed(theirs.value(Belief(2, 1)).midpoint, 2)
-    assert cell(page, "Applicants that count", 1) == "200"
-    assert cell(page, "… and shut out all the same") == percent(mine.shut_out)
-    assert cell(page, "… and shut out all the same", 1).startswith("≤ ")
+    assert cell(page, "Expected total value") == signed(mine.value.midpoint, 2)
+    assert cell(page, "Expected total value", 1) == signed(theirs.value(Belief(2, 1)).midpoint, 2)
+    assert cell(page, "Discounted applicants", 1) == "200"
+    assert cell(page, "Risk of wrongful rejection") == percent(mine.shut_out)
+    assert cell(page, "Risk of wrongful rejection", 1).startswith("≤ ")
     assert summary(mine) in page
     assert page.count("<svg") == 2
     assert 'name="weeks" value="0"' in page
@@ -254,7 +254,7 @@ def test_the_answer_follows_the_fields(http: httpx.Client) -> None:
     late = {**asked, "weeks": "8", "applicants": "120"}
     first = http.get("/what-if/answer", params=late).text
     assert "patient=true" in first
-    assert "Being solved in full" in first
+    assert "Computing the exact result" in first
     assert "patient=true" not in http.get("/what-if/answer", params={**late, "patient": "true"}).text
 
 
@@ -284,14 +284,14 @@ def test_saving(http: httpx.Client, served: Served) -> None:
     assert (made.status_code, made.headers["location"]) == (303, "/policies/fresh?version=1")
     again = http.post("/what-if/draft", data=form)
     assert again.status_code == 409
-    assert "there is a policy &#39;fresh&#39; already" in again.text.lower()
+    assert "a policy &#39;fresh&#39; already exists" in again.text.lower()
     assert http.post("/what-if/draft", data={**form, "name": "not a name"}).status_code == 400
     version = {**form, "name": "cards", "policy": "cards", "segment": "young"}
     moved = http.post("/what-if/draft", data=version).headers["location"]
     assert moved == "/policies/cards?version=2"
     page = http.get(moved).text
-    assert "Saved as version 2 of cards, a draft" in page
-    assert "Applicants a year" in page
+    assert "Saved version 2 of cards as a draft" in page
+    assert "Applicants per year" in page
     assert ">160<" in page.replace("</dd>", "<")  # four times the segment's
     with served.client() as client:
         assert next(one for one in client.policies() if one["name"] == "cards")["active"] == 1

@@ -32,20 +32,20 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page = visit.open("/new")
         visit.looks_right("from what")
         page.set_input_files("input[type=file]", file)
-        page.click("text=Upload and go on")
+        page.click("text=Upload and continue")
         page.wait_for_url("**/new/columns*")
         # Another column has other values; back again the guesses are there.
         page.select_option("#outcome", "region")
         page.wait_for_selector("#outcome-means code:text('north')")
         # The bands wait for the outcome, and come by themselves.
         page.fill("[name='bands:score']", "2")
-        page.wait_for_selector("#bands .calm:text('are shown when you have answered')")
+        page.wait_for_selector("#bands .calm:text('appear here after')")
         page.select_option("#outcome", "loan_status")
         page.wait_for_selector("#outcome-means code:text('Fully Paid')")
-        page.wait_for_selector("#bands :text('would make 2 bands')")
+        page.wait_for_selector("#bands :text('makes 2 bands')")
         page.fill("[name=maturity]", "30")
         visit.looks_right("columns")
-        page.click("text=See what the file says")
+        page.click("text=Continue to the evidence")
         page.wait_for_url("**/new/beliefs*")
         assert page.locator("text=Selective labels.").count() == 1
         page.check("[value=curve]")
@@ -60,7 +60,7 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.wait_for_selector("#starting strong:text-is('80%')")
         page.wait_for_selector("#starting tbody tr")
         visit.looks_right("objective")
-        page.click("text=See what would have happened")
+        page.click("text=Continue to the back-test")
         page.wait_for_selector("#backtest-title")
         visit.looks_right("what would have happened")
         page.go_back()
@@ -69,7 +69,7 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.go_forward()
         page.wait_for_selector("#backtest-title")
         page.once("dialog", lambda dialog: dialog.accept())
-        page.click("text=Activate at once")
+        page.click("text=Activate now")
         page.wait_for_url("**/policies/regional?version=1")
-        assert page.locator("text=is made and rules from now on").count() == 1
+        assert page.locator("text=is live").count() == 1
         assert page.locator("hgroup .mark:text-is('active')").count() == 1

@@ -41,16 +41,16 @@ def _taken_in(folder: Path, text: str) -> Path:
     ("text", "said"),
     [
         ("", "Name at least one segment"),
-        ("a, 60\na, 40", "'a' is there twice"),
+        ("a, 60\na, 40", "'a' appears twice"),
         ("a, 70\nb, 70", "at most 100%"),
-        ("a, many", "The share of 'a' in per cent must be"),
-        ("a, 0.75\nb, 0.25", "type 75 for 75%"),
-        ("a, nan", "The share of 'a' in per cent must be"),
+        ("a, many", "The share of 'a' in percent must be"),
+        ("a, 0.75\nb, 0.25", "Type 75 for 75%"),
+        ("a, nan", "The share of 'a' in percent must be"),
         (", 5", "1 to 200 characters"),
-        ("a 60\nb, 40", "Write “a, 60” if 60% is the share of 'a', or “a 60,” if that is its name"),
-        ("north 50%\nsouth", "Write “north, 50” if 50% is the share of 'north', or “north 50%,” if"),
-        ("north12.5 %", "Write “north, 12.5” if"),
-        ("a, 80,5\nb", "Use a point in a share: “a, 80.5”"),
+        ("a 60\nb, 40", "Type “a, 60” if 60% is the share of 'a', or “a 60,” if that is its name"),
+        ("north 50%\nsouth", "Type “north, 50” if 50% is the share of 'north', or “north 50%,” if"),
+        ("north12.5 %", "Type “north, 12.5” if"),
+        ("a, 80,5\nb", "Type a decimal point in a share: “a, 80.5”"),
     ],
 )
 def test_segments_that_cannot_be_read_get_a_sentence(text: str, said: str) -> None:
@@ -93,7 +93,7 @@ def test_too_many_segments_name_the_column_to_cut_into_bands(tmp_path: Path) -> 
 
 
 def test_a_score_that_makes_no_segments_is_told() -> None:
-    assert "'fico' is not ticked as a segment" in untouched_score(
+    assert "'fico' is not selected as a segment" in untouched_score(
         Answers(accepted=EVERYONE, segment=("region",), score="fico")
     )
     assert untouched_score(Answers(accepted=EVERYONE, segment=("region", "fico"), score="fico")) == ""
@@ -161,7 +161,7 @@ def test_cells_without_rows_are_there_too(tmp_path: Path) -> None:
         ("score", "many", "such as 5, or their edges"),
         ("score", "700", "For one edge at 700 type “700,”"),
         ("score", ", ".join(str(i) for i in range(20)), "at most 19 edges"),
-        ("region", "3", "'region' holds no numbers"),
+        ("region", "3", "'region' has no numbers"),
         ("one", "3", "nearly all of its values are the same"),
     ],
 )

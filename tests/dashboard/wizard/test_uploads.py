@@ -45,7 +45,7 @@ def test_uploads_are_private_and_go_after_an_hour(tmp_path: Path, monkeypatch: p
     assert path.parent.stat().st_mode & 0o777 == 0o700
     old = time.time() - 3700
     os.utime(path, (old, old))
-    with pytest.raises(NotFound, match="kept for an hour"):
+    with pytest.raises(NotFound, match="after an hour"):
         uploads.find(token)
     uploads.new_place("json")
     assert not path.exists()

@@ -32,9 +32,9 @@ def test_a_form_of_another_site_is_refused(clerk: Browser) -> None:
         (b"PK\x03\x04rest", "an Excel workbook"),
         (b"PAR1 and then nothing", "starts like Parquet"),
         (b"just one column\n1\n2\n", "only one column"),
-        (b"a,b,a\n1,2,3\n", "'a' is there twice"),
+        (b"a,b,a\n1,2,3\n", "twice"),
         (b"a,,b\n1,2,3\n", "column 2 has none"),
-        (b"region,approved,repaid\n", "no rows below it"),
+        (b"region,approved,repaid\n", "no rows"),
         (
             b"a,b,c\n" + b"1,2,3\n" * 50 + b"1,2,3,4,5\n" + b"1,2,3\n" * 50,
             "at line 52, which has more values than the heading's 3",
@@ -54,36 +54,36 @@ def test_a_bad_file_is_refused_in_one_sentence(clerk: Browser, content: bytes, s
     [
         ({"segment": "nowhere"}, "not 'nowhere'"),
         ({"segment": ()}, "Choose at least one column"),
-        ({"outcome": ""}, "Choose the column that says what became of the accepted"),
-        ({"outcome": "region"}, "cannot mean two things"),
-        ({"outcome_means": ("yes:1", "yes:0")}, "which value of 'repaid' means a failure"),
+        ({"outcome": ""}, "Choose the column with the outcome"),
+        ({"outcome": "region"}, "is chosen twice"),
+        ({"outcome_means": ("yes:1", "yes:0")}, "which value of 'repaid' means failure"),
         ({"outcome_means": ("yes:7", "no:8")}, "No outcome is known"),
-        ({"accepted_means": ("bad:yes",)}, "means that someone was accepted"),
-        ({"maturity": "nan"}, "The days until an outcome is certain must be a number"),
-        ({"maturity": "30", "time": ""}, "Choose the column of the date"),
+        ({"accepted_means": ("bad:yes",)}, "means accepted"),
+        ({"maturity": "nan"}, "The days until an outcome is final must be a number"),
+        ({"maturity": "30", "time": ""}, "Choose the date of the decision"),
         ({"as_of": "soon"}, "The date of the count must be a date such as 2024-12-31, not 'soon'"),
-        ({"as_of": "2024-03-01", "time": ""}, "Choose the column of the date"),
-        ({"maturity": "9999"}, "A maturity of 9999 days leaves no mature outcome"),
+        ({"as_of": "2024-03-01", "time": ""}, "Choose the date of the decision"),
+        ({"maturity": "9999"}, "A maturity of 9999 days"),
         ({"group": "approved"}, "has members of 2 groups"),
         ({"score": "approved"}, "must hold numbers"),
         ({"model": "curve"}, "A curve needs a score"),
         ({"model": "magic"}, "The model must be one of"),
-        ({"cost": "nan"}, "The break-even success rate in per cent must be"),
-        ({"cost": ""}, "The break-even success rate in per cent is missing"),
-        ({"known": "money", "gain": "0", "loss": "5"}, "The gain of a success must be a number above 0"),
+        ({"cost": "nan"}, "The break-even success rate in percent must be"),
+        ({"cost": ""}, "The break-even success rate in percent is missing"),
+        ({"known": "money", "gain": "0", "loss": "5"}, "The gain per success must be a number above 0"),
         ({"discount": "1"}, "The discount must be a number from 0 to below 1"),
-        ({"future": "yearly", "arrivals": "-1", "rate": "10"}, "The number of applicants a year must be"),
-        ({"delay": "90"}, "need applicants and a discount rate a year"),
-        ({"floor": "100"}, "The exploration floor in per cent must be"),
+        ({"future": "yearly", "arrivals": "-1", "rate": "10"}, "The number of applicants per year must be"),
+        ({"delay": "90"}, "the discount rate per year"),
+        ({"floor": "100"}, "The exploration floor in percent must be"),
         ({"cap": "1.5"}, "must be a whole number"),
         ({"expiry": "0"}, "must be a number above 0"),
         ({"name": ""}, "Give the policy a name"),
-        ({"name": "../etc"}, "Letters, digits, dots"),
-        ({"name": "my new cards"}, "no spaces: 'my new cards' could be 'my-new-cards'"),
-        ({"cost": "0.85"}, "would be 0.85%: type 85 for 85%, or 0.85% if that is meant"),
-        ({"floor": "0.05"}, "would be 0.05%: type 5 for 5%"),
-        ({"future": "yearly", "arrivals": "9", "rate": "0.05"}, "would be 0.05%: type 5 for 5%"),
-        ({"future": "yearly", "arrivals": "9", "rate": "1000"}, "100% is the most; type 10 for 10% a year"),
+        ({"name": "../etc"}, "letters, digits, dots"),
+        ({"name": "my new cards"}, "Try 'my-new-cards'"),
+        ({"cost": "0.85"}, "would be 0.85%. Type 85 for 85%"),
+        ({"floor": "0.05"}, "would be 0.05%. Type 5 for 5%"),
+        ({"future": "yearly", "arrivals": "9", "rate": "0.05"}, "would be 0.05%. Type 5 for 5%"),
+        ({"future": "yearly", "arrivals": "9", "rate": "1000"}, "Type 10 for 10% per year"),
     ],
 )
 def test_an_answer_that_cannot_be_used_gets_a_sentence(
@@ -124,13 +124,13 @@ def test_more_segments_than_the_service_allows_are_refused_and_a_thousand_are_no
     answers = {**clerk.uploaded(many(1_001)), "segment": "region"}
     answer = clerk.http.get("/new/beliefs", params=answers)
     assert answer.status_code == 400
-    assert "1,001 segments by 'region'; a policy may have 1,000" in alert(answer)
+    assert "1,001 segments by 'region'; a policy has at most 1,000" in alert(answer)
     answers = {**clerk.uploaded(many(1_000)), "segment": "region"}
     answer = clerk.http.get("/new/beliefs", params=answers)
     assert answer.status_code == 200
-    assert "The largest 100 of 1,000 segments are shown" in answer.text
+    assert "the largest 100 of 1,000 segments" in answer.text
     listed = clerk.post("/new/segments", segments="\n".join(f"s{i}" for i in range(1_001)))
-    assert "A policy may have 1,000 segments" in alert(listed)
+    assert "A policy has at most 1,000 segments" in alert(listed)
 
 
 def test_hostile_names_stay_text(clerk: Browser, forms: Served) -> None:

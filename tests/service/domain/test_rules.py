@@ -215,7 +215,7 @@ def test_overrides() -> None:
     assert (waiting.recorded, waiting.status, waiting.choice) == (True, "rejected", "reject")
     assert after(plan_override(state("expired"), reject)) == (20, 9, 4, 3, 2)
     for status in ("success", "failure"):
-        with pytest.raises(Conflict, match="cannot be overridden any more"):
+        with pytest.raises(Conflict, match="can no longer be overridden"):
             plan_override(state(status), reject)
     for status, request in (("pending", accept), ("rejected", reject)):
         with pytest.raises(Conflict, match="already"):

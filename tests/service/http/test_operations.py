@@ -112,7 +112,7 @@ def test_who_may_not_write_is_told_so(run: Run, only_reading: str) -> None:
     for words in (("keys", "create", "--label", "x", "--role", "read"), ("serve", "--port", "0")):
         code, _, err = run(*words, "--database", only_reading)
         assert (code, len(err.strip().splitlines())) == (2, 1)
-        assert "the user of the database may not write to it" in err
+        assert "lacks privileges" in err
 
 
 def test_a_right_that_is_missing_is_named_before_it_is_needed(postgres: Postgres) -> None:
@@ -129,7 +129,7 @@ def test_a_right_that_is_missing_is_named_before_it_is_needed(postgres: Postgres
         clerk = Store(engine.database.replace("postgres:@", "clerk:@"))
         clerk.check_writable()
         connection.execute("REVOKE DELETE ON personal FROM clerk")
-        with pytest.raises(Unavailable, match=r"it lacks DELETE on personal$"):
+        with pytest.raises(Unavailable, match=r"DELETE on personal$"):
             clerk.check_writable()
         clerk.close()
 
@@ -137,7 +137,7 @@ def test_a_right_that_is_missing_is_named_before_it_is_needed(postgres: Postgres
 def test_a_right_that_was_withdrawn_is_a_503(only_reading: str, caplog: pytest.LogCaptureFixture) -> None:
     engine = Engine(only_reading)
     try:
-        with caplog.at_level(logging.ERROR), pytest.raises(Unavailable, match="may not write to it") as told:
+        with caplog.at_level(logging.ERROR), pytest.raises(Unavailable, match="lacks privileges") as told:
             engine.create(activate=False)
     finally:
         engine.close()
@@ -152,7 +152,7 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
     engine.close()
     code, _, err = run("audit", "--database", database)
     assert (code, len(err.strip().splitlines())) == (2, 1)
-    assert "it has no table 'decision'" in err
+    assert "the table 'decision' is missing" in err
 
 
 def test_making_a_key_says_that_it_made_a_database(run: Run, database: str) -> None:
@@ -226,8 +226,8 @@ def test_where_the_database_is_is_not_told_to_everybody(database: str, caplog: p
     assert written.status_code == 503
     told = [record.message for record in caplog.records if record.name == "lenience.service"]
     assert told == ["database unavailable"] * 2  # once each, also for what the writer could not write
-    assert (answer.status_code, answer.json()["detail"]) == (503, "the database cannot be used now")
-    assert any("it has no table" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
+    assert (answer.status_code, answer.json()["detail"]) == (503, "the database is unavailable")
+    assert any("is missing" in record.fields["detail"] for record in caplog.records if hasattr(record, "fields"))
 
 
 def test_what_nobody_foresaw_is_logged_once(

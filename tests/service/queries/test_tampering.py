@@ -178,10 +178,10 @@ def test_a_log_written_anew_is_found_by_an_earlier_audit(written: Engine) -> Non
     assert audit(written.store, heads).whole, "a log that went on still holds what was seen"
     forged = [Head(one.policy, one.segment, one.length, "0" * 64) if one.segment == "old" else one for one in heads]
     report = audit(written.store, forged)
-    assert [finding.what for finding in report.findings] == ["event 1 is not the one an earlier audit saw"]
+    assert [finding.what for finding in report.findings] == ["event 1 differs from the one that an earlier audit saw"]
     gone = [*heads, Head("elsewhere", None, 3, "0" * 64)]
     assert [finding.what for finding in audit(written.store, gone).findings] == [
-        "it was there at an earlier audit, and is gone"
+        "it existed at an earlier audit and is missing"
     ]
 
 
@@ -194,7 +194,7 @@ def test_what_a_finding_causes_is_counted_after_it(tmp_path: Path) -> None:
         connection.execute(text("UPDATE decision SET at = 0, status = 'success' WHERE seq = 2"))
     found = [f"{finding.where}: {finding.what}" for finding in engine.audit().findings]
     engine.close()
-    assert found[0] == "version 1 of policy 'cards': its specification or segments are not what the log says"
+    assert found[0] == "version 1 of policy 'cards': its specification or segments differ from the log"
     assert sum("its policy version 1 does not exist" in one for one in found) == 20
     assert found[-1] == "decisions: and 5 more like these, for the versions named above"
     (row,) = [one for one in found if one.startswith("decision 0")]

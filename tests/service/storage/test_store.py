@@ -47,9 +47,9 @@ def test_addresses_that_cannot_be_used(address: str, code: str) -> None:
 def test_passwords_are_not_shown() -> None:
     store = Store("postgresql://user:secret@localhost:1/none")
     assert "secret" not in store.name
-    with pytest.raises(Unavailable, match=r"^the database cannot be used now$") as told, store.read():
+    with pytest.raises(Unavailable, match=r"^the database is unavailable$") as told, store.read():
         pass
-    assert "port 1 failed" in told.value.told  # to who runs it, and to the log
+    assert "port 1 failed" in told.value.full_detail  # to who runs it, and to the log
     store.close()
 
 
@@ -141,7 +141,7 @@ def test_a_database_of_others_is_refused(run: Callable[..., tuple[int, str, str]
     for command in (("serve", "--port", "0"), ("keys", "create", "--label", "x", "--role", "read"), ("audit",)):
         code, _, err = run(*command, "--database", database)
         assert code == 2
-        assert err.startswith("lenience: this database holds other tables (event)")
+        assert err.startswith("lenience: this database has tables of another application (event)")
         assert len(err.splitlines()) == 1
 
 
@@ -173,7 +173,7 @@ def test_a_full_disk_is_a_refusal_and_leaves_nothing_half_written(tmp_path: Path
             engine.batch(["young"] * 20)
         except Unavailable as problem:
             told.add(problem.detail)
-    assert told == {"the database cannot be used now (database or disk is full)"}
+    assert told == {"the database is unavailable (database or disk is full)"}
     assert engine.audit().whole
     with engine.store.write() as connection:
         connection.execute(text("PRAGMA max_page_count = 1000000"))
@@ -191,7 +191,7 @@ def test_a_file_that_is_gone_is_noticed_and_comes_back(tmp_path: Path) -> None:
     for ending in ("", "-wal", "-shm"):
         if Path(database + ending).exists():
             Path(database + ending).rename(str(aside) + ending)
-    with pytest.raises(Unavailable, match="file is gone"):
+    with pytest.raises(Unavailable, match="does not exist any more"):
         engine.decide()
     for ending in ("", "-wal", "-shm"):
         if Path(str(aside) + ending).exists():
@@ -247,7 +247,7 @@ def test_a_file_written_to_while_it_is_read_is_refused(tmp_path: Path) -> None:
             meanwhile.decide()
             meanwhile.close()
 
-    with pytest.raises(Unavailable, match="was written to while it was read"):
+    with pytest.raises(Unavailable, match="changed while it was read"):
         read_beside_a_writer()
     reading.close()
 
@@ -306,7 +306,7 @@ def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no database at all, only words " * 200)
     store = Store(str(path))
-    with pytest.raises(Damaged, match="damaged or no database"):
+    with pytest.raises(Damaged, match="damaged or is not a database"):
         store.upgrade()
     store.close()
 

@@ -1,8 +1,8 @@
-"""The picture of a policy: beliefs walking towards the boundary where one stops.
+"""The chart of a policy: success rates of segments over time, and the boundary at which a segment stops.
 
-To the right the number of observations n, upwards the success rate. The dashed line is the break-even c; the shaded
-zone below it is the leniency, where one accepts although the rate is short of c, for what is learnt; below it one
-rejects for good. Each line is the way one segment's belief has come.
+The horizontal axis is the number of observations n, the vertical axis the success rate. The dashed line is the
+break-even c. In the shaded zone below it the policy accepts although the rate is below c, because it learns. Below the
+zone it rejects for good. Each line is the history of one segment's belief.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLACES = 90
 
 
 class Boundary:
-    """The border between going on and stopping of one table, over a range of n."""
+    """The border between accepting and stopping of one table, over a range of n."""
 
     def __init__(self, table: SolvedTable, most: float) -> None:
         self.cost = table.cost
@@ -46,19 +46,19 @@ class Boundary:
             self.stop = self.limits[0][1]
 
     def _smooth(self, table: StoppingTable) -> list[float]:
-        """The thresholds as a smooth line on the right side of every decision, from the decisions alone.
+        """Return the thresholds as a smooth line that is consistent with every decision, from the decisions alone.
 
-        Each row tells the threshold to within one success. log((c − c_n)/c_n) is nearly straight in log n at both
-        ends, so a polynomial of low degree through the middles, the narrow ones counting most, is near enough.
+        Each row gives the threshold to within one success. log((c − c_n)/c_n) is nearly straight in log n at both ends,
+        so a polynomial of low degree through the midpoints, weighted towards narrow intervals, is close enough.
         """
         size = np.array(self.sizes)
         least = np.array([table.boundary[k] for k in self.outcomes])
         even, discount = self.cost, table.body.objective.discount
-        # No threshold is below that of someone whom one outcome tells everything.
+        # No threshold is lower than if one outcome revealed the success rate.
         floor = even * (1 - discount) / (1 - discount * even)
         low = np.maximum.accumulate(np.clip(_below(table, least, size), floor, even))
         high = np.minimum.accumulate(np.clip((table.prior.s + least) / size, low, even)[::-1])[::-1]
-        room = even - low  # where the cell reaches the break-even, some leniency is left all the same
+        room = even - low  # even where the cell reaches the break-even, some leniency remains
         above = np.minimum(high, even - 0.02 * np.maximum(room, 1e-9))
         if size.size < 8:
             return [float(rate) for rate in (low + high) / 2]
@@ -71,15 +71,14 @@ class Boundary:
         return [float(rate) for rate in np.clip(line, low, high)]
 
     def _border(self, table: ExposureTable, limit: int) -> list[Point]:
-        """The least rate at which so many may be pending, at most the break-even.
+        """Return the lowest rate at which ``limit`` outcomes may be pending, at most the break-even.
 
-        On the lattice that is known to one success: a sawtooth. The border rises with n, so it lies above all earlier
-        lower ends and below all later upper ends; a line in the middle of what that leaves is on the right side of
-        every decision.
+        The lattice gives it to within one success, as a sawtooth. The border rises with n, so it lies above all earlier
+        lower ends and below all later upper ends. The midline of that range is consistent with every decision.
         """
         size = np.array(self.sizes)
         least = np.array([self._least(table, limit, k) for k in self.outcomes])
-        # Where every rate that can be reached allows as many, the border is above that of outcomes that come at once.
+        # Where every reachable rate allows as many, the border is above the one without delay.
         reached = np.where(least > 0, 0.0, [table.at_once(n) for n in self.sizes])
         low = np.maximum.accumulate(np.maximum(_below(table, least, size), reached))
         high = np.minimum.accumulate(((table.prior.s + least) / size)[::-1])[::-1]
@@ -87,7 +86,7 @@ class Boundary:
         return [(n, min(float(rate), self.cost)) for n, rate in zip(self.sizes, middle, strict=True)]
 
     def _least(self, table: ExposureTable, limit: int, k: int) -> int:
-        """The least number of successes in k outcomes at which so many may be pending."""
+        """Return the fewest successes in k outcomes at which ``limit`` outcomes may be pending."""
         low, high = 0, k + 1  # limits rise with the successes
         while low < high:
             middle = (low + high) // 2
@@ -97,7 +96,7 @@ class Boundary:
 
 
 def _below(table: SolvedTable, least: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The greatest rate of each row that is stopped at; 0 where none is."""
+    """Return the highest rate of each row that stops, or 0 if none does."""
     return np.where(least > 0, np.maximum((table.prior.s + least - 1) / size, 0.0), 0.0)
 
 
@@ -108,25 +107,25 @@ def picture(
     *,
     narrow: bool = False,
 ) -> Markup:
-    """The picture of one segment, with the ways of the others behind it."""
+    """Draw one segment, with the history of the others behind it."""
     everyone = [shown, *others]
     start = shown.rule.table.prior.n
-    most = max(1.4 * max(one.belief.n for one in everyone), 30 * start, 60)
+    most = max(1.4 * max(segment.belief.n for segment in everyone), 30 * start, 60)
     boundary = Boundary(shown.rule.table, most)
-    ways = {one.name: _way(one, paths.get(one.name, ())) for one in everyone}
+    ways = {segment.name: _way(segment, paths.get(segment.name, ())) for segment in everyone}
     rates = [rate for way in ways.values() for _, rate in way] + [rate for _, rate in boundary.stop]
     low = max(0.0, np.floor(10 * min([*rates, shown.cost - 0.1]) - 0.3) / 10)
-    left = min(one.rule.table.prior.n for one in everyone)
+    left = min(segment.rule.table.prior.n for segment in everyone)
     canvas = Canvas(440 if narrow else 960, 380 if narrow else 430, (left, most), (float(low), 1.0), log_x=True)
     last = boundary.sizes[-1]
     foot = [(boundary.sizes[0], float(low)), (last, float(low))]
     canvas.area(boundary.stop, foot, "stop", "Reject for good")
     leniency(canvas, boundary)
     canvas.vertical_axis(percent_ticks(float(low), 1.0), "success rate")
-    canvas.horizontal_axis(log_ticks(left, most, 6 if narrow else 9), "observations n (prior included)")
+    canvas.horizontal_axis(log_ticks(left, most, 6 if narrow else 9), "evidence: outcomes, including the prior")
     band = _band(shown, paths.get(shown.name, ()))
     canvas.area([(n, high) for n, _, high in band], [(n, below) for n, below, _ in band], "uncertain")
-    canvas.line(boundary.stop, "boundary", "The boundary: at or below it one stops")
+    canvas.line(boundary.stop, "boundary", "Minimum rate: the policy stops at or below it")
     canvas.line([(left, shown.cost), (most, shown.cost)], "even", f"Break-even {percent(shown.cost)}")
     for one in others:
         canvas.line(ways[one.name], "way other", f"{one.name}: {_where(one)}", data_segment=one.name)
@@ -135,11 +134,11 @@ def picture(
     canvas.dot(ways[shown.name][-1], f"chosen {shown.mark}", f"{shown.name}: {_where(shown)}", 6)
     _words(canvas, boundary, shown, narrow)
     kind = "narrow" if narrow else "wide"
-    return canvas.drawn(f"Belief of {shown.name}", f"{_where(shown)}. {shown.why}", kind)
+    return canvas.drawn(f"Success rate of {shown.name}", f"{_where(shown)}. {shown.why}", kind)
 
 
 def sparkline(segment: SegmentStatus, path: Sequence[Step]) -> Markup:
-    """A segment's way and its boundary, as small as a word."""
+    """Draw the history and the boundary of a segment in the size of a word."""
     start = segment.rule.table.prior.n
     most = max(1.2 * segment.belief.n, 20 * start)
     boundary = Boundary(segment.rule.table, most)
@@ -152,18 +151,18 @@ def sparkline(segment: SegmentStatus, path: Sequence[Step]) -> Markup:
     canvas.line(boundary.even, "even")
     canvas.line(way, "way chosen")
     canvas.dot(way[-1], f"chosen {segment.mark}", radius=2.5)
-    return canvas.drawn(f"The way of {segment.name}", _where(segment), "spark")
+    return canvas.drawn(f"History of {segment.name}", _where(segment), "spark")
 
 
 def leniency(canvas: Canvas, boundary: Boundary) -> None:
-    """The zone between the boundary and the break-even; with late labels in steps, by exposure limit."""
+    """Draw the zone between boundary and break-even, in steps of the exposure limit if outcomes are late."""
     if not boundary.limits:
-        canvas.area(boundary.even, boundary.stop, "lenient", "Leniency: accepted for what is learnt")
+        canvas.area(boundary.even, boundary.stop, "lenient", "Benefit of the doubt: accepted to learn")
         return
     borders = [line for _, line in boundary.limits] + [boundary.even]
     for (limit, line), above in zip(boundary.limits, borders[1:], strict=True):
         step = LIMITS.index(limit) + 1
-        canvas.area(above, line, f"lenient limit-{step}", f"At most {limit:,} or more pending, rising upwards")
+        canvas.area(above, line, f"lenient limit-{step}", f"{limit:,} or more outcomes may be pending, rising upwards")
 
 
 def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStatus, narrow: bool) -> None:
@@ -177,16 +176,16 @@ def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStatus, narrow: boo
         if canvas.y(low) - canvas.y(shown.cost) > 26 and not boundary.limits:
             middle = (low + shown.cost) / 2
             canvas.label((n, middle), "benefit of the doubt", "note lenient", "middle", dy=4)
-    limit_words(canvas, boundary)
+    limit_labels(canvas, boundary)
 
 
-def limit_words(canvas: Canvas, boundary: Boundary) -> None:
-    """In each step of the leniency how many may be pending there, or more."""
+def limit_labels(canvas: Canvas, boundary: Boundary) -> None:
+    """Label each step of the zone with the number of outcomes that may be pending there."""
     right = canvas.width - canvas.right - 4
     borders = [line for _, line in boundary.limits[1:]] + [boundary.even]
     placed: list[Point] = []
     for (limit, line), above in zip(boundary.limits, borders, strict=False):
-        # In the middle of the step, where it is highest.
+        # Put the label in the middle of the step, where the step is highest.
         high = max(range(len(line)), key=lambda i: canvas.y(line[i][1]) - canvas.y(above[i][1]))
         bottom, top = canvas.y(line[high][1]), canvas.y(above[high][1])
         x, y = canvas.x(line[high][0]) + 3, (bottom + top) / 2 + 4
@@ -197,7 +196,7 @@ def limit_words(canvas: Canvas, boundary: Boundary) -> None:
 
 
 def _way(segment: SegmentStatus, path: Sequence[Step]) -> list[Point]:
-    """The belief along the path, ending where it is now."""
+    """Return the belief along the path, up to now."""
     prior = segment.rule.table.prior
     way: list[Point] = [(prior.n, prior.mean)]
     for step in path:
@@ -210,7 +209,7 @@ def _way(segment: SegmentStatus, path: Sequence[Step]) -> list[Point]:
 
 
 def _band(segment: SegmentStatus, path: Sequence[Step]) -> list[tuple[float, float, float]]:
-    """Where the success rate lay with probability 90%, along the path."""
+    """Return the 90% interval of the success rate along the path."""
     from scipy.special import betaincinv
 
     way = _way(segment, path)
@@ -222,7 +221,7 @@ def _band(segment: SegmentStatus, path: Sequence[Step]) -> list[tuple[float, flo
 
 
 def _where(segment: SegmentStatus) -> str:
-    """Where a segment is, in words."""
+    """Describe where a segment stands."""
     belief = segment.belief
     seen = f"{percent(belief.mean)} after {amount(round(belief.n, 1))} observations"
-    return f"{seen}, threshold {percent(segment.verdict.threshold)}: {segment.next}"
+    return f"{seen}, minimum rate {percent(segment.verdict.threshold)}: {segment.next}"

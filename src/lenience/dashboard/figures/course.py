@@ -1,4 +1,4 @@
-"""The course of what was earned over the past applicants, as it was and as it would have been."""
+"""The chart of earnings over the past applicants, actual and with the new policy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Course = Sequence[tuple[int, float, float]]
 
 
 def course_picture(course: Course, scale: float = 1.0, *, narrow: bool = False) -> Markup:
-    """Two lines over the applicants in order: the past, and the new policy."""
+    """Draw two lines over the applicants in order: actual earnings, and those of the new policy."""
     last = max(course[-1][0], 1)
-    heights = [scale * value for _, was, would in course for value in (was, would)]
+    heights = [scale * value for _, actual, new in course for value in (actual, new)]
     low, high = min(*heights, 0.0), max(*heights, 0.0)
     room = 0.08 * ((high - low) or 1.0)
     canvas = Canvas(
@@ -25,10 +25,10 @@ def course_picture(course: Course, scale: float = 1.0, *, narrow: bool = False) 
     ticks = linear_ticks(0, last, 5 if narrow else 9)
     canvas.horizontal_axis([(tick, amount(tick)) for tick in ticks], "applicants with a known outcome, in order")
     canvas.rule(0, "even")
-    _, was, would = course[-1]
-    canvas.line([(at, scale * value) for at, value, _ in course], "past", "As it was")
-    canvas.line([(at, scale * value) for at, _, value in course], "way chosen", "The new policy")
-    canvas.dot((last, scale * was), "other", "As it was")
-    canvas.dot((last, scale * would), "chosen accept", "The new policy", 5)
-    words = f"As it was {scale * was:,.1f}, with the new policy {scale * would:,.1f}"
+    _, actual, new = course[-1]
+    canvas.line([(at, scale * value) for at, value, _ in course], "past", "Actual")
+    canvas.line([(at, scale * value) for at, _, value in course], "way chosen", "New policy")
+    canvas.dot((last, scale * actual), "other", "Actual")
+    canvas.dot((last, scale * new), "chosen accept", "New policy", 5)
+    words = f"Actual {scale * actual:,.1f}, with the new policy {scale * new:,.1f}"
     return canvas.drawn("Earned over time", words, "narrow" if narrow else "wide")

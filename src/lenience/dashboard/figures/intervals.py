@@ -1,4 +1,4 @@
-"""Small pictures for a row of a table: where a success rate lies, before and after the segment's own outcomes."""
+"""Small charts for a row of a table: the success rate before and after the segment's own outcomes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lenience.reports.canvas import Canvas
 
 
 def shrinkage_bar(row: Shrinkage) -> Markup:
-    """The prior as a thin line, the segment's own rate as a tick, the belief as a bar with its mean."""
+    """Draw the prior as a thin line, the segment's own rate as a tick, and the belief as a bar with its mean."""
     canvas = Canvas(200, 26, (0, 1), (0, 1), margins=(1, 6, 1, 6))
     canvas.add(f'<line class="axis faint" x1="6" x2="194" y1="{canvas.y(0.5)}" y2="{canvas.y(0.5)}"/>')
     low, high = within(row.prior)
@@ -19,15 +19,15 @@ def shrinkage_bar(row: Shrinkage) -> Markup:
         low, high, 0.4, 0.6, "prior", f"Prior: {percent(row.prior.mean)} ({percent(low, 0)} – {percent(high, 0)})"
     )
     low, high = within(row.belief)
-    words = f"{percent(row.belief.mean)}, {percent(low, 0)} – {percent(high, 0)} with probability 90%"
-    canvas.box(low, high, 0.18, 0.82, "belief", f"Belief: {words}")
+    text = f"{percent(row.belief.mean)}, between {percent(low, 0)} and {percent(high, 0)} with probability 90%"
+    canvas.box(low, high, 0.18, 0.82, "belief", f"Estimate: {text}")
     if row.own_rate is not None:
         canvas.line([(row.own_rate, 0.0), (row.own_rate, 1.0)], "own", f"Own outcomes: {percent(row.own_rate)}")
-    canvas.dot((row.belief.mean, 0.5), "chosen", f"Belief: {words}", 3.5)
-    return canvas.drawn(f"Belief of {row.cell}", words, "bar")
+    canvas.dot((row.belief.mean, 0.5), "chosen", f"Estimate: {text}", 3.5)
+    return canvas.drawn(f"Estimate for {row.cell}", text, "bar")
 
 
 def within(belief: Belief) -> tuple[float, float]:
-    """Where the success rate lies with probability 90%."""
+    """Return the 90% interval of the success rate."""
     interval = belief.interval(0.9)
     return interval.lower, interval.upper

@@ -1,4 +1,4 @@
-"""Rates of several groups: lines over time with their names at the ends, and early against late in rows."""
+"""Charts of rates by group: lines over time with their names at the ends, and early compared with late in rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Row = tuple[str, tuple[float, Bounds], tuple[float, Bounds]]
 
 
 class Series(msgspec.Struct, frozen=True):
-    """A group's acceptances over time: the middle of each stretch (microseconds), how many of how many."""
+    """The acceptances of a group over time: the middle of each time bucket (microseconds), accepted, arrivals."""
 
     name: str
     points: list[tuple[int, int, int]]
 
 
 def lines(series: Sequence[Series], width: int) -> list[Markup]:
-    """A line for each group, wide and narrow; stretches in which nobody came are passed over."""
+    """Draw a line for each group, wide and narrow. Time buckets without arrivals are skipped."""
     times = [at for one in series for at, _, _ in one.points]
     first, last = min(times), max(times)
     if first == last:
@@ -60,7 +60,7 @@ def _lines(series: Sequence[Series], ends: tuple[int, int], width: int, narrow: 
 
 
 def spread(places: Sequence[float], apart: float = APART, low: float = 14.0, high: float = 300.0) -> list[float]:
-    """Places in order, moved so that none is nearer to the next than allowed.
+    """Move sorted places apart so that neighbours keep a minimum distance.
 
     >>> spread([100.0, 101.0, 200.0])
     [93.5, 107.5, 200.0]
@@ -77,7 +77,7 @@ def spread(places: Sequence[float], apart: float = APART, low: float = 14.0, hig
 
 
 def time_ticks(first: int, last: int, width: int, most: int) -> list[tuple[float, str]]:
-    """Round times between two, with words: hours where stretches are short, else days.
+    """Return round times between two times, labelled with hours or with days.
 
     >>> day = 86_400_000_000
     >>> [words for _, words in time_ticks(0, 28 * day, 7 * day, 4)]
@@ -94,7 +94,7 @@ def time_ticks(first: int, last: int, width: int, most: int) -> list[tuple[float
 
 
 def dumbbells(rows: Sequence[Row]) -> list[Markup]:
-    """Early against late, a row for each group, wide and narrow."""
+    """Draw early and late acceptance, one row per group, wide and narrow."""
     return [_dumbbells(rows, narrow) for narrow in (False, True)]
 
 

@@ -1,4 +1,4 @@
-"""Deciding one by hand: the form on a policy's page, shown again with what was typed where that cannot be decided."""
+"""The form on a policy's page that makes one decision. If it is invalid, the page shows it again as typed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Req = Request[Any, Any, Any]
 
 @post("/policies/{name:str}/decide", include_in_schema=False, opt={"role": "decide"}, status_code=303)
 async def decide(name: PolicyName, request: Req) -> Response[bytes]:
-    """Decide about one individual; a reference that was decided before is told, and decided when it is sent again."""
+    """Decide about one individual. A reference that was decided before must be sent a second time to confirm."""
     form = await checked_form(request)
     visitor = visitor_of(request)
     assert visitor is not None
@@ -56,10 +56,10 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
 
 
 def _read_request(service: Service, policy: str, typed: dict[str, str]) -> DecisionRequest:
-    """The request that the form means: numbers where the policy cuts them into bands."""
+    """Return the request of the form, with numbers for features that the policy cuts into bands."""
     with service.store.read() as connection:
         features = service.registry.load(connection, policy).ruling().specification.features
-    numbers = {one.name for one in features if one.edges}
+    numbers = {feature.name for feature in features if feature.edges}
     features_sent: dict[str, float | str] = {}
     for key, text in typed.items():
         name = key.removeprefix(FEATURE)
@@ -69,11 +69,11 @@ def _read_request(service: Service, policy: str, typed: dict[str, str]) -> Decis
     try:
         return msgspec.convert({**given, "features": features_sent or None}, DecisionRequest)
     except msgspec.ValidationError as error:
-        raise BadRequest(f"this cannot be decided: {error}") from None
+        raise BadRequest(f"the request is invalid: {error}") from None
 
 
 def _before(service: Service, policy: str, reference: str | None) -> DecisionEntry | None:
-    """The last decision of the policy's under this reference."""
+    """Return the last decision of the policy under this reference, or None."""
     if reference is None:
         return None
     decisions = service.queries.page(Filters(policy=policy, reference=reference), None, 1, newest=True).decisions

@@ -1,4 +1,4 @@
-"""Decisions: the feed, the search, one decision explained, and what a person records about it."""
+"""Decisions: the list, the search, one decision explained, and the forms that record what happened to it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected
 Text = Annotated[str, Parameter(max_length=200)]
 Cursor = Annotated[str, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z")]
 RECORDED = {
-    "outcome": "The outcome is recorded; the belief has moved.",
-    "correction": "The correction is recorded; both outcomes stay in the log.",
-    "expiry": "The outcome expired; it teaches nothing.",
+    "outcome": "The outcome is recorded. The segment's expected success rate is updated.",
+    "correction": "The correction is recorded. Both outcomes stay in the log.",
+    "expiry": "The outcome expired. It counts neither as a success nor as a failure.",
     "override": "The override is recorded, with its reason.",
-    "erasure": "The personal data is erased; the log stays whole.",
+    "erasure": "The personal data is erased. The log stays complete.",
 }
-ALREADY = "That was recorded already; nothing has changed."
+ALREADY = "This was already recorded. Nothing has changed."
 ROLES: dict[str, str] = {
     "outcome": "outcome",
     "correction": "outcome",
@@ -56,23 +56,23 @@ async def feed(
     reference: Text = "",
     before: Cursor = "",
 ) -> Response[bytes]:
-    """The newest decisions, or those that are searched for."""
+    """Show the newest decisions, or the result of a search."""
     filters = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
     service: Service = request.app.state.service
 
     def ask() -> tuple[DecisionsPage, dict[str, str], list[str]]:
         decisions = search(service, filters, before)
-        return decisions, references(service, [one.id for one in decisions.decisions]), policy_names(service)
+        return decisions, references(service, [entry.id for entry in decisions.decisions]), policy_names(service)
 
-    found, theirs, policies = await service.ask(ask)
+    decisions, own_references, policies = await service.ask(ask)
     given = {name: value for name, value in filters.items() if value}
     values: dict[str, Any] = {
-        "found": found,
-        "references": theirs,
-        "asked": filters,
+        "page": decisions,
+        "references": own_references,
+        "filters": filters,
         "query": urlencode(given),
         "download": urlencode({name: value for name, value in given.items() if name != "reference"}),
-        "more": urlencode({**given, "before": found.next}) if found.next else "",
+        "more": urlencode({**given, "before": decisions.next}) if decisions.next else "",
         "first": not before,
     }
     if request.headers.get("hx-request") == "true":
@@ -82,7 +82,7 @@ async def feed(
 
 @get("/decisions/{identity:str}", include_in_schema=False)
 async def show(identity: DecisionId, request: Req) -> Response[bytes]:
-    """One decision, explained, with its place in the log."""
+    """Show one decision with its explanation and its history."""
     service: Service = request.app.state.service
     decision = await service.ask(lambda: service.queries.decision(identity))
     return page(request, "decision.html", decision=decision)
@@ -92,7 +92,7 @@ async def show(identity: DecisionId, request: Req) -> Response[bytes]:
 async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Response[bytes]:
     """Record an outcome, a correction, an expiry, an override or an erasure."""
     if kind not in RECORDED:
-        raise BadRequest(f"what is recorded must be one of {', '.join(RECORDED)}, not {kind!r}")
+        raise BadRequest(f"the address must end in one of {', '.join(RECORDED)}, not {kind!r}")
     form = await checked_form(request)
     visitor = _may(request, ROLES[kind])
     outcome = form.get("outcome")
@@ -119,13 +119,13 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
 
 
 def search(service: Service, fields: dict[str, str], before: str) -> DecisionsPage:
-    """A page of decisions, the newest first."""
+    """Return a page of decisions, newest first."""
     filters = Filters(**{name: value or None for name, value in fields.items()})  # type: ignore[arg-type]
     return service.queries.page(filters, before or None, PAGE, newest=True)
 
 
 def references(service: Service, identities: list[str]) -> dict[str, str]:
-    """Under which reference of the sender's own decisions were made, of those that have one."""
+    """Return the sender's reference of each decision that has one."""
     table, personal = schema.decision, schema.personal
     same = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
     query = select(table.c.id, personal.c.reference).join(personal, same).where(table.c.id.in_(identities))

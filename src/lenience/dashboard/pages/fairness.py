@@ -1,7 +1,7 @@
-"""Fairness: who is accepted, by group: over time, early against late, beside one another, and who is shut out.
+"""Fairness: acceptance by group over time, early and late, compared with each other, and wrongful rejections.
 
-A group is what the segments of a policy say it is; without groups each segment is one of its own. The intervals say
-how far chance alone could have moved a rate, as if every decision had been drawn by itself.
+The segments of a policy name their groups. A segment without a group is its own group. The intervals show how much
+chance alone could change a rate, as if decisions were independent.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from lenience.service.storage import schema
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
-DRAWN = 8  # groups that a picture can hold
-FEWEST_DRAWN = 30  # decisions below which a picture would show chance alone
+DRAWN = 8  # groups that fit into a chart
+FEWEST_DRAWN = 30  # decisions; with fewer a chart would show mostly chance
 FIFTHS = 0.8
 
 
 class AcceptanceCount(msgspec.Struct, frozen=True):
-    """So many accepted of so many."""
+    """A number of acceptances among a number of arrivals."""
 
     accepted: int = 0
     arrivals: int = 0
@@ -57,12 +57,12 @@ class AcceptanceCount(msgspec.Struct, frozen=True):
 
     @property
     def interval(self) -> Bounds:
-        """Where it may lie, by chance alone."""
+        """The 95% interval of the share accepted."""
         return rate_interval(self.accepted, self.arrivals)
 
 
 class Disparity(msgspec.Struct, frozen=True):
-    """A group's acceptance beside that of the group accepted most."""
+    """The acceptance of a group compared with the group accepted most."""
 
     ratio: float
     ratio_interval: Bounds
@@ -71,77 +71,77 @@ class Disparity(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """How it compares with four fifths: surely below, below but perhaps by chance, or not below."""
+        """The result of the four-fifths rule: below, below but possibly by chance (unsure), or not below."""
         if self.ratio >= FIFTHS:
             return "not below"
         return "below" if self.ratio_interval.upper < FIFTHS else "unsure"
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A group: its decisions, early and late, and what is believed of its segments."""
+    """A group: its decisions, early and late, and its segments."""
 
     name: str
     segments: list[SegmentStatus]
     all: AcceptanceCount
     early: AcceptanceCount
     late: AcceptanceCount
-    overridden: tuple[int, int] = (0, 0)  # accepted, and rejected, by a person and not by the policy
-    disparity: Disparity | None = None  # nothing for the group accepted most
+    overridden: tuple[int, int] = (0, 0)  # accepted and rejected by override
+    disparity: Disparity | None = None  # None for the group accepted most
 
     @property
     def change(self) -> Bounds:
-        """The interval of late less early."""
+        """The interval of late minus early."""
         return difference_interval(self.late.accepted, self.late.arrivals, self.early.accepted, self.early.arrivals)
 
     @property
     def share(self) -> float:
-        """Its share of the applicants, as the policy has it."""
-        return sum(one.rule.share for one in self.segments)
+        """The group's share of the applicants, according to the policy."""
+        return sum(segment.rule.share for segment in self.segments)
 
     @property
     def believed(self) -> float:
-        """The success rate believed, over its applicants."""
-        return sum(one.rule.share * one.belief.mean for one in self.segments) / self.share
+        """The expected success rate of the group's applicants."""
+        return sum(segment.rule.share * segment.belief.mean for segment in self.segments) / self.share
 
     @property
     def stopped(self) -> list[str]:
-        """Its segments that are stopped."""
-        return [one.name for one in self.segments if one.stopped]
+        """The names of stopped segments."""
+        return [segment.name for segment in self.segments if segment.stopped]
 
     def shut_out(self, ahead: Mapping[str, float]) -> float:
-        """The probability that someone of a segment that deserves acceptance is shut out for good."""
-        weights = [one.rule.share * one.belief.exceeds(one.cost) for one in self.segments]
-        expected = sum(w * ahead[one.name] for w, one in zip(weights, self.segments, strict=True))
+        """Return the probability that a segment worth accepting is rejected for good."""
+        weights = [segment.rule.share * segment.belief.exceeds(segment.cost) for segment in self.segments]
+        expected = sum(w * ahead[segment.name] for w, segment in zip(weights, self.segments, strict=True))
         return expected / sum(weights) if sum(weights) > 0 else 0.0
 
 
 class Fairness(msgspec.Struct, frozen=True):
-    """What the page shows of a policy."""
+    """The content of the page for one policy."""
 
     policy: PolicyStatus
     groups: list[Group]
     series: list[Series]
-    width: int  # microseconds of a stretch of time
+    width: int  # of a time bucket, in microseconds
 
     @property
     def named(self) -> bool:
         """Whether the segments have groups."""
-        return any(one.group is not None for one in self.policy.segments)
+        return any(segment.group is not None for segment in self.policy.segments)
 
     @property
     def arrivals(self) -> int:
-        """How many came in all."""
+        """The total number of arrivals."""
         return sum(group.all.arrivals for group in self.groups)
 
     @property
     def compared(self) -> list[Group]:
-        """The groups that can be compared: those of whom anyone came."""
+        """The groups with arrivals, which can be compared."""
         return [group for group in self.groups if group.all.arrivals]
 
 
 @get("/fairness", include_in_schema=False)
 async def show(request: Req, policy: Chosen = "") -> Response[bytes]:
-    """The page."""
+    """Show the page."""
     service: Service = request.app.state.service
     tallies: TimeBucketCache = request.app.state.tallies
 
@@ -155,7 +155,7 @@ async def show(request: Req, policy: Chosen = "") -> Response[bytes]:
 
 @get("/fairness/live", include_in_schema=False)
 async def live(request: Req, policy: Chosen) -> Response[bytes]:
-    """The same again, with what takes a solve."""
+    """Refresh the page, including values that need a solver."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
     tallies: TimeBucketCache = request.app.state.tallies
@@ -168,42 +168,42 @@ async def live(request: Req, policy: Chosen) -> Response[bytes]:
 
 
 def first_choice(service: Service) -> str:
-    """The busiest policy that rules, or any."""
+    """Return the busiest active policy, or any policy if none is active."""
     return ranked_policies(service)[0].name
 
 
 def fairness_of_policy(service: Service, tallies: TimeBucketCache, name: str) -> Fairness:
-    """Everything of a policy, in one state of the database."""
+    """Read everything about a policy in one transaction."""
     with service.store.read() as connection:
         status = read_policy_status(service, connection, name)
         return read_fairness(connection, status, tallies)
 
 
 def read_fairness(connection: Connection, status: PolicyStatus, tallies: TimeBucketCache) -> Fairness:
-    """The groups of a policy with their decisions."""
-    chains = [one.chain for one in status.segments]
+    """Read the groups of a policy with their decisions."""
+    chains = [segment.chain for segment in status.segments]
     between = span(connection, chains)
     width = width_for(*between) if between else 0
     buckets = tallies.buckets(connection, chains, between[0], width) if between else []
     members: dict[str, list[SegmentStatus]] = {}
-    for one in status.segments:
-        members.setdefault(one.group or one.name, []).append(one)
-    otherwise = overrides(connection, chains)
-    groups = [_group(connection, name, mine, buckets, width, otherwise) for name, mine in members.items()]
+    for segment in status.segments:
+        members.setdefault(segment.group or segment.name, []).append(segment)
+    overridden = overrides(connection, chains)
+    groups = [_group(connection, name, mine, buckets, width, overridden) for name, mine in members.items()]
     most = sorted(groups, key=lambda group: group.all.arrivals, reverse=True)[:DRAWN]
     series = [_series(group, buckets, width) for group in groups if group in most and group.all.arrivals]
     return Fairness(status, disparities(groups), series, width)
 
 
 def disparities(groups: list[Group]) -> list[Group]:
-    """Each group beside the one accepted most, which has none."""
-    came = [group for group in groups if group.all.arrivals]
-    if len(came) < 2:
+    """Compare each group with the one accepted most, which has no disparity."""
+    with_arrivals = [group for group in groups if group.all.arrivals]
+    if len(with_arrivals) < 2:
         return groups
-    best = max(came, key=lambda group: group.all.rate)
+    best = max(with_arrivals, key=lambda group: group.all.rate)
     if best.all.accepted == 0:
         return groups
-    return [group if group is best or group not in came else _beside(group, best) for group in groups]
+    return [group if group is best or group not in with_arrivals else _beside(group, best) for group in groups]
 
 
 def _beside(group: Group, best: Group) -> Group:
@@ -223,12 +223,12 @@ def _group(
     segments: list[SegmentStatus],
     buckets: list[TimeBucket],
     width: int,
-    otherwise: Mapping[int, tuple[int, int]],
+    overridden: Mapping[int, tuple[int, int]],
 ) -> Group:
-    chains = {one.chain for one in segments}
-    changed = [otherwise[chain] for chain in chains if chain in otherwise]
-    mine = [one for one in buckets if one.chain in chains]
-    everyone = AcceptanceCount(sum(one.accepted for one in mine), sum(one.arrivals for one in mine))
+    chains = {segment.chain for segment in segments}
+    changed = [overridden[chain] for chain in chains if chain in overridden]
+    mine = [bucket for bucket in buckets if bucket.chain in chains]
+    everyone = AcceptanceCount(sum(bucket.accepted for bucket in mine), sum(bucket.arrivals for bucket in mine))
     early = _first(connection, mine, everyone.arrivals // 2, width)
     late = AcceptanceCount(everyone.accepted - early.accepted, everyone.arrivals - early.arrivals)
     return Group(
@@ -237,49 +237,51 @@ def _group(
 
 
 def _first(connection: Connection, mine: list[TimeBucket], count: int, width: int) -> AcceptanceCount:
-    """The first so many decisions, or nearly: whole stretches of time, and of the next as many as are missing."""
+    """Return about the first ``count`` decisions: whole time buckets, then part of the next one."""
     seen = accepted = 0
-    for start in sorted({one.start for one in mine}):
-        here = [one for one in mine if one.start == start]
-        came = sum(one.arrivals for one in here)
-        if seen + came > count:
+    for start in sorted({bucket.start for bucket in mine}):
+        here = [bucket for bucket in mine if bucket.start == start]
+        arrivals = sum(bucket.arrivals for bucket in here)
+        if seen + arrivals > count:
             table = schema.decision
             within = (
-                table.c.id.between(first_id(start), first_id(start + width))  # what is found by an index, and of these
-                & table.c.at.between(start, start + width - 1)  # those of the stretch: an id may be later than its time
-                & table.c.chain_id.in_([one.chain for one in here])
+                table.c.id.between(first_id(start), first_id(start + width))  # this range uses the index
+                & table.c.at.between(start, start + width - 1)  # an id may be later than its time
+                & table.c.chain_id.in_([bucket.chain for bucket in here])
             )
             some = select(table.c.accepted).where(within).order_by(table.c.id).limit(count - seen).subquery()
-            came, taken = connection.execute(select(func.count(), func.sum(some.c.accepted)).select_from(some)).one()
-            return AcceptanceCount(accepted + int(taken or 0), seen + came)
-        seen += came
-        accepted += sum(one.accepted for one in here)
+            arrivals, taken = connection.execute(
+                select(func.count(), func.sum(some.c.accepted)).select_from(some)
+            ).one()
+            return AcceptanceCount(accepted + int(taken or 0), seen + arrivals)
+        seen += arrivals
+        accepted += sum(bucket.accepted for bucket in here)
     return AcceptanceCount(accepted, seen)
 
 
 def _series(group: Group, buckets: list[TimeBucket], width: int) -> Series:
-    chains = {one.chain for one in group.segments}
+    chains = {segment.chain for segment in group.segments}
     tallies: dict[int, list[int]] = {}
-    for one in buckets:
-        if one.chain in chains:
-            row = tallies.setdefault(one.start, [0, 0])
-            row[0] += one.accepted
-            row[1] += one.arrivals
+    for bucket in buckets:
+        if bucket.chain in chains:
+            row = tallies.setdefault(bucket.start, [0, 0])
+            row[0] += bucket.accepted
+            row[1] += bucket.arrivals
     points = [(start + width // 2, accepted, arrivals) for start, (accepted, arrivals) in sorted(tallies.items())]
     return Series(group.name, points)
 
 
 def _shown(fairness: Fairness | None) -> dict[str, Any]:
     if fairness is None or fairness.arrivals < FEWEST_DRAWN:
-        return {"found": fairness, "pictures": [], "dumbbells": [], "fewest": FEWEST_DRAWN}
-    drawn = [group for group in fairness.groups if any(group.name == one.name for one in fairness.series)]
+        return {"fairness": fairness, "pictures": [], "dumbbells": [], "fewest": FEWEST_DRAWN}
+    drawn = [group for group in fairness.groups if any(group.name == line.name for line in fairness.series)]
     rows = [
         (group.name, (group.early.rate, group.early.interval), (group.late.rate, group.late.interval))
         for group in drawn
         if group.early.arrivals
     ]
     return {
-        "found": fairness,
+        "fairness": fairness,
         "pictures": lines(fairness.series, fairness.width),
         "dumbbells": dumbbells(rows) if rows else [],
     }

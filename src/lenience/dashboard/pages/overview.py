@@ -1,4 +1,4 @@
-"""The overview: all policies at a glance, today's work, and what needs attention."""
+"""The overview: all policies, today's decisions, and what needs attention."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Req = Request[Any, Any, Any]
 
 
 class Today(msgspec.Struct):
-    """What has happened since midnight (UTC)."""
+    """What happened since midnight (UTC)."""
 
     decisions: int = 0
     accepted: int = 0
@@ -47,7 +47,7 @@ class Today(msgspec.Struct):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """Something that needs attention, and where to look."""
+    """A notice that needs attention, and a link."""
 
     kind: str  # wait, reject or overdue: the colour of its mark
     text: str
@@ -55,20 +55,20 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """The overview's contents."""
+    """The content of the overview."""
 
     policies: list[PolicyStatus]
     drafts: list[PolicyRecord]
     today: Today
     pending: int
     earned: float
-    awaited: float
+    expected: float  # earnings of the pending acceptances
     attention: list[Notice]
 
 
 @get("/", include_in_schema=False)
 async def overview(request: Req) -> Response[bytes]:
-    """All policies at a glance."""
+    """Show the overview."""
     service: Service = request.app.state.service
     glance, audit = await service.ask(lambda: (read_overview(service, request.app.state.past), audit_status(service)))
     return page(request, "overview.html", glance=glance, expected={}, audit=audit)
@@ -76,13 +76,13 @@ async def overview(request: Req) -> Response[bytes]:
 
 @get("/overview/live", include_in_schema=False)
 async def live(request: Req) -> Response[bytes]:
-    """The same again, for a page that is open, with what takes a solve."""
+    """Refresh the overview, including values that need a solver."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
 
     def ask() -> dict[str, Any]:
         glance = read_overview(service, request.app.state.past)
-        expected = {one.name: _expected(one, prospects) for one in glance.policies}
+        expected = {policy.name: _expected(policy, prospects) for policy in glance.policies}
         return {"glance": glance, "expected": expected, "audit": audit_status(service)}
 
     return part(request, "glance.html", **await service.ask(ask))
@@ -90,7 +90,7 @@ async def live(request: Req) -> Response[bytes]:
 
 @get("/overview/volumes", include_in_schema=False)
 async def volumes(request: Req) -> Response[bytes]:
-    """How many came and were accepted over time, of all active policies."""
+    """Show arrivals and acceptances over time, of all policies."""
     service: Service = request.app.state.service
     return part(
         request, "volumes.html", pictures=await service.ask(lambda: draw_volumes(service, request.app.state.tallies))
@@ -99,29 +99,29 @@ async def volumes(request: Req) -> Response[bytes]:
 
 @post("/audit", include_in_schema=False, opt={"role": "admin"}, status_code=303)
 async def start_audit(request: Req) -> Response[bytes]:
-    """Recompute the whole log, in a process of its own."""
+    """Start an audit of the whole log in a separate process."""
     await checked_form(request)
     audits: Audits = request.app.state.audits
     await audits.start(request.app.state.service)
-    return redirect("/", "The audit has begun: it recomputes the whole log in a process of its own.")
+    return redirect("/", "The audit has started. It recomputes the whole log in a separate process.")
 
 
 def _expected(policy: PolicyStatus, prospects: Prospects) -> float | None:
-    """The value still to come; nothing where a segment's could not be told in time."""
-    values = [one.value for one in prospects.of(policy.segments).values()]
+    """Return the expected future value, or None if a segment's value is not known in time."""
+    values = [prospect.value for prospect in prospects.of(policy.segments).values()]
     return (
         None
         if None in values or len(values) < len(policy.segments)
-        else sum(one.midpoint for one in values if one is not None)
+        else sum(value.midpoint for value in values if value is not None)
     )
 
 
 def read_overview(service: Service, past: PastCountsCache) -> Overview:
-    """Everything the overview shows, in one state of the database."""
+    """Read everything the overview shows in one transaction."""
     with service.store.read() as connection:
         names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
-        all_ = [read_policy_status(service, connection, name) for name in names]
-        policies = [one for one in all_ if one.record.active is not None]
+        statuses = [read_policy_status(service, connection, name) for name in names]
+        policies = [status for status in statuses if status.record.active is not None]
         today = Today()
         since = midnight()
         for policy in policies:
@@ -132,20 +132,20 @@ def read_overview(service: Service, past: PastCountsCache) -> Overview:
                 today.accepted += counts.accepted - before.accepted
                 today.successes += counts.successes - before.successes
                 today.outcomes += counts.successes + counts.failures - before.successes - before.failures
-        oldest = _oldest_pending(connection, [one.chain for policy in policies for one in policy.segments])
+        oldest = _oldest_pending(connection, [segment.chain for policy in policies for segment in policy.segments])
     return Overview(
         policies=policies,
-        drafts=[one.record for one in all_ if one.record.active is None],
+        drafts=[status.record for status in statuses if status.record.active is None],
         today=today,
         pending=sum(policy.totals.pending for policy in policies),
         earned=sum(policy.earned for policy in policies),
-        awaited=sum(policy.awaited for policy in policies),
+        expected=sum(policy.expected for policy in policies),
         attention=[notice for policy in policies for notice in attention(policy, oldest)],
     )
 
 
 def draw_volumes(service: Service, tallies: TimeBucketCache) -> list[Markup]:
-    """The bars of all chains together; nothing while there is no decision."""
+    """Draw the bars of all chains together, or nothing if there is no decision."""
     with service.store.read() as connection:
         table = schema.chain
         chains = list(connection.execute(select(table.c.id).where(table.c.segment.is_not(None))).scalars())
@@ -162,25 +162,26 @@ def draw_volumes(service: Service, tallies: TimeBucketCache) -> list[Markup]:
 
 
 def attention(policy: PolicyStatus, oldest: dict[int, int]) -> list[Notice]:
-    """What of a policy needs attention: limits reached, segments shut out, labels overdue."""
+    """Return the notices about a policy: limits reached, segments stopped, outcomes overdue."""
     link = f"/policies/{policy.name}"
     notices = []
-    full = [one.name for one in policy.segments if one.full]
+    full = [segment.name for segment in policy.segments if segment.full]
     if full:
         verb = "is" if len(full) == 1 else "are"
-        text = f"{policy.name}: {_named(full)} {verb} at the exposure limit; new ones wait for outcomes."
+        text = f"{policy.name}: {_named(full)} {verb} at the exposure limit. New applicants wait for outcomes."
         notices.append(Notice("wait", text, link))
-    losing = [one.name for one in policy.segments if one.never_started and known_to_lose(one.belief, one.cost)]
+    never_started = [segment for segment in policy.segments if segment.never_started]
+    losing = [segment.name for segment in never_started if known_to_lose(segment.belief, segment.cost)]
     if losing:
-        what = "never started: by what is believed beforehand almost surely a loss"
+        what = "never started: almost certainly a loss"
         notices.append(Notice("reject", f"{policy.name}: {_named(losing)} {what}.", link))
-    never = [one.name for one in policy.segments if one.never_started and one.name not in losing]
-    if never:
-        what = "never started: too few will come, for what is believed, to be worth a first acceptance"
-        notices.append(Notice("reject", f"{policy.name}: {_named(never)} {what}.", link))
-    stopped = [one for one in policy.segments if one.stopped and not one.never_started]
-    for pending, more in ((False, " for good"), (True, "; outcomes that are pending may still change that")):
-        shut = [one.name for one in stopped if (one.counts.pending > 0) is pending]
+    rare = [segment.name for segment in never_started if segment.name not in losing]
+    if rare:
+        what = "never started: too few applicants are expected for a first acceptance to pay"
+        notices.append(Notice("reject", f"{policy.name}: {_named(rare)} {what}.", link))
+    stopped = [segment for segment in policy.segments if segment.stopped and not segment.never_started]
+    for pending, more in ((False, " for good"), (True, "; pending outcomes may still reopen it")):
+        shut = [segment.name for segment in stopped if (segment.counts.pending > 0) is pending]
         if shut:
             verb = "has" if len(shut) == 1 else "have"
             notices.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped{more}.", link))
@@ -191,15 +192,15 @@ def attention(policy: PolicyStatus, oldest: dict[int, int]) -> list[Notice]:
 
 
 def _overdue(policy: PolicyStatus, oldest: dict[int, int]) -> str:
-    """Labels that take longer than they should: the mean delay three times, or two thirds of the time they have."""
+    """Return a notice if an outcome has been pending for two thirds of the time until it expires."""
     days = policy.version.specification.expiry_days
-    times = [oldest[one.chain] for one in policy.segments if one.chain in oldest]
+    times = [oldest[segment.chain] for segment in policy.segments if segment.chain in oldest]
     if days is None or not times:
         return ""
     waited = (now() - min(times)) / 1e6
     if waited < days * 86_400 * 2 / 3:
         return ""
-    return f"{policy.name}: an outcome has been awaited for {ago(waited)}; it expires after {count(days)} days."
+    return f"{policy.name}: an outcome has been pending for {ago(waited)}. It expires after {count(days)} days."
 
 
 def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""A policy: the picture of its beliefs, its segments, its versions, and shadow against active."""
+"""A policy: the chart of its segments, its versions, and shadow versions compared with the active one."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from lenience.service.storage import schema
 Req = Request[Any, Any, Any]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
 Segment = Annotated[str | None, Parameter(max_length=200)]
-MOST_WAYS = 40  # segments whose ways are drawn behind the chosen one, the busiest
-FEATURE = "feature:"  # and its name: the field of a form that holds it
+MOST_PATHS = 40  # busiest segments whose paths are drawn behind the chosen one
+FEATURE = "feature:"  # prefix of the form fields that hold features
 COMPARED = 400  # decisions over which a shadow is compared with the active version
 
 
 class PolicyEvent(msgspec.Struct, frozen=True):
-    """An event in the life of a policy."""
+    """An event in the history of a policy."""
 
     at: str
     actor: str
@@ -45,7 +45,7 @@ class PolicyEvent(msgspec.Struct, frozen=True):
 
 
 class SubmittedDecision(msgspec.Struct, frozen=True):
-    """The form to decide one by hand as it was typed, what is wrong in it and where, and what was decided before."""
+    """The decision form as typed, its error and field, and an earlier decision under the same reference."""
 
     values: dict[str, str] = {}
     error: str = ""
@@ -54,7 +54,7 @@ class SubmittedDecision(msgspec.Struct, frozen=True):
 
 
 class ShadowComparison(msgspec.Struct, frozen=True):
-    """A shadow version beside the active one, over the last decisions of every segment."""
+    """A shadow version compared with the active one, over the latest decisions of every segment."""
 
     version: int
     decisions: int
@@ -67,7 +67,7 @@ class ShadowComparison(msgspec.Struct, frozen=True):
 async def show(
     name: PolicyName, request: Req, version: VersionNumber = None, segment: Segment = None
 ) -> Response[bytes]:
-    """A policy."""
+    """Show a policy."""
     service: Service = request.app.state.service
     return page(request, "policy.html", **await service.ask(lambda: filled_in(service, name, version, segment)))
 
@@ -79,14 +79,14 @@ def filled_in(
     segment: str | None = None,
     hand: SubmittedDecision | None = None,
 ) -> dict[str, Any]:
-    """What the page is filled in with."""
+    """Return the values of the page."""
     with service.store.read() as connection:
         status = read_policy_status(service, connection, name, version)
         if hand is not None and segment not in status.version.rules:
-            segment = None  # it was typed, not asked for
+            segment = None  # it was typed into the form, not chosen in the address
         return {
             "policy": status,
-            "life": policy_events(connection, status),
+            "events": policy_events(connection, status),
             "compared": [] if version else compare(connection, status),
             "objective": describe_objective(status.version.specification.objective),
             "sent": example_request(status.version.specification),
@@ -100,7 +100,7 @@ def filled_in(
 async def live(
     name: PolicyName, request: Req, version: VersionNumber = None, segment: Segment = None
 ) -> Response[bytes]:
-    """The picture and the segments again, for a page that is open, with what takes a solve."""
+    """Refresh the chart and the segments, including values that need a solver."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
 
@@ -119,7 +119,7 @@ async def change_state(name: PolicyName, request: Req) -> Response[bytes]:
     form = await checked_form(request)
     state, number = str(form.get("state", "")), str(form.get("version", ""))
     if state not in NEXT or not number.isdigit():
-        raise BadRequest(f"state must be one of {', '.join(NEXT)} and version a number")
+        raise BadRequest(f"state must be one of {', '.join(NEXT)}, and version must be a number")
     service: Service = request.app.state.service
     visitor = visitor_of(request)
     assert visitor is not None
@@ -129,21 +129,21 @@ async def change_state(name: PolicyName, request: Req) -> Response[bytes]:
 
 
 def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> dict[str, Any]:
-    """The picture of the chosen segment with the busiest others, and the small pictures of all."""
+    """Draw the chosen segment with the busiest others, and the small charts of the table."""
     shown = policy.segment(chosen)
-    busy = sorted(policy.segments, key=lambda one: one.counts.arrivals, reverse=True)
-    others = [one for one in busy if one is not shown][:MOST_WAYS]
+    busiest = sorted(policy.segments, key=lambda segment: segment.counts.arrivals, reverse=True)
+    others = [segment for segment in busiest if segment is not shown][:MOST_PATHS]
     paths: dict[str, Sequence[Step]] = {
-        one.name: belief_path(connection, one.chain, one.length, 150 if one is shown else 60)
-        for one in [shown, *others]
+        segment.name: belief_path(connection, segment.chain, segment.length, 150 if segment is shown else 60)
+        for segment in [shown, *others]
     }
-    features, plain = without_features([one.name for one in policy.segments])
+    features, plain = without_features([segment.name for segment in policy.segments])
     return {
         "shown": shown,
         "features": features,
         "plain": plain,
         "pictures": [picture(shown, paths, others), picture(shown, paths, others, narrow=True)],
-        "sparks": {one.name: sparkline(one, paths[one.name]) for one in [shown, *others]},
+        "sparks": {segment.name: sparkline(segment, paths[segment.name]) for segment in [shown, *others]},
         "prospects": None,
         "groups": _by_group(policy.segments),
     }
@@ -151,13 +151,13 @@ def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> di
 
 def _by_group(segments: list[SegmentStatus]) -> list[tuple[str | None, list[SegmentStatus]]]:
     groups: dict[str | None, list[SegmentStatus]] = {}
-    for one in sorted(segments, key=lambda one: natural(one.name)):
-        groups.setdefault(one.group, []).append(one)
+    for segment in sorted(segments, key=lambda segment: natural(segment.name)):
+        groups.setdefault(segment.group, []).append(segment)
     return list(groups.items())
 
 
 def steps_of(policy: PolicyStatus) -> dict[int, list[State]]:
-    """Which states each version can go to."""
+    """Return the states that each version can change to."""
     return {
         number: [to for to, sources in NEXT.items() if state in sources]
         for number, state in policy.record.states.items()
@@ -165,14 +165,14 @@ def steps_of(policy: PolicyStatus) -> dict[int, list[State]]:
 
 
 def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEvent]:
-    """What has happened to the policy, the newest first."""
+    """Return the history of the policy, newest first."""
     events = schema.event
     query = select(events.c.body).where(events.c.chain_id == policy.record.chain)
     events_shown = []
     for body in connection.execute(query.order_by(events.c.seq.desc()).limit(30)).scalars():
         event = read(body)
         if isinstance(event, VersionCreated):
-            what = f"version {event.number} made, with {len(event.names):,} segments"
+            what = f"version {event.number} created with {len(event.names):,} segments"
         elif isinstance(event, StateChanged):
             what = f"version {event.number} became {event.state}"
         else:
@@ -182,15 +182,15 @@ def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEv
 
 
 def compare(connection: Connection, policy: PolicyStatus) -> list[ShadowComparison]:
-    """Each shadow version beside what was decided, over the last decisions."""
+    """Compare each shadow version with the actual decisions, over the latest decisions."""
     shadows = [version.number for version in policy.record.shadows]
     if not shadows:
         return []
     tally = {number: [0, 0, 0, 0] for number in shadows}
     events = schema.event
     each = max(COMPARED // max(len(policy.segments), 1), 20)
-    for one in policy.segments:
-        query = select(events.c.body).where(events.c.chain_id == one.chain, events.c.about.is_(None))
+    for segment in policy.segments:
+        query = select(events.c.body).where(events.c.chain_id == segment.chain, events.c.about.is_(None))
         for body in connection.execute(query.order_by(events.c.seq.desc()).limit(each)).scalars():
             event = read(body)
             if not isinstance(event, Decided):

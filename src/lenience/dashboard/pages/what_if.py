@@ -1,4 +1,4 @@
-"""What if: sliders for what a policy rests on, and what would follow, as one drags; beside the policy as it is."""
+"""What if: sliders for the assumptions of a policy and the effect of each change, compared with a policy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Segment = Annotated[str, Parameter(max_length=200)]
 
 
 class Against(msgspec.Struct, frozen=True):
-    """The policy that is compared with: one segment of the version that rules, or of the newest."""
+    """The policy to compare with: one segment of its active version, or of the newest if none is active."""
 
     policy: PolicyStatus
     segment: SegmentStatus
@@ -57,21 +57,21 @@ class Against(msgspec.Struct, frozen=True):
 
     @property
     def chosen(self) -> dict[str, str]:
-        """How it is named in an address."""
+        """The parameters of the address that name it."""
         return {"policy": self.policy.name, "segment": self.segment.name}
 
 
 @get("/what-if", include_in_schema=False)
 async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Response[bytes]:
-    """The page."""
+    """Show the page."""
     service: Service = request.app.state.service
     given = dict(request.query_params)
 
     def ask() -> dict[str, Any]:
-        # An empty choice is one too: from nothing. Without any, the policy that decides most is looked at.
-        ruling = [] if "policy" in given else [one.name for one in ranked_policies(service) if one.active]
-        against = compared(service, ruling[0] if ruling else policy, segment)
-        question = read_question(given, against.preset.asked if against else None)
+        # An empty policy means none. If the address names no policy, compare with the busiest active one.
+        active = [] if "policy" in given else [record.name for record in ranked_policies(service) if record.active]
+        against = compared(service, active[0] if active else policy, segment)
+        question = read_question(given, against.preset.shown if against else None)
         return {**answered(question, against, QUICK), "policies": policy_names(service), "sliders": SLIDERS}
 
     return page(request, "what_if.html", **await service.ask(ask))
@@ -81,7 +81,7 @@ async def show(request: Req, policy: Chosen = "", segment: Segment = "") -> Resp
 async def again(
     request: Req, policy: Chosen = "", segment: Segment = "", patient: FromQuery[bool] = False
 ) -> Response[bytes]:
-    """What follows from the numbers as they are now; with patience after it was told at once."""
+    """Show the results for the current numbers: quickly, or exactly if ``patient``."""
     service: Service = request.app.state.service
     given = dict(request.query_params)
 
@@ -90,14 +90,14 @@ async def again(
         question = read_question(given)
         return answered(question, against, PATIENT if patient else QUICK)
 
-    # What takes long waits its turn, so that a hand that goes on dragging keeps nobody else waiting.
+    # Slow answers queue for the solver, so that a visitor who keeps dragging does not block others.
     values = await (service.solve(ask) if patient else service.ask(ask))
     return part(request, "what_if.html", **values)
 
 
 @post("/what-if/draft", include_in_schema=False, opt={"role": "admin"}, status_code=303)
 async def save(request: Req) -> Response[bytes]:
-    """Save what is asked as a draft: a new version of the policy compared with, or a new policy."""
+    """Save the question as a draft: a new version of the policy compared with, or a new policy."""
     form = await checked_form(request)
     given = {name: str(value) for name, value in form.items()}
     service: Service = request.app.state.service
@@ -107,55 +107,55 @@ async def save(request: Req) -> Response[bytes]:
     solved = await service.solve_version(specification)
     made = await service.perform(CreateVersion(make_sender(visitor.actor, None, "", None), solved))
     number = msgspec.json.decode(made.body)["version"]
-    words = f"Saved as version {number} of {specification.name}, a draft: it decides nothing until it is activated."
-    return redirect(f"/policies/{specification.name}?version={number}", words, *solved.warnings)
+    message = f"Saved version {number} of {specification.name} as a draft. It makes no decisions until you activate it."
+    return redirect(f"/policies/{specification.name}?version={number}", message, *solved.warnings)
 
 
 def compared(service: Service, policy: str, segment: str) -> Against | None:
-    """The policy and segment chosen, with their outlook."""
+    """Return the chosen policy and segment with their outlook, or None."""
     if not policy:
         return None
     with service.store.read() as connection:
         status = read_policy_status(service, connection, policy)
-    one = status.segment(segment or None)
+    chosen = status.segment(segment or None)
     specification = status.version.specification
-    mine = next(each for each in specification.problems() if each.name == one.name)
-    outlook = _kept.get(one.rule.digest)
+    problem = next(each for each in specification.problems() if each.name == chosen.name)
+    outlook = _outlooks.get(chosen.rule.digest)
     if outlook is None:
-        outlook = foresee(mine.problem, mine.prior, one.rule.table)
-        if len(_kept) > 500:
-            _kept.clear()
-        _kept[one.rule.digest] = outlook
-    if one.rule.exploration_floor > 0:
+        outlook = foresee(problem.problem, problem.prior, chosen.rule.table)
+        if len(_outlooks) > 500:
+            _outlooks.clear()
+        _outlooks[chosen.rule.digest] = outlook
+    if chosen.rule.exploration_floor > 0:
         outlook = msgspec.structs.replace(outlook, shut_out=0.0)
-    return Against(status, one, preset_of(specification, mine), outlook)
+    return Against(status, chosen, preset_of(specification, problem), outlook)
 
 
-_kept: dict[str, Outlook] = {}  # by the digest of the solved table
+_outlooks: dict[str, Outlook] = {}  # by the digest of the solved table
 
 
-def answered(question: WhatIfQuestion, against: Against | None, pains: SolveLimits) -> dict[str, Any]:
-    """What the answer shows."""
-    result = answer_question(against.preset.exactly(question) if against else question, pains)
-    words = summary(result.outlook)
+def answered(question: WhatIfQuestion, against: Against | None, limits: SolveLimits) -> dict[str, Any]:
+    """Return the values that the results show."""
+    result = answer_question(against.preset.exactly(question) if against else question, limits)
+    text = summary(result.outlook)
     chosen = against.chosen if against else {"policy": ""}
     return {
-        "asked": question,
+        "question": question,
         "against": against,
         "answer": result,
-        "summary": words,
-        "pictures": pictures(result.outlook.table, words, against.segment if against else None),
+        "summary": text,
+        "pictures": pictures(result.outlook.table, text, against.segment if against else None),
         "query": urlencode({**chosen, **question.fields}),
     }
 
 
 def specified(service: Service, given: dict[str, str]) -> PolicySpecification:
-    """The specification a form asks to save."""
+    """Return the specification that the form asks to save."""
     question = read_question(given)
     name, chosen, segment = (given.get(field, "").strip() for field in ("name", "policy", "segment"))
     against = compared(service, chosen, segment)
     if name != chosen and name in policy_names(service):
-        raise Conflict(f"there is a policy {name!r} already: choose it to compare with, or take another name")
+        raise Conflict(f"a policy {name!r} already exists: choose it on this page, or use another name")
     base = against.policy.version.specification if against else None
     made = draft(question, name, base, against.segment.name if against else None)
     try:

@@ -1,1 +1,1 @@
-"""What pages show, read from the log."""
+"""The data that pages show, read from the log."""

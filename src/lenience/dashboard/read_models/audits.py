@@ -1,7 +1,7 @@
-"""Audits from the dashboard: the whole log recomputed by a process of its own, so that decisions need not wait for it.
+"""Audits started from the dashboard. A separate process recomputes the log, so that decisions do not wait for it.
 
-What the last one found is kept in the database, so that all processes of a service show the same, and no two begin at
-once. One that is running gives a sign of life every few seconds; without it, its process has died.
+The database stores the result of the last audit, so that all processes of a service show the same result and only one
+audit runs at a time. A running audit updates a heartbeat every few seconds. Without one, its process has died.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lenience.service.http.service import Service
 from lenience.service.queries.audit import AuditReport
 from lenience.service.storage import schema
 
-SIGN_EVERY = 10.0  # seconds
-LOST_AFTER = 30_000_000  # microseconds without a sign of life
+HEARTBEAT_EVERY = 10.0  # seconds
+LOST_AFTER = 30_000_000  # microseconds without a heartbeat
 log = logging.getLogger("lenience.service")
 
 
 class FinishedAudit(msgspec.Struct, frozen=True):
-    """How an audit ended."""
+    """The result of an audit."""
 
     at: str
     report: AuditReport | None = None
@@ -35,26 +35,26 @@ class FinishedAudit(msgspec.Struct, frozen=True):
 
 
 class AuditStatus(msgspec.Struct, frozen=True):
-    """Whether an audit is running, and how the last one ended."""
+    """Whether an audit is running, and the result of the last one."""
 
     running: bool = False
     last: FinishedAudit | None = None
 
 
 class Audits:
-    """Starts audits, one at a time."""
+    """Start audits, one at a time."""
 
     def __init__(self, database: str) -> None:
         self._database = database
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, service: Service) -> None:
-        """Begin one, unless one is running, in whichever process."""
+        """Start an audit unless one is running in any process."""
         if await service.ask(lambda: _begin(service)):
             self._task = asyncio.get_running_loop().create_task(self._run(service))
 
     async def _run(self, service: Service) -> None:
-        # The address may hold a password: it goes by the environment, which other users cannot read.
+        # The address may hold a password, so pass it in the environment, which other users cannot read.
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "lenience", "audit", "--json"),
             stdout=asyncio.subprocess.PIPE,
@@ -63,19 +63,19 @@ class Audits:
         )
         answer = asyncio.ensure_future(process.communicate())
         try:
-            while not (await asyncio.wait([answer], timeout=SIGN_EVERY))[0]:
+            while not (await asyncio.wait([answer], timeout=HEARTBEAT_EVERY))[0]:
                 await self._keep(service, {"running_at": now()})
         except asyncio.CancelledError:
             process.kill()
             raise
         out, err = answer.result()
         try:
-            # The heads are for one who keeps them elsewhere, and there are as many as segments.
+            # Drop the heads: the page does not need them, and there is one per segment.
             report = msgspec.structs.replace(msgspec.json.decode(out, type=AuditReport), heads=[])
             finished = FinishedAudit(iso_time(now()), report)
         except msgspec.DecodeError:
             finished = FinishedAudit(
-                iso_time(now()), None, err.decode(errors="replace").strip()[:300] or "it did not answer"
+                iso_time(now()), None, err.decode(errors="replace").strip()[:300] or "the audit gave no answer"
             )
         await self._keep(service, {"running_at": None, "found": msgspec.json.encode(finished).decode()})
 
@@ -86,12 +86,12 @@ class Audits:
 
         try:
             await service.ask(write)
-        except Problem as problem:  # the database is out of reach: the next sign, or the next audit, will do
+        except Problem as problem:  # the database is unreachable: the next write may succeed
             log.warning("an audit could not be recorded", extra={"fields": {"detail": problem.detail}})
 
 
 def _begin(service: Service) -> bool:
-    """Say that an audit begins; false where one is running."""
+    """Record that an audit starts. Return False if one is running."""
     with service.store.write() as connection:
         row = connection.execute(select(schema.audited).with_for_update()).one_or_none()
         if row is not None and _runs(row.running_at):
@@ -102,12 +102,12 @@ def _begin(service: Service) -> bool:
     return True
 
 
-def _runs(sign: int | None) -> bool:
-    return sign is not None and sign > now() - LOST_AFTER
+def _runs(heartbeat: int | None) -> bool:
+    return heartbeat is not None and heartbeat > now() - LOST_AFTER
 
 
 def audit_status(service: Service) -> AuditStatus:
-    """How it stands with audits, as all processes see it."""
+    """Return the state of audits, which all processes share."""
     with service.store.read() as connection:
         row = connection.execute(select(schema.audited)).one_or_none()
     if row is None:

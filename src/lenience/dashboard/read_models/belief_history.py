@@ -1,7 +1,7 @@
-"""The way a belief has come: read off the log, which carries the running counts in every decision.
+"""The history of a segment's belief, read from the running counts in the logged decisions.
 
-A path is drawn over log n, so its points are taken evenly in the logarithm of the place in the log: a hundred look-ups
-by key for a segment, whether the log holds a thousand events or a billion.
+A path is drawn over log n, so its points are spaced evenly in the logarithm of the position in the log. That takes
+about a hundred look-ups by key per segment, however long the log is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _decoder = msgspec.json.Decoder(Step)  # of a decision's event only what a step 
 
 
 def belief_path(connection: Connection, chain: int, length: int, points: int = POINTS) -> list[Step]:
-    """Steps of a segment's chain, from its first decision to its last, at most so many."""
+    """Return at most ``points`` steps of a segment's chain, from its first decision to its last."""
     if length == 0:
         return []
     places = sorted({round(length ** (i / (points - 1))) for i in range(points)})

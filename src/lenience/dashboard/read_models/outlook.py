@@ -1,8 +1,7 @@
-"""What a policy promises before its first decision: its worth, the cost of learning, whom it shuts out, if it starts.
+"""The outlook of a policy before its first decision: value, cost of learning, whether it starts, wrongful rejections.
 
-While a slider moves the answer must be there at once. Most problems are solved in a few milliseconds; those that take
-longer (many applicants that count, or many outcomes on their way) are answered first by a simpler problem, which is
-said, and then solved with patience.
+The answer must be immediate while a slider moves. Most problems are solved in a few milliseconds. For the others (large
+volumes, or many pending outcomes) the first answer solves a simpler problem and says so. An exact answer follows.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from lenience.service.domain.specification import Objective, SegmentProblem
 from lenience.solvers.stopping.boundary_walk import fate
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
-ROWS = 2_000  # acceptances over which a shut-out is followed, and beliefs that a picture may show
+ROWS = 2_000  # acceptances over which shut-outs are computed, and beliefs that a picture can show
 
 
 class SolveLimits(NamedTuple):
-    """How much work an answer may be."""
+    """How much work an answer may take."""
 
-    volume: float  # applicants that count, where outcomes come at once
-    late: float  # and where they come late
+    volume: float  # largest discounted volume without delay
+    late: float  # largest discounted volume with late outcomes
     effort: Effort
 
 
@@ -43,11 +42,11 @@ PATIENT = SolveLimits(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0, limit=False))
 
 
 class Outlook(msgspec.Struct, frozen=True):
-    """What lies ahead of a population with a prior.
+    """The outlook of a population with a prior.
 
-    Values are as of now, before the first applicant. ``shut_out`` is the probability of a stop for good, given that
-    the population deserves acceptance (p > c): an upper bound where labels come late (``at_most``). ``needed`` is the
-    number of applicants that must count for a first acceptance to pay; nothing where there is no such number to tell.
+    Values are as of now, before the first applicant. ``shut_out`` is the probability of a stop for good, given that the
+    population is worth accepting (p > c). It is an upper bound if outcomes are late (``at_most``). ``needed`` is the
+    discounted volume at which a first acceptance pays, or None if it is not defined.
     """
 
     table: SolvedTable
@@ -62,49 +61,49 @@ class Outlook(msgspec.Struct, frozen=True):
 
     @property
     def learning(self) -> float:
-        """The expected cost of learning: what one who knew the success rate would earn, less the optimum."""
+        """The expected cost of learning: the value if the success rate were known, minus the optimal value."""
         return max(self.knowing - self.value.midpoint, 0.0)
 
     @property
     def learning_share(self) -> float:
-        """The same as a share of what one who knew would earn."""
+        """The cost of learning as a share of the value if the success rate were known."""
         return self.learning / self.knowing if self.knowing > 0 else 0.0
 
 
 class WhatIfAnswer(msgspec.Struct, frozen=True):
-    """An outlook, and what was left out to give it at once."""
+    """An outlook, and a note about what was simplified to answer immediately."""
 
     outlook: Outlook
-    word: str = ""
-    more: bool = False  # whether patience would give a better one
+    note: str = ""
+    more: bool = False  # whether a slower solve gives a better answer
 
 
-def answer_question(question: WhatIfQuestion, pains: SolveLimits = QUICK) -> WhatIfAnswer:
-    """The outlook of what is asked, with so many pains; else that of the nearest problem that takes less.
+def answer_question(question: WhatIfQuestion, limits: SolveLimits = QUICK) -> WhatIfAnswer:
+    """Return the outlook for a question within the limits, else that of the nearest simpler problem.
 
-    >>> found = answer_question(WhatIfQuestion(break_even=80, applicants=9.9, rate=10))
-    >>> round(found.outlook.volume, 6), found.outlook.starts, round(found.outlook.shut_out, 3)
+    >>> answer = answer_question(WhatIfQuestion(break_even=80, applicants=9.9, rate=10))
+    >>> round(answer.outlook.volume, 6), answer.outlook.starts, round(answer.outlook.shut_out, 3)
     (99.0, True, 0.329)
     """
     problem = question.problem
-    if problem.label_delay and question.volume <= pains.late:
+    if problem.label_delay and question.volume <= limits.late:
         try:
-            return WhatIfAnswer(_foresee(problem, question.prior, pains.effort))
+            return WhatIfAnswer(_foresee(problem, question.prior, limits.effort))
         except TooLargeError:
             pass
-    volume = min(question.volume, pains.volume)
+    volume = min(question.volume, limits.volume)
     first = Discounted(question.cost, volume / (1 + volume))
-    outlook = _foresee(first, question.prior, pains.effort)
-    words = []
+    outlook = _foresee(first, question.prior, limits.effort)
+    simplifications = []
     if question.weeks > 0:
-        words.append("as if outcomes came at once: late ones make acceptances wait, and are worth less")
+        simplifications.append("as if outcomes arrived immediately (late ones delay acceptances and reduce the value)")
     if volume < question.volume:
-        words.append(f"for {volume:,.0f} applicants that count: with more one is more lenient still")
-    if not words:
+        simplifications.append(f"for {volume:,.0f} discounted applicants (with more, the policy is more lenient)")
+    if not simplifications:
         return WhatIfAnswer(outlook)
-    note = f"Shown {' and '.join(words)}."
-    if pains is PATIENT:
-        return WhatIfAnswer(outlook, f"{note} To solve it in full would take too long here.")
+    note = f"Shown {' and '.join(simplifications)}."
+    if limits is PATIENT:
+        return WhatIfAnswer(outlook, f"{note} The exact result would take too long to compute here.")
     return WhatIfAnswer(outlook, note, more=True)
 
 
@@ -115,7 +114,7 @@ def _foresee(problem: Objective, prior: Belief, effort: Effort) -> Outlook:
 
 
 def foresee(problem: Objective, prior: Belief, table: SolvedTable) -> Outlook:
-    """The outlook of a problem under its solved table."""
+    """Return the outlook of a problem under its solved table."""
     gain = gain_of_knowing(prior.n, prior.s, problem.cost)
     late = isinstance(table, ExposureTable)
     needed: float | None = starting_volume(prior, problem.cost).midpoint
@@ -123,7 +122,7 @@ def foresee(problem: Objective, prior: Belief, table: SolvedTable) -> Outlook:
     if problem.horizon is not None:
         needed = None
     if problem.stationary:
-        first = Discounted(problem.cost, problem.discount).enclose(prior, 1e-6)[0]  # as of the first applicant, to come
+        first = Discounted(problem.cost, problem.discount).enclose(prior, 1e-6)[0]  # value at the first applicant
         worth = Bounds(problem.discount * first.lower, problem.discount * first.upper)
     else:
         worth = table.value(0, 0, 0)[0] or Bounds(0.0, volume * gain)
@@ -135,7 +134,7 @@ def foresee(problem: Objective, prior: Belief, table: SolvedTable) -> Outlook:
 
 
 def _followed(table: SolvedTable) -> NDArray[np.int64]:
-    """The boundary over as many rows for every table: beyond its last one, the rates stopped at there are stops too."""
+    """Return the boundary over the same number of rows for every table, extended by the last row's rate."""
     least = np.asarray(table.boundary[:ROWS], dtype=np.int64)
     if len(least) == ROWS or table.horizon is not None:
         return least
@@ -146,17 +145,17 @@ def _followed(table: SolvedTable) -> NDArray[np.int64]:
 
 
 def summary(outlook: Outlook) -> str:
-    """The outlook in a sentence."""
+    """Describe the outlook in a sentence or two."""
     if not outlook.starts:
         if outlook.needed is None or math.isinf(outlook.needed):
-            return "It never starts: no number of applicants makes a first acceptance pay."
+            return "The policy never starts: no number of applicants makes a first acceptance pay."
         return (
-            f"It never starts: {count(outlook.volume)} applicants count, and only from {count(outlook.needed)} on "
-            "would a first acceptance pay."
+            f"The policy never starts: a first acceptance needs {count(outlook.needed)} discounted applicants to pay, "
+            f"and there are {count(outlook.volume)}."
         )
     bound = "at most " if outlook.at_most else ""
     return (
-        f"Worth {count(outlook.value.midpoint)} in all, after {count(round(outlook.learning, 4))} for learning "
-        f"({100 * outlook.learning_share:.0f}% of what one who knew would earn); a good population is shut out with a "
-        f"probability of {bound}{100 * outlook.shut_out:.1f}%."
+        f"The expected total value is {count(outlook.value.midpoint)}. Learning costs "
+        f"{count(round(outlook.learning, 4))} ({100 * outlook.learning_share:.0f}% of the value if the success rate "
+        f"were known). The risk of rejecting a good population for good is {bound}{100 * outlook.shut_out:.1f}%."
     )

@@ -1,4 +1,4 @@
-"""A policy in words: its objective, and an example of a request for a decision."""
+"""Describe a policy: its objective, and an example of a request for a decision."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ def describe_objective(objective: Objective) -> list[tuple[str, str]]:
     """Describe an objective in the words of a risk department, as pairs of a label and a value."""
     rows = [("Break-even success rate", percent(objective.cost))]
     if objective.horizon is not None:
-        return [*rows, ("Individuals in all", amount(objective.horizon))]
+        return [*rows, ("Applicants in total", amount(objective.horizon))]
     if objective.arrivals is None:
-        return [*rows, ("Applicants that count", f"{count(objective.volume)} (γ = {objective.discount:.6g})")]
+        volume = f"{count(objective.volume)} (discount factor {objective.discount:.6g})"
+        return [*rows, ("Discounted applicants", volume)]
     rows += [
-        ("Applicants a year", amount(objective.arrivals or 0)),
-        ("Discount rate a year", percent(objective.discount_rate or 0)),
+        ("Applicants per year", amount(objective.arrivals or 0)),
+        ("Discount rate per year", percent(objective.discount_rate or 0)),
     ]
     if objective.label_delay:
-        rows.append(("Outcomes come after", f"{duration(objective.label_delay)} on average"))
+        rows.append(("Outcomes are known after", f"{duration(objective.label_delay)} on average"))
     return rows
 
 
@@ -53,7 +54,7 @@ def example_features(features: list[Feature]) -> dict[str, float | str]:
     {'score': 600, 'region': 'north'}
     """
     values: dict[str, float | str] = {}
-    for one in features:
-        edge = one.edges[len(one.edges) // 2] if one.edges else 0.0
-        values[one.name] = one.values[0] if one.values else int(edge) if edge.is_integer() else edge
+    for feature in features:
+        edge = feature.edges[len(feature.edges) // 2] if feature.edges else 0.0
+        values[feature.name] = feature.values[0] if feature.values else int(edge) if edge.is_integer() else edge
     return values

@@ -1,7 +1,7 @@
-"""How a policy stands now: of each segment what is known, what is done next, what it has earned, what is pending.
+"""The current status of a policy: the evidence, next decision, earnings and pending outcomes of each segment.
 
-Nothing here is solved: a decision is looked up in the stored table. What takes a solve (the value still to come, the
-probability of being shut out) is in :mod:`lenience.dashboard.read_models.prospects`, asked for after the page is there.
+Nothing here needs a solver, because decisions are looked up in the stored table. Values that need one (expected value,
+probability of wrongful rejection) are in :mod:`lenience.dashboard.read_models.prospects` and load after the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lenience.service.http.service import Service
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
-# What is done with the next individual, in a word and in the colour of its mark.
+# What happens to the next applicant, in a word, and the colour of its mark.
 NEXT = {
     ABOVE: ("accept", "accept"),
     LEARNING: ("accept to learn", "learn"),
@@ -46,7 +46,7 @@ NEXT = {
 
 
 class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
-    """A segment as it stands."""
+    """The current status of a segment."""
 
     name: str
     group: str | None
@@ -58,12 +58,12 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def belief(self) -> Belief:
-        """What is known."""
+        """The belief about its success rate."""
         return self.rule.belief(self.counts)
 
     @cached_property
     def interval(self) -> Bounds:
-        """Where the success rate lies, with probability 90%."""
+        """The 90% interval of the success rate."""
         return self.belief.interval(0.9)
 
     @property
@@ -73,32 +73,35 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def next(self) -> str:
-        """What is done with the next individual, in a word."""
+        """What happens to the next applicant, in a word."""
         if self.verdict.rule == BELOW and self.verdict.probability > 0:
             return "accept a few"
         return NEXT[self.verdict.rule][0]
 
     @property
     def mark(self) -> str:
-        """The kind of mark for it."""
+        """The kind of mark that shows it."""
         if self.verdict.rule == BELOW and self.verdict.probability > 0:
             return "learn"
         return NEXT[self.verdict.rule][1]
 
     @property
     def why(self) -> str:
-        """The reason, in words."""
+        """The reason for it."""
         return reason(self.rule, self.counts, self.verdict)
 
     @property
     def stopped(self) -> bool:
-        """Whether its boundary rejects everyone, and there is no floor. Outcomes that are pending (of a person's
-        override, or where they come late) may still open it again; without any it is stopped for good."""
+        """Whether the boundary rejects everyone and there is no exploration floor.
+
+        Pending outcomes (after an override, or with late outcomes) may reopen the segment. Without any it is stopped
+        for good.
+        """
         return self.verdict.rule == BELOW and self.verdict.probability == 0
 
     @property
     def never_started(self) -> bool:
-        """Whether it was shut out before its first member was accepted."""
+        """Whether it stopped before its first acceptance."""
         return self.stopped and self.counts.accepted == 0
 
     @property
@@ -108,17 +111,17 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def margin(self) -> float:
-        """How far the belief is above its threshold, in standard deviations of the belief."""
+        """The distance of the belief above its threshold, in standard deviations of the belief."""
         return (self.belief.mean - self.verdict.threshold) / math.sqrt(max(self.belief.variance, 1e-12))
 
     @property
     def earned(self) -> float:
-        """What the known outcomes have earned: 1 − c each success, −c each failure."""
+        """The earnings of the known outcomes: 1 − c for each success, −c for each failure."""
         return self.counts.successes * (1 - self.cost) - self.counts.failures * self.cost
 
     @property
-    def awaited(self) -> float:
-        """What the pending acceptances are expected to earn."""
+    def expected(self) -> float:
+        """The expected earnings of the pending acceptances."""
         return self.counts.pending * (self.belief.mean - self.cost)
 
     @property
@@ -128,7 +131,7 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
 
 
 class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
-    """A policy as it stands, under one of its versions."""
+    """The current status of a policy under one of its versions."""
 
     record: PolicyRecord
     version: Version
@@ -146,55 +149,55 @@ class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def totals(self) -> Counts:
-        """All segments together."""
-        mine = [segment.counts for segment in self.segments]
+        """The counts of all segments together."""
+        all_counts = [segment.counts for segment in self.segments]
         return Counts(
-            sum(one.arrivals for one in mine),
-            sum(one.accepted for one in mine),
-            sum(one.pending for one in mine),
-            sum(one.successes for one in mine),
-            sum(one.failures for one in mine),
+            sum(counts.arrivals for counts in all_counts),
+            sum(counts.accepted for counts in all_counts),
+            sum(counts.pending for counts in all_counts),
+            sum(counts.successes for counts in all_counts),
+            sum(counts.failures for counts in all_counts),
         )
 
     @property
     def earned(self) -> float:
-        """What the known outcomes have earned."""
+        """The earnings of the known outcomes."""
         return sum(segment.earned for segment in self.segments)
 
     @property
-    def awaited(self) -> float:
-        """What the pending acceptances are expected to earn."""
-        return sum(segment.awaited for segment in self.segments)
+    def expected(self) -> float:
+        """The expected earnings of the pending acceptances."""
+        return sum(segment.expected for segment in self.segments)
 
     def segment(self, name: str | None) -> SegmentStatus:
-        """A segment by name; without one that which is nearest its boundary, for what is known of it."""
+        """Return a segment by name. Without a name, return the open segment nearest to its boundary."""
         if name is not None:
             for segment in self.segments:
                 if segment.name == name:
                     return segment
             raise NotFound(f"the policy {self.name!r} has no segment {name!r}")
-        return min(self.segments, key=lambda one: (one.stopped, abs(one.margin), -one.counts.arrivals))
+        return min(self.segments, key=lambda segment: (segment.stopped, abs(segment.margin), -segment.counts.arrivals))
 
 
 def policy_names(service: Service) -> list[str]:
-    """The names of all policies, in order."""
+    """Return the names of all policies, sorted."""
     with service.store.read() as connection:
         return sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
 
 
 def ranked_policies(service: Service) -> list[PolicyRecord]:
-    """All policies, those that rule first, and of them those with the most decisions."""
+    """Return all policies: active ones first, then by the number of decisions."""
     with service.store.read() as connection:
         table = schema.chain
         sums = select(table.c.policy_id, func.sum(table.c.arrivals)).group_by(table.c.policy_id)
-        came = {identity: int(arrivals) for identity, arrivals in connection.execute(sums)}
+        arrivals_of = {identity: int(arrivals) for identity, arrivals in connection.execute(sums)}
         names = connection.execute(select(schema.policy.c.name).order_by(schema.policy.c.name)).scalars()
         records = [service.registry.load(connection, name) for name in names]
-    return sorted(records, key=lambda one: (one.active is None, -came.get(one.id, 0)))
+    return sorted(records, key=lambda record: (record.active is None, -arrivals_of.get(record.id, 0)))
 
 
 def read_policy_status(service: Service, connection: Connection, name: str, number: int | None = None) -> PolicyStatus:
-    """A policy under the version asked for, the active one, or the newest."""
+    """Read a policy under the given version, the active one, or else the newest."""
     record = service.registry.load(connection, name)
     shown = number or (record.active.number if record.active else max(record.states))
     if shown not in record.states:
@@ -209,7 +212,7 @@ def read_policy_status(service: Service, connection: Connection, name: str, numb
     for segment, rule in version.rules.items():
         row = rows[segment]
         counts = Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures)
-        # A draw of 1: what is certain, not what the exploration floor may add.
+        # A draw of 1 leaves out acceptances by the exploration floor.
         verdict = rule.decide(counts, 1.0)
         segments.append(SegmentStatus(segment, groups.get(segment), rule, counts, verdict, row.id, row.length))
     return PolicyStatus(record, version, segments)

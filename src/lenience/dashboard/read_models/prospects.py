@@ -1,7 +1,7 @@
-"""What lies ahead of a segment: the value still to come, and the probability of being shut out although deserving.
+"""The prospects of a segment: its expected value, and the probability that it is wrongly rejected for good.
 
-These take a solve, so a page asks for them after it is there, and they are kept: the same table at the same counts has
-the same prospects.
+These need a solver, so a page loads them after it is shown. They are cached, because the same table with the same
+counts has the same prospects.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from lenience.service.domain.rule import BELOW
 from lenience.service.domain.solved_tables import ExposureTable
 from lenience.solvers.stopping.boundary_walk import fate
 
-ROWS = 2_000  # acceptances over which a shut-out is followed; later ones are rare
-KEPT = 20_000
+ROWS = 2_000  # acceptances over which shut-outs are computed; later ones are rare
+CACHE_SIZE = 20_000
 Key = tuple[str, float, int, int, int]
 Value = TypeVar("Value")
 SECONDS = 2.0  # spent on one policy's segments
 
 
 class Prospect(msgspec.Struct, frozen=True):
-    """What lies ahead.
+    """The prospects of a segment.
 
-    ``deserving`` is the probability that its success rate is above the cost; ``shut_out`` the probability that it is
-    shut out for good, given that it is: an upper bound where labels come late, for outcomes still pending may open a
-    segment again.
+    ``deserving`` is the probability that its success rate is above the cost. ``shut_out`` is the probability that it is
+    stopped for good, given that. It is an upper bound with late outcomes, because pending ones may reopen a segment.
     """
 
     value: Bounds | None
@@ -42,32 +41,32 @@ class Prospect(msgspec.Struct, frozen=True):
 
 
 class Prospects:
-    """Prospects that were asked for, kept."""
+    """A cache of prospects."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, Prospect] = OrderedDict()
+        self._prospects: OrderedDict[Key, Prospect] = OrderedDict()
         self._shut: OrderedDict[Key, float] = OrderedDict()
         self._lock = Lock()
 
     def of(self, segments: Sequence[SegmentStatus], seconds: float = SECONDS) -> dict[str, Prospect]:
-        """The prospects of segments; those that the time is not enough for are missing, and come when asked again."""
+        """Return the prospects of segments. Those that need more time are missing, and come with a later call."""
         until = time.monotonic() + seconds
         prospects = {}
-        for one in segments:
-            key = _key(one)
+        for segment in segments:
+            key = _key(segment)
             with self._lock:
-                known = self._kept.get(key)
+                known = self._prospects.get(key)
             if known is None:
                 if time.monotonic() > until:
                     continue
-                known = self._prospect(one)
-                self._keep(self._kept, key, known)
-            prospects[one.name] = known
+                known = self._prospect(segment)
+                self._keep(self._prospects, key, known)
+            prospects[segment.name] = known
         return prospects
 
     def shut_outs(self, segments: Sequence[SegmentStatus]) -> dict[str, float]:
-        """Of each segment the probability alone of being shut out although deserving: much quicker than a value."""
-        return {one.name: self._shut_out(one) for one in segments}
+        """Return only the probability of wrongful rejection per segment, which is much faster."""
+        return {segment.name: self._shut_out(segment) for segment in segments}
 
     def _prospect(self, segment: SegmentStatus) -> Prospect:
         table, counts = segment.rule.table, segment.counts
@@ -87,18 +86,18 @@ class Prospects:
     def _keep(self, cache: OrderedDict[Key, Value], key: Key, value: Value) -> None:
         with self._lock:
             cache[key] = value
-            while len(cache) > KEPT:
+            while len(cache) > CACHE_SIZE:
                 cache.popitem(last=False)
 
 
 def _key(segment: SegmentStatus) -> Key:
-    """What a prospect follows from."""
+    """Return everything that a prospect depends on."""
     rule, counts = segment.rule, segment.counts
     return rule.digest, rule.exploration_floor, counts.successes, counts.failures, counts.pending
 
 
 def shut_out(segment: SegmentStatus) -> float:
-    """The probability of a stop for good from here on, given p > c."""
+    """Return the probability of a stop for good from here on, given p > c."""
     counts, belief, table = segment.counts, segment.belief, segment.rule.table
     if segment.rule.exploration_floor > 0:
         return 0.0

@@ -1,7 +1,7 @@
-"""Counts over time: how many came and were accepted in each stretch of time, and how things stood at a moment.
+"""Counts over time: arrivals and acceptances per time bucket, and the counts of a segment at a past time.
 
-A decision's id begins with its time, so a window is a range of the primary key. The log carries running counts, so how
-a segment stood at a moment is its last decision before it, and the few events in between.
+A decision's id begins with its time, so a time range is a range of the primary key. The log carries running counts, so
+the counts at a time follow from the last decision before it and the few events since.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from lenience.service.domain.events import Corrected, Decided, Event, Observed, 
 from lenience.service.domain.rule import Counts
 from lenience.service.storage import schema
 
-STRETCHES = 24
+MOST_BUCKETS = 24
 WIDTHS = [60, 300, 900, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400, 28 * 86_400]  # seconds
-LATE = 5_000_000  # microseconds for which a transaction with an earlier time may still be on its way
-MOST_KEPT = 100  # policies whose tallies are kept
+LATE = 5_000_000  # microseconds within which a transaction with an earlier time may still arrive
+CACHE_SIZE = 100  # policies
 
 
 class TimeBucket(msgspec.Struct, frozen=True):
-    """A stretch of time of one chain: how many came, and how many of them were accepted."""
+    """The arrivals and acceptances of one chain in a time bucket."""
 
     chain: int
     start: int  # microseconds
@@ -32,13 +32,13 @@ class TimeBucket(msgspec.Struct, frozen=True):
 
 
 def midnight() -> int:
-    """The beginning of today in UTC, in microseconds."""
+    """Return the start of today in UTC, in microseconds."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return int(today.timestamp()) * 1_000_000
 
 
 def first_id(at: int) -> str:
-    """The least id a decision made at a time (in microseconds) or later can have.
+    """Return the smallest id of a decision made at a time (in microseconds) or later.
 
     >>> first_id(1_700_000_000_000_000)
     '018bcfe5-6800'
@@ -48,20 +48,20 @@ def first_id(at: int) -> str:
 
 
 def span(connection: Connection, chains: list[int]) -> tuple[int, int] | None:
-    """The times of the first and the last decision of some chains, to the millisecond."""
+    """Return the times of the first and the last decision of some chains, to the millisecond."""
     table = schema.decision
     rows = []
     for chain in chains:
-        # Each a look-up in an index, however long the chain: the two in one question would read all of it.
+        # Two index look-ups, however long the chain. One query for both would read all of it.
         ends = [select(end(table.c.id)).where(table.c.chain_id == chain) for end in (func.min, func.max)]
-        first, last = connection.execute(select(*(one.scalar_subquery() for one in ends))).one()
+        first, last = connection.execute(select(*(end.scalar_subquery() for end in ends))).one()
         if first is not None:
             rows.append((time_of(first), time_of(last)))
     return (min(first for first, _ in rows), max(last for _, last in rows)) if rows else None
 
 
 def time_of(identity: str) -> int:
-    """The time (in microseconds, to the millisecond) that a decision's id begins with.
+    """Return the time (in microseconds, to the millisecond) at which a decision's id begins.
 
     >>> time_of("018bcfe5-6800-7000-8000-000000000000")
     1700000000000000
@@ -69,8 +69,8 @@ def time_of(identity: str) -> int:
     return int(identity[:8] + identity[9:13], 16) * 1000
 
 
-def width_for(first: int, last: int, most: int = STRETCHES) -> int:
-    """The least round width (in microseconds) at which a span has at most so many stretches."""
+def width_for(first: int, last: int, most: int = MOST_BUCKETS) -> int:
+    """Return the smallest round width (in microseconds) that divides a span into at most ``most`` buckets."""
     for seconds in WIDTHS:
         if (last - first) / 1e6 / seconds < most:
             return seconds * 1_000_000
@@ -78,9 +78,9 @@ def width_for(first: int, last: int, most: int = STRETCHES) -> int:
 
 
 def read_time_buckets(connection: Connection, chains: list[int], since: int, width: int) -> list[TimeBucket]:
-    """Arrivals and acceptances of chains from a time on, by stretches of a width (both in microseconds)."""
+    """Return arrivals and acceptances of chains since a time, in buckets of a width (in microseconds)."""
     table = schema.decision
-    # No bound parameter for the width: PostgreSQL must see that what is grouped by is what is selected.
+    # A literal, not a bound parameter: PostgreSQL must see that the grouped expression is the selected one.
     start = (table.c.at - table.c.at % literal_column(str(width))).label("start")
     query = (
         select(table.c.chain_id, start, func.count().label("arrivals"), func.sum(table.c.accepted).label("accepted"))
@@ -92,14 +92,14 @@ def read_time_buckets(connection: Connection, chains: list[int], since: int, wid
 
 
 def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int, int]]:
-    """Of each chain that has any: how many were accepted, and how many rejected, only because a person decided so."""
+    """Return how many decisions of each chain are accepted, and how many rejected, only because of an override."""
     table = schema.event
     query = select(table.c.chain_id, table.c.about, table.c.body).where(table.c.chain_id.in_(chains), schema.OVERRIDE)
     last: dict[tuple[int, str], str | None] = {}
     for chain, about, body in connection.execute(query.order_by(table.c.chain_id, table.c.seq)):
         event = read(body)
         assert isinstance(event, Overridden)
-        # Each turns the one before round, so the second leaves what the policy decided.
+        # Each override reverses the one before, so a second one restores the policy's decision.
         last[chain, about] = None if last.get((chain, about)) else event.choice
     counts: dict[int, tuple[int, int]] = {}
     for (chain, _), choice in last.items():
@@ -109,52 +109,52 @@ def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int,
 
 
 class TimeBucketCache:
-    """Arrivals and acceptances by stretches of time, of which those that are over are counted once.
+    """A cache of arrivals and acceptances by time bucket: past buckets are counted once.
 
-    A decision that is made changes only by a person's override, so what was kept holds until there is another.
+    Only an override can change a past decision, so the cache is valid until the next override.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, ...], tuple[object, int, list[TimeBucket]]] = {}
+        self._cache: dict[tuple[int, ...], tuple[object, int, list[TimeBucket]]] = {}
 
     def buckets(self, connection: Connection, chains: list[int], since: int, width: int) -> list[TimeBucket]:
-        """As :func:`read_time_buckets`."""
+        """Return the same as :func:`read_time_buckets`."""
         events = schema.event
         last = select(events.c.chain_id, func.max(events.c.seq)).where(events.c.chain_id.in_(chains), schema.OVERRIDE)
         key = tuple(chains)
         same = (since, width, sorted(map(tuple, connection.execute(last.group_by(events.c.chain_id)))))
-        before, until, buckets = self._kept.get(key, (None, since, []))
+        before, until, buckets = self._cache.get(key, (None, since, []))
         if before != same:
             until, buckets = since, []
         buckets = buckets + read_time_buckets(connection, chains, until, width)
         over = now() - LATE
         over -= over % width
-        if len(self._kept) > MOST_KEPT:
-            self._kept.clear()
-        self._kept[key] = (same, max(over, since), [one for one in buckets if one.start < over])
+        if len(self._cache) > CACHE_SIZE:
+            self._cache.clear()
+        self._cache[key] = (same, max(over, since), [bucket for bucket in buckets if bucket.start < over])
         return buckets
 
 
 class PastCountsCache:
-    """How chains stood at moments that are past: looked up once each, for the past does not change."""
+    """A cache of the counts of chains at past times, which do not change."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], Counts] = {}
+        self._cache: dict[tuple[int, int], Counts] = {}
 
     def counts(self, connection: Connection, chain: int, at: int) -> Counts:
-        """The counts of a chain at a time."""
-        counts = self._kept.get((chain, at))
+        """Return the counts of a chain at a time."""
+        counts = self._cache.get((chain, at))
         if counts is None:
             counts = counts_at(connection, chain, at)
             if at < now() - LATE:
-                if len(self._kept) > 50_000:
-                    self._kept.clear()
-                self._kept[chain, at] = counts
+                if len(self._cache) > 50_000:
+                    self._cache.clear()
+                self._cache[chain, at] = counts
         return counts
 
 
 def counts_at(connection: Connection, chain: int, at: int) -> Counts:
-    """How a chain stood at a time: the counts its last decision before it carries, and the events since."""
+    """Return the counts of a chain at a time, from its last decision before that and the events since."""
     table, events = schema.decision, schema.event
     before = (table.c.chain_id == chain) & (table.c.id < first_id(at))
     seq = connection.execute(select(table.c.seq).where(before).order_by(table.c.id.desc()).limit(1)).scalar()
@@ -167,14 +167,14 @@ def counts_at(connection: Connection, chain: int, at: int) -> Counts:
             event = read(row.body)
             if event.at >= at:
                 return counts
-            _go_on(counts, event)
+            _apply(counts, event)
             place = row.seq
         if len(rows) < 100:
             return counts
 
 
-def _go_on(counts: Counts, event: Event) -> None:
-    """What an event makes of the counts (of all but ``pending``, which nobody asks of the past)."""
+def _apply(counts: Counts, event: Event) -> None:
+    """Update the counts for an event (except ``pending``, which no page needs for the past)."""
     if isinstance(event, Decided):
         counts.arrivals, counts.successes, counts.failures = event.arrivals + 1, event.successes, event.failures
         counts.accepted = event.accepted + (event.decision == "accept")

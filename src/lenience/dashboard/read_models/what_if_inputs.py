@@ -1,7 +1,7 @@
-"""What is asked on the what-if page: six numbers, each a slider and a field, and the problem they make.
+"""The inputs of the what-if page: six numbers, each a slider and a field, and the problem they define.
 
-They are in the units someone in risk uses: per cent, applicants a year, weeks. A policy's segment gives them their
-first values; what the segment does not say (in which time the applicants come that count) is said to be unknown.
+They use the units of a risk department: percent, applicants per year, weeks. A segment of a policy gives their first
+values. A note says what the segment does not define, such as the time in which its applicants arrive.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from lenience.service.domain.specification import (
 )
 
 WEEKS = 52.0  # in a year
-RATE = 10.0  # per cent a year, where a policy says how many applicants count and not in which time
+RATE = 10.0  # percent per year, assumed if a policy gives a discount factor and no yearly rates
 
 
 class Slider(msgspec.Struct, frozen=True):
-    """A number that can be dragged or typed: what may be typed reaches further than the slider."""
+    """A number to drag or type. The typed number may exceed the range of the slider."""
 
     name: str
     label: str
@@ -42,7 +42,7 @@ class Slider(msgspec.Struct, frozen=True):
     hint: str = ""
 
     def place(self, value: float) -> float:
-        """Where a value is on the slider.
+        """Return the position of a value on the slider.
 
         >>> SLIDERS[1].place(100.0), SLIDERS[0].place(80.0)
         (2.0, 80.0)
@@ -52,7 +52,7 @@ class Slider(msgspec.Struct, frozen=True):
 
     @property
     def allowed(self) -> str:
-        """What may be typed, in words.
+        """The range of numbers that may be typed, as text.
 
         >>> SLIDERS[0].allowed, SLIDERS[1].allowed
         ('from 0.1 to 99.9%', 'from 0.01 to 1,000,000,000')
@@ -62,19 +62,17 @@ class Slider(msgspec.Struct, frozen=True):
 
     @property
     def ends(self) -> tuple[float, float, float]:
-        """The slider's lowest and highest place, and its step."""
+        """The lowest and highest position of the slider, and its step."""
         return (self.place(self.low), self.place(self.high), 0.01 if self.log else self.step)
 
 
 SLIDERS = (
     Slider("break_even", "Break-even success rate", "%", 5, 99, 0.1, 99.9, step=0.5),
-    Slider("applicants", "Applicants a year", "", 1, 100_000, 0.01, 1e9, log=True),
-    Slider("rate", "Discount rate a year", "%", 1, 100, 0.01, 10_000, log=True),
-    Slider("weeks", "Outcomes come after", "weeks", 0, 104, 0, 1_000, hint="0: at once. On average."),
-    Slider("success", "Believed success rate", "%", 1, 99, 0.1, 99.9, step=0.5),
-    Slider(
-        "seen", "… as if from", "outcomes", 0.5, 500, 0.1, 100_000, log=True, hint="More: surer, and slower to learn."
-    ),
+    Slider("applicants", "Applicants per year", "", 1, 100_000, 0.01, 1e9, log=True),
+    Slider("rate", "Discount rate per year", "%", 1, 100, 0.01, 10_000, log=True),
+    Slider("weeks", "Delay of outcomes", "weeks", 0, 104, 0, 1_000, hint="On average. 0 means no delay."),
+    Slider("success", "Expected success rate", "%", 1, 99, 0.1, 99.9, step=0.5),
+    Slider("seen", "Confidence", "outcomes", 0.5, 500, 0.1, 100_000, log=True, hint="Evidence behind the rate."),
 )
 
 
@@ -95,28 +93,28 @@ class WhatIfQuestion(msgspec.Struct, frozen=True):
 
     @property
     def volume(self) -> float:
-        """How many applicants count: those of a year over the discount rate."""
+        """The discounted number of applicants: those per year divided by the discount rate."""
         return self.applicants / (self.rate / 100)
 
     @property
     def prior(self) -> Belief:
-        """What is believed beforehand."""
+        """The starting estimate."""
         return Belief(self.seen, self.seen * self.success / 100)
 
     @property
     def at_once(self) -> Discounted:
-        """The problem if outcomes came at once."""
+        """The problem without delay of outcomes."""
         return Discounted.from_rates(self.cost, self.applicants, self.rate / 100)
 
     @property
     def problem(self) -> Discounted | Delayed:
-        """The problem."""
+        """The problem that the numbers define."""
         if self.weeks == 0:
             return self.at_once
         return Delayed(self.cost, self.applicants, self.rate / 100, self.weeks / WEEKS)
 
     def objective(self, share: float = 1.0) -> Objective:
-        """The objective of a policy of which this is a share of the applicants."""
+        """Return the objective of a policy in which this population is a share of the applicants."""
         arrivals, rate = self.applicants / share, self.rate / 100
         if self.weeks == 0:
             return Discounted(self.cost, arrivals=arrivals, discount_rate=rate)
@@ -124,12 +122,12 @@ class WhatIfQuestion(msgspec.Struct, frozen=True):
 
     @property
     def fields(self) -> dict[str, str]:
-        """The numbers as they are written in a form or an address."""
+        """The numbers as a form or an address holds them."""
         return {slider.name: f"{getattr(self, slider.name):.12g}" for slider in SLIDERS}
 
 
 def read_question(given: Mapping[str, str], start: WhatIfQuestion | None = None) -> WhatIfQuestion:
-    """What is asked by a form or an address; what is not given there is as at the start.
+    """Read the numbers of a form or an address. Missing numbers keep their start values.
 
     >>> read_question({"break_even": "70", "weeks": "8"}).problem
     Delayed(cost=0.7, arrivals=500.0, discount_rate=0.1, label_delay=0.15384615384615385)
@@ -155,33 +153,33 @@ def read_question(given: Mapping[str, str], start: WhatIfQuestion | None = None)
 
 
 class Preset(msgspec.Struct, frozen=True):
-    """The numbers of a policy's segment: as they are shown, to the last digit, and what it leaves open."""
+    """The numbers of a policy's segment: rounded for display, exact, and a note about what it does not define."""
 
-    asked: WhatIfQuestion
+    shown: WhatIfQuestion
     exact: WhatIfQuestion
-    word: str = ""
+    note: str = ""
 
     def exactly(self, question: WhatIfQuestion) -> WhatIfQuestion:
-        """What is asked, with every number that was not moved as the segment has it, not as it is shown.
+        """Return the question with the exact value of every number that the user has not changed.
 
-        >>> found = preset(Discounted(0.8, 0.99), Belief(67, 54))
-        >>> found.asked.success, found.exactly(found.asked).success
+        >>> start = preset(Discounted(0.8, 0.99), Belief(67, 54))
+        >>> start.shown.success, start.exactly(start.shown).success
         (80.6, 80.59701492537313)
         """
         exact_values = {name: getattr(self.exact, name) for name in self.unmoved(question)}
         return msgspec.structs.replace(question, **exact_values)
 
     def unmoved(self, question: WhatIfQuestion) -> set[str]:
-        """The numbers that are as they were shown first."""
-        return {one.name for one in SLIDERS if getattr(question, one.name) == getattr(self.asked, one.name)}
+        """Return the names of the numbers that the user has not changed."""
+        return {slider.name for slider in SLIDERS if getattr(question, slider.name) == getattr(self.shown, slider.name)}
 
 
 def preset_of(specification: PolicySpecification, segment: SegmentProblem) -> Preset:
-    """The numbers of a policy's segment: its applicants and rate a year as they were given, where they were.
+    """Return the numbers of a policy's segment, with its yearly applicants and rate if the policy gives them.
 
     >>> yearly = PolicySpecification("cards", Discounted(0.8, arrivals=900, discount_rate=0.05))
-    >>> found = preset_of(yearly, yearly.problems()[0])
-    >>> found.asked.applicants, found.asked.rate, found.word
+    >>> start = preset_of(yearly, yearly.problems()[0])
+    >>> start.shown.applicants, start.shown.rate, start.note
     (900.0, 5.0, '')
     """
     aim = specification.objective
@@ -192,12 +190,12 @@ def preset_of(specification: PolicySpecification, segment: SegmentProblem) -> Pr
 
 
 def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None = None) -> Preset:
-    """The numbers of a segment's problem; ``rates`` are its arrivals and the discount rate a year, where it has them.
+    """Return the numbers of a problem. ``rates`` are its arrivals and discount rate per year, if known.
 
-    >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).asked
+    >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).shown
     WhatIfQuestion(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
     """
-    rate, word = RATE, ""
+    rate, note = RATE, ""
     if rates is None and problem.arrivals is not None and problem.discount_rate is not None:
         rates = (problem.arrivals, problem.discount_rate)
     weeks = WEEKS * problem.label_delay
@@ -205,16 +203,16 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
         applicants, rate = rates[0], 100 * rates[1]
     elif problem.horizon is not None:
         applicants = problem.horizon * rate / 100
-        word = (
-            f"The policy has an end, after {problem.horizon:,} applicants; here as many count, at a discount rate of "
-            f"{rate:g}% a year and without an end."
+        note = (
+            f"The policy ends after {problem.horizon:,} applicants. This page shows a policy without an end, with as "
+            f"many discounted applicants at a discount rate of {rate:g}% per year."
         )
     else:
         applicants = problem.volume * rate / 100
-        word = (
-            f"The policy says how many applicants count ({count(problem.volume)}), not how many come in a year: these "
-            f"are the numbers at a discount rate of {rate:g}% a year. Only their ratio matters while outcomes come "
-            "at once."
+        note = (
+            f"The policy gives the number of discounted applicants ({count(problem.volume)}), not the number per year. "
+            f"The numbers here assume a discount rate of {rate:g}% per year. Only their ratio matters if outcomes "
+            "arrive immediately."
         )
     values = {
         "break_even": 100 * problem.cost,
@@ -226,39 +224,39 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
     }
     limits = {slider.name: (slider.least, slider.most) for slider in SLIDERS}
     inside = {name: min(max(value, limits[name][0]), limits[name][1]) for name, value in values.items()}
-    # Four digits are as many as anyone reads.
+    # Four digits are enough to read.
     shown = WhatIfQuestion(**{name: float(f"{value:.4g}") for name, value in inside.items()})
-    return Preset(shown, WhatIfQuestion(**inside), word)
+    return Preset(shown, WhatIfQuestion(**inside), note)
 
 
 def draft(
     question: WhatIfQuestion, name: str, base: PolicySpecification | None = None, segment: str | None = None
 ) -> PolicySpecification:
-    """The specification that a draft is made of: a new one, or that of a policy with what was changed.
+    """Return the specification of a draft: a new one, or that of a policy with the changes.
 
-    Break-even, volume, rate and delay become the whole policy's, at its size; what is believed beforehand becomes the
-    segment's. What was not changed stays as it was, to the last digit.
+    Break-even, volume, rate and delay apply to the whole policy, scaled to its size. The starting estimate applies to
+    the segment. Unchanged numbers keep their exact values.
     """
     if base is None:
         return PolicySpecification(name, question.objective(), question.prior)
-    mine = next(one for one in base.problems() if one.name == segment)
-    before = preset_of(base, mine)
+    problem = next(each for each in base.problems() if each.name == segment)
+    before = preset_of(base, problem)
     changed = {slider.name for slider in SLIDERS} - before.unmoved(question)
     question = before.exactly(question)
-    made = msgspec.structs.replace(base, name=name)
+    changed_base = msgspec.structs.replace(base, name=name)
     if changed & {"break_even", "applicants", "rate", "weeks"}:
-        made = msgspec.structs.replace(made, objective=question.objective(mine.share))
-    return _believing(made, mine.name, question.prior) if changed & {"seen", "success"} else made
+        changed_base = msgspec.structs.replace(changed_base, objective=question.objective(problem.share))
+    return _with_prior(changed_base, problem.name, question.prior) if changed & {"seen", "success"} else changed_base
 
 
-def _believing(spec: PolicySpecification, segment: str, prior: Belief) -> PolicySpecification:
-    """The specification with another belief about one segment, whose history is in it already."""
+def _with_prior(spec: PolicySpecification, segment: str, prior: Belief) -> PolicySpecification:
+    """Return the specification with another prior of one segment, which already includes its history."""
     from lenience.service.domain.specification import SegmentSpec
 
     if not spec.segments and not spec.features:
         return msgspec.structs.replace(spec, prior=prior, history={})
-    given = {one.name: one for one in (SegmentSpec(s) if isinstance(s, str) else s for s in spec.segments)}
-    # A cell of features that had nothing of its own is named from now on.
+    given = {own.name: own for own in (SegmentSpec(s) if isinstance(s, str) else s for s in spec.segments)}
+    # This also adds a cell of features that had no settings of its own.
     given[segment] = msgspec.structs.replace(given.get(segment, SegmentSpec(segment)), prior=prior)
     history = {name: past for name, past in spec.history.items() if name != segment}
     return msgspec.structs.replace(spec, segments=list(given.values()), history=history)

@@ -1,10 +1,10 @@
-// What the pages need beyond htmx: the theme, a question before what cannot be undone, and what to do when the
-// service does not answer.
+// What the pages need beyond htmx: the theme, confirmation of actions that cannot be undone, and a notice when the
+// service does not respond.
 (() => {
   "use strict";
   const root = document.documentElement;
-  const kept = (() => { try { return localStorage.getItem("lenience-theme"); } catch { return null; } })();
-  if (kept === "light" || kept === "dark") root.dataset.theme = kept;
+  const theme = (() => { try { return localStorage.getItem("lenience-theme"); } catch { return null; } })();
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
 
   const ready = () => {
     const button = document.getElementById("theme");
@@ -19,7 +19,7 @@
       if (asked && !confirm(asked.dataset.confirm)) event.preventDefault();
     });
 
-    // What takes a while says so, and is not sent twice.
+    // A slow form shows that it is busy and is not sent twice.
     document.addEventListener("submit", (event) => {
       if (!event.target.matches("form[data-slow]")) return;
       if (event.target.dataset.sent) event.preventDefault();
@@ -27,14 +27,14 @@
       event.submitter?.setAttribute("aria-busy", "true");
     });
 
-    // A step of a form is left with its answers in its address, so that the way back finds them.
+    // Put the answers of a step into its address before leaving it, so that the back button restores them.
     document.addEventListener("submit", (event) => {
       if (!event.target.matches("form[data-step]")) return;
       const answers = new URLSearchParams(new FormData(event.target));
       history.replaceState(history.state, "", `${event.target.dataset.step}?${answers}`);
     });
 
-    // A click on a way in the picture chooses its segment.
+    // A click on a line in the chart chooses its segment.
     document.addEventListener("click", (event) => {
       const way = event.target.closest("path[data-segment]");
       if (!way) return;
@@ -43,7 +43,7 @@
       location.assign(address);
     });
 
-    // A slider and the field beside it say the same, before htmx reads them; one with data-log moves by ratios.
+    // Keep a slider and its field in step before htmx reads them. A slider with data-log is logarithmic.
     document.addEventListener("input", (event) => {
       const pair = event.target.closest("[data-pair]");
       if (!pair) return;
@@ -52,7 +52,7 @@
       if (event.target === slider) field.value = log ? Number((10 ** slider.value).toPrecision(3)) : slider.value;
       else if (field.value > 0 || !log) slider.value = log ? Math.log10(field.value) : field.value;
       slider.setAttribute("aria-valuetext", field.value);
-      // A number that cannot be is marked, and nothing is shown as if it followed from it.
+      // Mark an invalid number and send no request with it.
       const wrong = !field.checkValidity(), words = pair.querySelector("[data-words]");
       if (wrong) field.setAttribute("aria-invalid", "true"); else field.removeAttribute("aria-invalid");
       words.hidden = !wrong;
@@ -62,10 +62,10 @@
       document.querySelector("#save button")?.toggleAttribute("disabled", any);
     }, true);
 
-    // What an answer says is said aloud from a place that stays.
+    // Announce the answer to screen readers from an element that stays in the page.
     document.body.addEventListener("htmx:afterSettle", () => {
-      const live = document.getElementById("live"), said = document.querySelector("[data-say]")?.textContent;
-      if (live && said && live.textContent !== said) live.textContent = said;
+      const live = document.getElementById("live"), text = document.querySelector("[data-say]")?.textContent;
+      if (live && text && live.textContent !== text) live.textContent = text;
     });
 
     const trouble = document.getElementById("trouble");
@@ -74,10 +74,10 @@
     document.body.addEventListener("htmx:responseError", tell(false));
     document.body.addEventListener("htmx:afterOnLoad", tell(true));
     document.body.addEventListener("htmx:beforeRequest", (event) => {
-      // A page that nobody sees asks for nothing.
+      // A hidden page sends no requests.
       const polled = event.detail.elt.getAttribute("hx-trigger")?.includes("every");
       if (polled && document.hidden) event.preventDefault();
-      // Nor is what someone is reading with the keyboard taken away under the cursor.
+      // Do not replace a part of the page that has the keyboard focus.
       if (polled && getSelection()?.type === "Range") event.preventDefault();
     });
   };

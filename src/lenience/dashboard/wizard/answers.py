@@ -1,4 +1,4 @@
-"""What has been answered so far in the form for a new policy: texts, as they travel from step to step."""
+"""The answers in the form for a new policy: texts that each step passes to the next."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lenience.files.vocabulary import how_to_write
 
 LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
-EVERYONE = "*everyone*"  # in place of the column that says who was accepted: nobody in the file was rejected
-BANDS = "bands:"  # and a column: the field that says how it is cut
+EVERYONE = "*everyone*"  # in place of the column of decisions: everyone in the file was accepted
+BANDS = "bands:"  # prefix of the form fields that hold the bands of a column
 COLUMNS = (
     "segment",
     "bands",
@@ -37,7 +37,7 @@ OBJECTIVE = (
 
 
 class FormError(InputError):
-    """An answer that cannot be used: at which step, in which field of the form, a sentence and the error's code."""
+    """An invalid answer: the step and field of the form, a sentence and the error code."""
 
     def __init__(self, step: str, field: str, sentence: str, code: Code = "invalid_value") -> None:
         self.step = step
@@ -45,8 +45,11 @@ class FormError(InputError):
 
 
 class Answers(msgspec.Struct, frozen=True):
-    """The answers of all steps; those not given are empty. ``bands`` are pairs of a column and how it is cut;
-    ``…_means`` say of each value ``yes:``, ``no:``, ``none:`` (not yet) or ``bad:``."""
+    """The answers of all steps, empty if not given.
+
+    ``bands`` are pairs of a column and its bands. ``…_means`` map each value, with a prefix: ``yes:``, ``no:``,
+    ``none:`` (not known yet) or ``bad:``.
+    """
 
     file: str = ""
     segment: tuple[str, ...] = ()
@@ -72,49 +75,49 @@ class Answers(msgspec.Struct, frozen=True):
     rate: str = ""
     discount: str = ""
     delay: str = ""
-    usual: str = ""  # the delay as the form filled it in
+    usual: str = ""  # the delay that the form suggested
     floor: str = ""
     cap: str = ""
     expiry: str = ""
 
     def pairs(self, without: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-        """Names and values as hidden fields carry them."""
-        found = []
+        """Return names and values for the hidden fields of a form."""
+        pairs = []
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if name == "bands" and name not in without:
-                found += [(BANDS + column, text) for column, text in self.bands]
+                pairs += [(BANDS + column, text) for column, text in self.bands]
             elif name not in without:
-                found += [(name, one) for one in (value if isinstance(value, tuple) else (value,)) if one]
-        return found
+                pairs += [(name, text) for text in (value if isinstance(value, tuple) else (value,)) if text]
+        return pairs
 
     @property
     def query(self) -> str:
-        """The same as the query of an address."""
+        """The answers as the query of an address."""
         return urlencode(self.pairs())
 
     def meaning(self, kind: str, meaning: str) -> tuple[str, ...]:
-        """The values of a column that were said to mean something.
+        """Return the values of a column that have a given meaning.
 
         >>> Answers(outcome_means=("yes:paid", "no:default")).meaning("outcome", "yes")
         ('paid',)
         """
         given: tuple[str, ...] = getattr(self, f"{kind}_means")
-        return tuple(one.split(":", 1)[1] for one in given if one.startswith(f"{meaning}:"))
+        return tuple(text.split(":", 1)[1] for text in given if text.startswith(f"{meaning}:"))
 
 
 def read_answers(form: Any) -> Answers:
-    """The answers in a form or a query; what is too long or too much is refused."""
+    """Read the answers from a form or a query. Raise InputError if they are too long or too many."""
     given: dict[str, Any] = {}
     for name in Answers.__struct_fields__:
-        if name == "bands":  # of the columns that were ticked: what is typed beside others means nothing
+        if name == "bands":  # only of selected columns: bands typed for other columns do not count
             wanted = [(column, str(form.get(BANDS + column, "")).strip()[:LONGEST]) for column in given["segment"]]
             given[name] = tuple((column, text) for column, text in wanted if text)
             continue
-        texts = [str(one) for one in form.getall(name, [])]
+        texts = [str(value) for value in form.getall(name, [])]
         if len(texts) > MOST or any(len(text) > LONGEST for text in texts):
             raise InputError(name, allowed=f"at most {MOST} answers of {LONGEST:,} characters", code="too_large")
-        # A value's own blanks matter where it is compared with the file's.
+        # Keep white space in values that are compared with those of the file.
         several = name in ("segment", "accepted_means", "outcome_means")
         if several:
             given[name] = tuple(text for text in texts if text)
@@ -124,7 +127,7 @@ def read_answers(form: Any) -> Answers:
 
 
 def number(step: str, field: str, label: str, text: str, **bounds: float) -> float:
-    """A number that someone has typed, perhaps with a per cent sign or blanks between thousands.
+    """Read a number as typed, possibly with a percent sign or spaces between thousands.
 
     >>> number("objective", "cost", "The break-even", "80 %", above=0, below=100)
     80.0
@@ -147,39 +150,39 @@ def number(step: str, field: str, label: str, text: str, **bounds: float) -> flo
 
 
 def percent(step: str, field: str, label: str, text: str, smallest: float = 1.0, **bounds: float) -> float:
-    """A share in per cent, as a fraction. Below ``smallest`` it may have been typed as one: a per cent sign tells.
+    """Read a percentage as a fraction. Below ``smallest`` the text must have a percent sign, to rule out a fraction.
 
     >>> percent("objective", "cost", "The break-even", "85", above=0, below=100)
     0.85
     >>> percent("objective", "cost", "The break-even", "0.85", above=0, below=100)
     Traceback (most recent call last):
         ...
-    lenience.dashboard.wizard.answers.FormError: The break-even would be 0.85%: type 85 for 85%, or 0.85% if ...
+    lenience.dashboard.wizard.answers.FormError: The break-even would be 0.85%. Type 85 for 85%, or 0.85% for ...
     >>> percent("objective", "cost", "The break-even", "0.85 %", above=0, below=100)
     0.0085
     """
-    value = number(step, field, f"{label} in per cent", text, **bounds)
+    value = number(step, field, f"{label} in percent", text, **bounds)
     if 0 < value < smallest and not text.rstrip().endswith("%"):
         more = f"{100 * value:g}"
-        said = f"{label} would be {value:g}%: type {more} for {more}%, or {value:g}% if that is meant"
-        raise FormError(step, field, said)
+        message = f"{label} would be {value:g}%. Type {more} for {more}%, or {value:g}% for {value:g}%"
+        raise FormError(step, field, message)
     return value / 100
 
 
 def optional(step: str, field: str, label: str, text: str, **bounds: float) -> float | None:
-    """The same, where nothing may be said."""
+    """Read a number as typed, or None if the text is empty."""
     return number(step, field, label, text, **bounds) if text else None
 
 
 def one_of(step: str, field: str, label: str, text: str, allowed: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """Read one of a few allowed words."""
     if text not in allowed:
         raise FormError(step, field, str(InputError.unknown_name(label, text, allowed)))
     return text
 
 
 def day(step: str, field: str, label: str, text: str) -> str:
-    """A date, as 2024-12-31.
+    """Read a date such as 2024-12-31.
 
     >>> day("columns", "as_of", "The date of the count", "yesterday")
     Traceback (most recent call last):
@@ -193,7 +196,7 @@ def day(step: str, field: str, label: str, text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence.
+    """Format a text as a sentence.
 
     >>> sentence("cost must be a number")
     'Cost must be a number.'

@@ -1,12 +1,12 @@
-"""What would have happened: past applicants whose outcomes are known, decided again by the new policy.
+"""Back-test: past applicants with known outcomes, decided again by the new policy.
 
-The policy starts from the beliefs it is given and meets the applicants in the order in which they came; it learns an
-outcome only if it accepts, after the label delay where there is one. The decision is the service's own. Those whom the
-past rejected have no outcome and cannot be tested: the comparison shows what the policy would have saved and missed
-among those who were accepted, not whom else it would have accepted.
+The policy starts from the given beliefs and meets the applicants in order of arrival. It learns an outcome only if it
+accepts, and after the delay if there is one. The decision rule is the service's own. Applicants who were rejected in
+the past have no outcome and cannot be tested. The comparison shows what the policy would have saved and missed among
+those who were accepted, not whom else it would have accepted.
 
-:func:`halved` divides the applicants for a back-test out of sample: what was known when the later half began is all
-that its beliefs may rest on.
+:func:`halved` divides the applicants for an out-of-sample back-test: the beliefs use only outcomes that were known when
+the later half began.
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from lenience.service.domain.solved_tables import Effort, load, solve
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 
 SECONDS = 25.0  # spent on solving
-LATE_TOLERANCE = 0.01  # of values where labels come late; decisions differ from the optimum's by no more than that
-SEED = 1  # of the draws that an exploration floor needs
+LATE_TOLERANCE = 0.01  # of values with late outcomes; decisions lose at most that compared with the optimum
+SEED = 1  # of the random draws for an exploration floor
 
 
 class OutcomeTally(msgspec.Struct):
-    """Acceptances with their outcomes."""
+    """A number of acceptances and of successes."""
 
     accepted: int = 0
     successes: int = 0
 
     def value(self, cost: float) -> float:
-        """What they earned: 1 − c each success, −c each failure."""
+        """Return their earnings: 1 − c for each success, −c for each failure."""
         return self.successes - cost * self.accepted
 
     @property
     def failures(self) -> int:
-        """Those that failed."""
+        """The number of failures."""
         return self.accepted - self.successes
 
 
 class SegmentBacktest(msgspec.Struct, frozen=True):
-    """A segment as it was and as it would have been; ``stopped_after`` acceptances, if it was stopped for good."""
+    """A segment, actual and with the new policy. ``stopped_after`` counts acceptances before a final stop."""
 
     name: str
     cost: float
     past: OutcomeTally
     new: OutcomeTally
     stopped_after: int | None
-    held_back: int = 0  # rejected because as many as may be were pending
+    held_back: int = 0  # rejected because the exposure limit was reached
 
 
 class Backtest(msgspec.Struct, frozen=True):
-    """All segments, the course of the value for both, and how many segments there was no time to solve."""
+    """All segments, the course of the earnings, and the number of segments that took too long to solve."""
 
     segments: list[SegmentBacktest]
     course: list[tuple[int, float, float]]  # applicants, value of the past, value of the new policy
@@ -67,28 +67,28 @@ class Backtest(msgspec.Struct, frozen=True):
 
     @property
     def past(self) -> OutcomeTally:
-        """What was done."""
-        return _sum([one.past for one in self.segments])
+        """The actual tally."""
+        return _sum([segment.past for segment in self.segments])
 
     @property
     def new(self) -> OutcomeTally:
-        """What would have been done."""
-        return _sum([one.new for one in self.segments])
+        """The tally of the new policy."""
+        return _sum([segment.new for segment in self.segments])
 
     @property
     def held_back(self) -> int:
-        """Rejected for the exposure limit alone, while earlier outcomes were awaited."""
-        return sum(one.held_back for one in self.segments)
+        """The number of rejections caused only by the exposure limit."""
+        return sum(segment.held_back for segment in self.segments)
 
     @property
     def past_value(self) -> float:
-        """What it earned."""
-        return sum(one.past.value(one.cost) for one in self.segments)
+        """The actual earnings."""
+        return sum(segment.past.value(segment.cost) for segment in self.segments)
 
     @property
     def new_value(self) -> float:
-        """What it would have earned."""
-        return sum(one.new.value(one.cost) for one in self.segments)
+        """The earnings of the new policy."""
+        return sum(segment.new.value(segment.cost) for segment in self.segments)
 
 
 class _Walk:
@@ -97,31 +97,31 @@ class _Walk:
     def __init__(self, rule: SegmentRule, delay: float) -> None:
         self.rule, self.delay = rule, delay
         self.counts = Counts()
-        self.awaited: deque[tuple[float, bool]] = deque()
+        self.pending: deque[tuple[float, bool]] = deque()
         self.past, self.new = OutcomeTally(), OutcomeTally()
         self.stopped_after: int | None = None
         self.held_back = 0
 
-    def meet(self, one: KnownOutcome, at: float, draw: float) -> bool:
-        """Decide one, and learn what is known by then; whether it was accepted."""
+    def meet(self, applicant: KnownOutcome, at: float, draw: float) -> bool:
+        """Learn the outcomes known by now, decide about an applicant, and return whether it was accepted."""
         counts = self.counts
-        while self.awaited and self.awaited[0][0] <= at:
-            self._learn(self.awaited.popleft()[1])
+        while self.pending and self.pending[0][0] <= at:
+            self._learn(self.pending.popleft()[1])
         counts.arrivals += 1
         verdict = self.rule.decide(counts, draw)
         self.past.accepted += 1
-        self.past.successes += one.success
+        self.past.successes += applicant.success
         taken = verdict.decision == "accept"
         if taken:
             counts.accepted += 1
             counts.pending += 1
             self.new.accepted += 1
-            self.new.successes += one.success
+            self.new.successes += applicant.success
             self.stopped_after = None
             if self.delay:
-                self.awaited.append((at + self.delay, one.success))
+                self.pending.append((at + self.delay, applicant.success))
             else:
-                self._learn(one.success)
+                self._learn(applicant.success)
         elif verdict.rule in (LIMIT, CAP):
             self.held_back += 1
         elif verdict.limit == 0 and not counts.pending and self.stopped_after is None:
@@ -143,61 +143,61 @@ def backtest(
     seconds: float = SECONDS,
     points: int = 200,
 ) -> Backtest:
-    """Decide the known outcomes again under the policy from the priors given, segment by segment."""
-    many: dict[str, int] = {}
-    for one in known:
-        many[one.segment] = many.get(one.segment, 0) + 1
+    """Decide the known outcomes again with the policy from the given priors, segment by segment."""
+    outcomes: dict[str, int] = {}
+    for applicant in known:
+        outcomes[applicant.segment] = outcomes.get(applicant.segment, 0) + 1
     until = time.monotonic() + seconds
     walks: dict[str, _Walk] = {}
     problems = {problem.name: problem for problem in specification.problems()}
-    for name in sorted(many, key=lambda name: -many[name]):
+    for name in sorted(outcomes, key=lambda name: -outcomes[name]):
         if name in problems and time.monotonic() < until:
-            rule = _rule(msgspec.structs.replace(problems[name], prior=priors[name]), many[name])
+            rule = _rule(msgspec.structs.replace(problems[name], prior=priors[name]), outcomes[name])
             if rule is not None:
                 objective = specification.objective
                 walks[name] = _Walk(rule, objective.label_delay)
     chance = Random(SEED)
     yearly = specification.objective.arrivals or 1.0
     course = [(0, 0.0, 0.0)]
-    was = would = 0.0
-    applicants = [one for one in known if one.segment in walks]
+    actual = new = 0.0
+    applicants = [applicant for applicant in known if applicant.segment in walks]
     each = max(len(applicants) // points, 1)
-    for i, one in enumerate(applicants, 1):
-        walk = walks[one.segment]
-        # Without dates applicants are taken to come evenly, as many a year as the objective says.
-        at = one.place / yearly if one.years is None else one.years
-        earned = one.success - walk.rule.table.cost
-        was += earned
-        if walk.meet(one, at, chance.random()):
-            would += earned
+    for i, applicant in enumerate(applicants, 1):
+        walk = walks[applicant.segment]
+        # Without dates, applicants are assumed to arrive evenly, at the yearly rate of the objective.
+        at = applicant.place / yearly if applicant.years is None else applicant.years
+        earned = applicant.success - walk.rule.table.cost
+        actual += earned
+        if walk.meet(applicant, at, chance.random()):
+            new += earned
         if i % each == 0 or i == len(applicants):
-            course.append((i, was, would))
+            course.append((i, actual, new))
     rows = [
         SegmentBacktest(name, walk.rule.table.cost, walk.past, walk.new, walk.stopped_after, walk.held_back)
         for name, walk in walks.items()
     ]
-    return Backtest(rows, course, len(many) - len(walks))
+    return Backtest(rows, course, len(outcomes) - len(walks))
 
 
 def halved(known: Sequence[KnownOutcome], wait: float = 0.0) -> tuple[Sequence[KnownOutcome], Sequence[KnownOutcome]]:
-    """The outcomes that were known when the later half of the applicants began, and that half.
+    """Return the outcomes known when the later half of the applicants began, and that later half.
 
-    An outcome is known ``wait`` years after the decision. Nobody is divided from those of the same moment.
+    An outcome is known ``wait`` years after the decision. Applicants of the same moment stay together.
 
     >>> past = [KnownOutcome("all", True, years, 0) for years in (0.0, 0.1, 0.4, 0.5, 0.5, 0.9)]
-    >>> [[one.years for one in half] for half in halved(past, wait=0.2)]
+    >>> [[applicant.years for applicant in half] for half in halved(past, wait=0.2)]
     [[0.0, 0.1], [0.5, 0.5, 0.9]]
     """
     if not known or known[0].years is None:
         return (), ()
     begins = known[len(known) // 2].years
     assert begins is not None
-    at = [one.years or 0.0 for one in known]
+    at = [applicant.years or 0.0 for applicant in known]
     return known[: bisect_right(at, begins - wait, hi=bisect_left(at, begins))], known[bisect_left(at, begins) :]
 
 
 def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:
-    """The segment's rule for so many outcomes; nothing where it cannot be solved in time."""
+    """Return the rule of a segment for a number of outcomes, or None if solving takes too long."""
     try:
         rows = outcomes + 1
         text = solve(
@@ -210,4 +210,4 @@ def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:
 
 
 def _sum(tallies: Sequence[OutcomeTally]) -> OutcomeTally:
-    return OutcomeTally(sum(one.accepted for one in tallies), sum(one.successes for one in tallies))
+    return OutcomeTally(sum(tally.accepted for tally in tallies), sum(tally.successes for tally in tallies))

@@ -1,4 +1,4 @@
-"""What would have happened, for the last step to a new policy: out of sample where there are dates, or from nothing."""
+"""The back-test in the last step of a new policy: out of sample if there are dates, or without history."""
 
 from __future__ import annotations
 
@@ -24,24 +24,22 @@ from lenience.dashboard.wizard.plan import (
 )
 from lenience.history.past_rows import KnownOutcome
 
-SHOWN = 100  # segments of which the rows are shown, the largest
+SHOWN = 100  # largest segments, whose rows are shown
 NO_DATE = (
-    "The file's rows have no date (step 2), so they cannot be divided into an earlier and a later half, and how the "
-    "policy would have done with what was known by then cannot be shown."
+    "The back-test needs dates to divide the file into an earlier and a later half. Choose the date of the decision in "
+    "step 2 if the file has one."
 )
-NO_HALVES = (
-    "When the later half of the applicants began, no outcome of the earlier half was known, so how the policy would "
-    "have done with what was known by then cannot be shown."
-)
-TOO_SLOW = "No segment could be solved quickly enough to be tested here."
+NO_HALVES = "The back-test cannot run: no outcome was known yet when the later half of the applicants began."
+TOO_SLOW = "The back-test cannot run: every segment takes too long to solve."
 
 
 def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
-    """The applicants of the later half decided again with what was known by then; all of them from nothing (``cold``).
+    """Return the values of the back-test.
 
-    A sentence where that cannot be done.
+    It decides the later half with what was known by then, or all applicants without history (``cold``). If that is not
+    possible, ``trouble`` says why.
     """
-    shown: dict[str, Any] = {"trouble": "", "found": None, "cold": cold, "query": answers.query}
+    shown: dict[str, Any] = {"trouble": "", "result": None, "cold": cold, "query": answers.query}
     try:
         segments = read_segments(path, answers)
         specification = read_specification(answers, segments)
@@ -68,32 +66,32 @@ def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
         since, rejected = rejected_since(path, mapping, history, later[0].years or 0.0)
         shown |= {"rejected": rejected, "waiting": 0, "dated": True, "since": since, "taught": len(earlier)}
         known = list(later)
-    found = backtest(specification, priors, known)
-    if not found.segments:
+    result = backtest(specification, priors, known)
+    if not result.segments:
         return shown | {"trouble": TOO_SLOW}
-    return shown | _told(found, answers) | {"late": late > 0}
+    return shown | _result_values(result, answers) | {"late": late > 0}
 
 
 def _believed(segments: SegmentPlan, answers: Answers, outcomes: Sequence[KnownOutcome]) -> dict[str, Belief]:
-    """Return what the model makes of these outcomes alone."""
+    """Return the model's beliefs from these outcomes alone."""
     assert segments.past is not None
-    labels = Counter(one.segment for one in outcomes)
-    successes = Counter(one.segment for one in outcomes if one.success)
+    labels = Counter(outcome.segment for outcome in outcomes)
+    successes = Counter(outcome.segment for outcome in outcomes if outcome.success)
     counts = {name: (float(labels[name]), float(successes[name])) for name in labels}
     return believe_as_answered(answers, segments.past, counts).beliefs
 
 
-def _told(found: Backtest, answers: Answers) -> dict[str, Any]:
-    """The back-test as the page shows it."""
+def _result_values(result: Backtest, answers: Answers) -> dict[str, Any]:
+    """Return the back-test as the page shows it."""
     money = answers.known == "money"
     scale = read_unit(answers)
-    rows = sorted(found.segments, key=lambda one: -one.past.accepted)
+    rows = sorted(result.segments, key=lambda row: -row.past.accepted)
     return {
-        "found": found,
+        "result": result,
         "rows": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
         "more": len(rows) - SHOWN,
         "scale": scale,
         "digits": 0 if money else 1,
-        "unit": "in the money of your gain and loss" if money else UNIT,
-        "pictures": [course_picture(found.course, scale), course_picture(found.course, scale, narrow=True)],
+        "unit": "in the currency of your gain and loss" if money else UNIT,
+        "pictures": [course_picture(result.course, scale), course_picture(result.course, scale, narrow=True)],
     }

@@ -1,9 +1,8 @@
-"""Columns of numbers cut into bands, in the form for a new policy: each band a segment, found again by the number.
+"""Bands of a column of numbers in the form for a new policy. Each band is a segment.
 
-A policy with bands has features instead of named segments (:mod:`lenience.service.domain.feature_cells`): whoever
-asks for a
-decision sends the number, and the service finds its band. So all its columns become features, those that are not cut
-by their values, and a segment is a cell of them.
+A policy with bands has features instead of named segments (:mod:`lenience.service.domain.feature_cells`). A request for
+a decision sends the number, and the service finds its band. All segment columns then become features (columns without
+bands by their values), and a segment is a cell of them.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import OTHER, Feature
 
 MOST_BANDS = 20
-MOST_COLUMNS = 8  # that a policy takes as features
-MANY = 20  # different numbers from which a column is cut unless someone says otherwise
-USUAL = "5"  # bands, then
-Cut = int | tuple[float, ...]  # so many bands of about the same size, or their edges
+MOST_COLUMNS = 8  # features of a policy
+MANY = 20  # different numbers; the form suggests bands for a column with more
+USUAL = "5"  # bands that the form suggests
+Cut = int | tuple[float, ...]  # a number of bands of about equal size, or their edges
 
 
 def read_cut(column: str, text: str) -> Cut:
-    """How a column is to be cut, as someone types it: a number of bands, or edges with commas.
+    """Read the bands of a column as typed: a number of bands, or edges with commas.
 
     >>> read_cut("score", "5"), read_cut("score", "580, 640"), read_cut("age", "40,")
     (5, (580.0, 640.0), (40.0,))
@@ -74,11 +73,11 @@ def read_cut(column: str, text: str) -> Cut:
 
 @lru_cache(maxsize=64)
 def features_of(path: Path, segments: tuple[str, ...], cuts: tuple[tuple[str, Cut], ...]) -> tuple[Feature, ...]:
-    """The segment columns as features; none of them where no column is cut."""
+    """Return the segment columns as features, or nothing if no column is cut into bands."""
     given = dict(cuts)
     if given and len(segments) > MOST_COLUMNS:
         raise InputError.because(
-            f"At most {MOST_COLUMNS} columns can divide applicants if one of them is cut into bands",
+            f"Select at most {MOST_COLUMNS} segment columns if one of them is cut into bands",
             "segment",
             label="",
             value=len(segments),
@@ -99,25 +98,23 @@ def _feature(path: Path, column: str, cut: Cut | None) -> Feature:
         return msgspec.convert({"name": column, **shape}, Feature)
     except (msgspec.ValidationError, InputError) as error:
         raise InputError.because(
-            f"cannot divide applicants beside bands: {error}", column, label=f"the column {column!r}"
+            f"cannot be combined with bands: {error}", column, label=f"the column {column!r}"
         ) from None
 
 
 def _edges(path: Path, column: str, cut: Cut) -> list[float]:
     with connect() as engine:
         number = _number(column)
-        there = engine.execute(f"SELECT {number} AS v FROM {table_of(path)} WHERE isfinite(v)").fetchnumpy()["v"]
-    if len(there) == 0:
-        raise InputError.because(
-            "holds no numbers that could be cut into bands", column, label=f"the column {column!r}"
-        )
+        values = engine.execute(f"SELECT {number} AS v FROM {table_of(path)} WHERE isfinite(v)").fetchnumpy()["v"]
+    if len(values) == 0:
+        raise InputError.because("has no numbers to cut into bands", column, label=f"the column {column!r}")
     if isinstance(cut, tuple):
         return list(Binning(tuple(sorted(set(cut)))).edges)
-    edges = rounded(bin_by_quantiles(there, cut).edges, there)
-    edges = [edge for edge in edges if there.min() < edge <= there.max()]
+    edges = rounded(bin_by_quantiles(values, cut).edges, values)
+    edges = [edge for edge in edges if values.min() < edge <= values.max()]
     if not edges:
         raise InputError.because(
-            "cannot be cut into bands of one size: nearly all of its values are the same",
+            "cannot be cut into bands of equal size, because nearly all of its values are the same",
             column,
             label=f"the column {column!r}",
         )
@@ -125,7 +122,7 @@ def _edges(path: Path, column: str, cut: Cut) -> list[float]:
 
 
 def rounded(edges: tuple[float, ...], values: Any) -> list[float]:
-    """Edges that a person can say: to a hundredth of the range of most values, whole if all of these are, each once.
+    """Round edges to a hundredth of the range of most values, to whole numbers if all values are whole.
 
     >>> rounded((612.4, 655.75, 655.8), [540, 600, 780]), rounded((0.12345, 0.2), [0.05, 0.45])
     ([612.0, 656.0], [0.123, 0.2])
@@ -145,7 +142,7 @@ def _values(path: Path, column: str) -> list[str]:
         values = [row[0] for row in engine.execute(f"{query} LIMIT {limits.FEATURES + 1}").fetchall()]
     if len(values) > limits.FEATURES:
         raise InputError.because(
-            f"has more than {limits.FEATURES} different values, the most beside a column in bands",
+            f"has more than {limits.FEATURES} different values, the limit when another column has bands",
             column,
             label=f"the column {column!r}",
             hint="Cut it into bands too, or leave it out.",
@@ -155,5 +152,5 @@ def _values(path: Path, column: str) -> list[str]:
 
 
 def _number(column: str) -> str:
-    """A column's number in a query; nothing where it is none."""
+    """Return the query expression for a column's number, NULL if it is not a number."""
     return f"TRY_CAST({identifier(column)} AS DOUBLE)"

@@ -1,4 +1,4 @@
-"""What the columns of a file probably mean: guessed from their names and values, for a person to put right."""
+"""Guess what the columns of a file mean from their names and values, for a person to correct."""
 
 from __future__ import annotations
 
@@ -28,29 +28,32 @@ WORDS: dict[str, tuple[str, ...]] = {
         "bad",
     ),
     "time": ("date", "time", "decided", "day", "month", "when", "_at", "_on"),
-    "birth": ("birth", "dob"),  # dates that are not the decision's
+    "birth": ("birth", "dob"),  # dates of birth are not dates of decisions
     "group": ("group", "race", "sex", "gender", "ethnic", "nationality", "age_band"),
     "score": ("score", "fico", "rating", "points"),
     "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
 }
-# Columns in which 1 is the bad end.
+# Words in the names of columns in which 1 means failure.
 TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud", "ausfall", "défaut", "impago", "verlust")
-DECIDED = frozenset(YES) - frozenset(SUCCESS), frozenset(NO) - frozenset(FAILURE)  # said of a decision alone
-AWAITED = ("current", "pending", "open", "active", "in progress", "unknown", *MISSING)
+DECIDED = (
+    frozenset(YES) - frozenset(SUCCESS),
+    frozenset(NO) - frozenset(FAILURE),
+)  # words for decisions, not for outcomes
+PENDING = ("current", "pending", "open", "active", "in progress", "unknown", *MISSING)
 PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n", *ABROAD)
 
 
 def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
-    """For each meaning the column that probably has it; empty where none does.
+    """Return the most likely column for each meaning, empty if there is none.
 
-    A group must be among the segments, so it is one only if the segment is.
+    A group must be among the segments, so the guess is the segment column if that looks like a group.
 
     >>> names = {"region": (), "approved": (), "repaid": (), "decided": ("2024-01-31",), "score": ("612",)}
     >>> made = [Column(name, tuple(values), 3, name == "score", name == "decided") for name, values in names.items()]
     >>> guess_columns(made)
     {'outcome': 'repaid', 'accepted': 'approved', 'time': 'decided', 'score': 'score', 'segment': 'region', 'group': ''}
     """
-    found: dict[str, str] = {}
+    guessed: dict[str, str] = {}
     tests: dict[str, Callable[[Column], bool]] = {
         "outcome": lambda column: column.different <= 20 and not column.dates and not _of_decisions(column),
         "accepted": lambda column: column.different <= 20 and not column.dates,
@@ -60,8 +63,8 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
     }
     banded = {column.name for column in columns if column.bands}
     for meaning, fits in tests.items():
-        taken = set(found.values())
-        if meaning == "segment":  # bands of a score divide the applicants too
+        taken = set(guessed.values())
+        if meaning == "segment":  # a column of score bands can be a segment too
             taken -= banded
         free = [column for column in columns if column.name not in taken and fits(column)]
         named = [column.name for column in free if _named(column, meaning)]
@@ -70,22 +73,24 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
         if not named and meaning == "time":
             named = [column.name for column in free]
         if not named and meaning == "segment":
-            # A protected characteristic last: to decide by it is for a person to choose.
-            named = [column.name for column in sorted(free, key=lambda one: (_named(one, "group"), one.numbers))]
-        found[meaning] = named[0] if named else ""
-    of_group = any(column.name == found["segment"] and _named(column, "group") for column in columns)
-    return found | {"group": found["segment"] if of_group else ""}
+            # Protected characteristics come last: a person must choose to use one.
+            named = [
+                column.name for column in sorted(free, key=lambda column: (_named(column, "group"), column.numbers))
+            ]
+        guessed[meaning] = named[0] if named else ""
+    of_group = any(column.name == guessed["segment"] and _named(column, "group") for column in columns)
+    return guessed | {"group": guessed["segment"] if of_group else ""}
 
 
 def other_dates(columns: Sequence[Column], time: str) -> list[str]:
-    """The columns of dates that may say when an outcome came: not the decision's, nor a birthday."""
-    return [one.name for one in columns if one.dates and one.name != time and not _named(one, "birth")]
+    """Return the columns of dates that may hold the date of the outcome: not of the decision, not of birth."""
+    return [column.name for column in columns if column.dates and column.name != time and not _named(column, "birth")]
 
 
 def guess_accepted(path: Path, columns: Sequence[Column], guessed: dict[str, str]) -> str:
-    """The column that says who was accepted; everyone, where all have an outcome; or nothing, for a person to say.
+    """Return the column that shows who was accepted, everyone if all rows have an outcome, or nothing if it is unclear.
 
-    One that says yes and no and goes by no telling name is it if the outcomes go by it: there for yes, missing for no.
+    A yes/no column without a telling name is chosen if outcomes are present for yes and missing for no.
     """
     outcome = guessed["outcome"]
     if guessed["accepted"] or not outcome:
@@ -93,14 +98,15 @@ def guess_accepted(path: Path, columns: Sequence[Column], guessed: dict[str, str
     for column in columns:
         if column.name in guessed.values() or column.different != 2:
             continue
-        said = {yes_or_no(value): value for value in column.examples}
-        if said.keys() == {True, False} and follows(path, outcome, column.name, said[True], said[False]):
+        by_meaning = {yes_or_no(value): value for value in column.examples}
+        both = by_meaning.keys() == {True, False}
+        if both and follows(path, outcome, column.name, by_meaning[True], by_meaning[False]):
             return column.name
     return "" if without(path, outcome) else EVERYONE
 
 
 def _of_decisions(column: Column) -> bool:
-    """Whether the first values are words that are said of decisions, some that accept and some that reject.
+    """Return whether the first values are words for decisions, some accepting and some rejecting.
 
     >>> [_of_decisions(Column("status", words, 2, False, False)) for words in (("approved", "Declined"), ("yes", "no"))]
     [True, False]
@@ -114,7 +120,7 @@ def _named(column: Column, meaning: str) -> bool:
 
 
 def guess_meaning(kind: Kind, column: str, value: str) -> str:
-    """Whether a value probably means yes, no, nothing yet ("none"), or nothing at all ("bad").
+    """Guess whether a value means yes, no, not known yet ("none") or none of these ("bad").
 
     >>> guess_meaning("outcome", "repaid", "1"), guess_meaning("outcome", "defaulted", "1")
     ('yes', 'no')
@@ -127,9 +133,9 @@ def guess_meaning(kind: Kind, column: str, value: str) -> str:
     """
     word = re.sub(r"[\s_-]+", " ", value.strip().lower())
     turned = kind == "outcome" and any(part in column.lower() for part in TURNED) and word in PLAIN
-    said = yes_or_no(word)
-    if said is None:
-        said = ABROAD.get(word)
-    if said is not None:
-        return "yes" if said != turned else "no"
-    return "none" if kind == "outcome" and word in AWAITED else "bad"
+    positive = yes_or_no(word)
+    if positive is None:
+        positive = ABROAD.get(word)
+    if positive is not None:
+        return "yes" if positive != turned else "no"
+    return "none" if kind == "outcome" and word in PENDING else "bad"

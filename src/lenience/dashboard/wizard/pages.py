@@ -1,8 +1,8 @@
-"""New policy, step by step: from what, which columns, what is believed, the objective, what would have happened.
+"""The steps to a new policy: source, columns, evidence, objective, back-test.
 
-Each step is an address of its own: the answers so far are in its query, put there by the hidden fields of the form
-before, so that one can go back and forth. Only what changes something (an upload, the new policy) is posted. A step
-whose answers cannot be used is shown again with a sentence.
+Each step has its own address. Its query holds the answers so far, from the hidden fields of the previous form, so the
+user can go back and forth. Only an upload and the new policy are posted. A step with invalid answers is shown again
+with a message.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard import past_file, upload_reader, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
+from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
@@ -35,26 +36,26 @@ Req = Request[Any, Any, Any]
 UPLOAD = 64 * 1024 * 1024
 ADMIN = {"role": "admin"}
 STEPS = ("start", "columns", "beliefs", "objective", "check")
-TITLES = dict(zip(STEPS, ("From what", "Columns", "Beliefs", "Objective", "What would have happened"), strict=True))
-MISSING = "a history is read with Ibis and DuckDB, which are not installed: pip install 'lenience[history]'"
+TITLES = dict(zip(STEPS, ("Source", "Columns", "Evidence", "Objective", "Back-test"), strict=True))
+MISSING = "Ibis and DuckDB are needed to read past decisions. Install them with pip install 'lenience[history]'"
 
 
 @get("/new", include_in_schema=False, opt=ADMIN)
 async def start(request: Req) -> Response[bytes]:
-    """Choose from what to begin."""
+    """Show the choice of a source."""
     return _start(request)
 
 
 @post("/new/file", include_in_schema=False, opt=ADMIN, request_max_body_size=UPLOAD, status_code=303)
 async def upload(request: Req) -> Response[bytes]:
-    """Take a file of past decisions in, and keep it for the next steps."""
+    """Store an uploaded file of past decisions for the next steps."""
     try:
         form = await checked_form(request)
     except HTTPException as error:
         if error.status_code != 413:
             raise
-        said = f"The file is larger than {UPLOAD >> 20} MB: leave columns out, or save it as Parquet"
-        return _start(request, FormError("start", "file", said), 413)
+        message = f"The file is larger than {UPLOAD >> 20} MB. Leave columns out, or save it as Parquet"
+        return _start(request, FormError("start", "file", message), 413)
     sent = form.get("file")
     if not isinstance(sent, UploadFile):
         return _start(request, FormError("start", "file", "Choose a file first"))
@@ -62,7 +63,7 @@ async def upload(request: Req) -> Response[bytes]:
         return _start(request, FormError("start", "file", sentence(MISSING)))
     service: Service = request.app.state.service
     try:
-        token = await service.ask(partial(_keep, sent))
+        token = await service.ask(partial(_store_upload, sent))
     except InputError as error:
         name = Path(sent.filename or "").name[:80]
         reason = sentence(f"{name or 'The file'} cannot be used: {error}")
@@ -74,7 +75,7 @@ async def upload(request: Req) -> Response[bytes]:
 
 @post("/new/segments", include_in_schema=False, opt=ADMIN, status_code=303)
 async def by_hand(request: Req) -> Response[bytes]:
-    """Segments named by hand, without a history."""
+    """Store segments listed by the user, without history."""
     form = await checked_form(request)
     given = {name: str(form.get(name, "")) for name in ("segments", "expected", "worth")}
     try:
@@ -88,25 +89,25 @@ async def by_hand(request: Req) -> Response[bytes]:
 
 @get("/new/columns", include_in_schema=False, opt=ADMIN)
 async def columns(request: Req) -> Response[bytes]:
-    """Say what the columns mean."""
+    """Show the meaning of the columns."""
     return await _step(request, "columns")
 
 
 @get("/new/values", include_in_schema=False, opt=ADMIN)
 async def values(request: Req) -> Response[bytes]:
-    """What each value of a column means, when another column is chosen."""
+    """Show the meaning of each value after another column is chosen."""
     answers = read_answers(request.query_params)
-    kind = "accepted" if request.query_params.get("of") == "accepted" else "outcome"
+    kind: Kind = "accepted" if request.query_params.get("of") == "accepted" else "outcome"
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    # What was said of another column's values does not count here.
+    # Answers about the values of another column do not apply here.
     fresh = msgspec.structs.replace(answers, **{f"{kind}_means": ()})
     return part(request, "meanings.html", kind=kind, **await service.ask(lambda: meanings(path, fresh, kind)))
 
 
 @get("/new/bands", include_in_schema=False, opt=ADMIN)
 async def bands(request: Req) -> Response[bytes]:
-    """The bands of a column, as they are being chosen."""
+    """Show the bands of a column while the user types."""
     answers = read_answers(request.query_params)
     column = request.query_params.get("of", "")
     text = request.query_params.get(BANDS + column, "").strip()
@@ -117,19 +118,19 @@ async def bands(request: Req) -> Response[bytes]:
 
 @get("/new/beliefs", include_in_schema=False, opt=ADMIN)
 async def beliefs(request: Req) -> Response[bytes]:
-    """What the file says, and what a model makes of it."""
+    """Show the evidence in the file and the estimates of a model."""
     return await _step(request, "beliefs")
 
 
 @get("/new/objective", include_in_schema=False, opt=ADMIN)
 async def objective(request: Req) -> Response[bytes]:
-    """Say what is to be maximised, and within what limits."""
+    """Show the objective and the constraints."""
     return await _step(request, "objective")
 
 
 @get("/new/starting", include_in_schema=False, opt=ADMIN)
 async def would_start(request: Req) -> Response[bytes]:
-    """Which segments would start, as the objective is being typed."""
+    """Show which segments would start while the user types the objective."""
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
@@ -138,13 +139,13 @@ async def would_start(request: Req) -> Response[bytes]:
 
 @get("/new/check", include_in_schema=False, opt=ADMIN)
 async def check(request: Req) -> Response[bytes]:
-    """All together, before the policy is made."""
+    """Show the back-test and the summary before the policy is created."""
     return await _step(request, "check")
 
 
 @get("/new/past", include_in_schema=False, opt=ADMIN)
 async def what_happened(request: Req) -> Response[bytes]:
-    """The past applicants decided again: those of the later half, or all of them by a rule that begins with nothing."""
+    """Show the back-test: of the later half, or of all applicants without history."""
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
@@ -154,7 +155,7 @@ async def what_happened(request: Req) -> Response[bytes]:
 
 @post("/new/create", include_in_schema=False, opt=ADMIN, status_code=303)
 async def create(request: Req) -> Response[bytes]:
-    """Make the policy (or the next version of one that exists), as a draft or active at once."""
+    """Create the policy (or a new version of an existing one), as a draft or active."""
     form = await checked_form(request)
     answers = read_answers(form)
     state = str(form.get("state", "draft"))
@@ -165,55 +166,55 @@ async def create(request: Req) -> Response[bytes]:
     try:
         specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
     except FormError as error:
-        return await _again(request, answers, error)
+        return await _show_again(request, answers, error)
     try:
         solved = await service.solve_version(specification)
     except BadRequest as error:
-        return await _again(request, answers, unsolved(error))
+        return await _show_again(request, answers, unsolved(error))
     visitor = visitor_of(request)
     assert visitor is not None
     who = make_sender(visitor.actor, None, "", None)
     made = msgspec.json.decode((await service.perform(CreateVersion(who, solved))).body, type=VersionAnswer)
-    said = f"Version {made.version} of {made.name} is made, as a draft."
+    message = f"Version {made.version} of {made.name} is saved as a draft."
     if state == "active":
         await service.perform(ChangeState(who, made.name, "active", made.version))
-        said = f"Version {made.version} of {made.name} is made and rules from now on."
+        message = f"Version {made.version} of {made.name} is live."
     uploads.remove(answers.file)
-    return redirect(f"/policies/{made.name}?version={made.version}", said, *made.warnings)
+    return redirect(f"/policies/{made.name}?version={made.version}", message, *made.warnings)
 
 
 async def _step(request: Req, step: str) -> Response[bytes]:
-    """A step's page; the step whose answers cannot be used instead, with a sentence."""
+    """Return the page of a step, or of the step whose answers are invalid, with a message."""
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
     try:
-        found = await service.ask(lambda: VIEWS[step](service, path, answers))
+        values = await service.ask(lambda: VIEWS[step](service, path, answers))
     except FormError as error:
-        return await _again(request, answers, error)
-    return _page(request, step, answers, path, None, found)
+        return await _show_again(request, answers, error)
+    return _page(request, step, answers, path, None, values)
 
 
-async def _again(request: Req, answers: Answers, error: FormError) -> Response[bytes]:
-    """The step in which something is wrong, shown again."""
+async def _show_again(request: Req, answers: Answers, error: FormError) -> Response[bytes]:
+    """Show the step with the invalid answer again."""
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
     step = error.step
     if step == "beliefs":
         answers = msgspec.structs.replace(answers, model="")
     try:
-        found = await service.ask(lambda: VIEWS[step](service, path, answers))
-    except FormError as earlier:  # a step before it is wrong too
-        return await _again(request, answers, earlier)
-    return _page(request, step, answers, path, error, found)
+        values = await service.ask(lambda: VIEWS[step](service, path, answers))
+    except FormError as earlier:  # an earlier step is wrong too
+        return await _show_again(request, answers, earlier)
+    return _page(request, step, answers, path, error, values)
 
 
 def _page(
-    request: Req, step: str, answers: Answers, path: Path, error: FormError | None, found: dict[str, Any]
+    request: Req, step: str, answers: Answers, path: Path, error: FormError | None, values: dict[str, Any]
 ) -> Response[bytes]:
     status = 200 if error is None else 400
     if request.headers.get("hx-request") == "true" and step == "beliefs":
-        return part(request, "beliefs.html", answers=answers, error=error, **found)
+        return part(request, "beliefs.html", answers=answers, error=error, **values)
     steps = STEPS if path.suffix == ".parquet" else ("start", "objective", "check")
     titles = TITLES if path.suffix == ".parquet" else TITLES | {"check": "Summary"}
     return page(
@@ -225,20 +226,20 @@ def _page(
         step=step,
         steps=steps,
         titles=titles,
-        **found,
+        **values,
     )
 
 
 def _start(
     request: Req, error: FormError | None = None, status: int = 400, given: dict[str, str] | None = None
 ) -> Response[bytes]:
-    asked = {"segments": "", "expected": "50", "worth": "2", **(given or {})}
-    shown = {"able": past_file.ready(), "missing": sentence(MISSING), "given": asked, "most": UPLOAD >> 20}
-    known = {"answers": Answers(), "steps": STEPS, "titles": TITLES, "step": "start", "error": error}
-    return page(request, "new_start.html", 200 if error is None else status, **known, **shown)
+    fields = {"segments": "", "expected": "50", "worth": "2", **(given or {})}
+    shown = {"able": past_file.ready(), "missing": sentence(MISSING), "given": fields, "most": UPLOAD >> 20}
+    step = {"answers": Answers(), "steps": STEPS, "titles": TITLES, "step": "start", "error": error}
+    return page(request, "new_start.html", 200 if error is None else status, **step, **shown)
 
 
-def _keep(sent: UploadFile) -> str:
+def _store_upload(sent: UploadFile) -> str:
     token, path = uploads.new_place("parquet")
     with tempfile.NamedTemporaryFile(dir=uploads.folder(), suffix=".part") as copy:
         while chunk := sent.file.read(1 << 20):

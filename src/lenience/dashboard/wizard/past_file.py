@@ -1,7 +1,7 @@
-"""A file of past decisions that was uploaded, read for what each step of the wizard needs.
+"""An uploaded file of past decisions, read for each step of the wizard.
 
-Its columns are texts without white space around them (see :mod:`lenience.dashboard.wizard.upload_reader`). What its
-rows mean and count is decided by :mod:`lenience.history.past`.
+Its columns are texts without surrounding white space (see :mod:`lenience.dashboard.wizard.upload_reader`).
+:mod:`lenience.history.past` defines what its rows mean and how they count.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from lenience.service.domain.feature_cells import Feature, names_of
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-MOST_VALUES = 20  # that an outcome or a decision may have
+MOST_VALUES = 20  # different values of a column of outcomes or decisions
 SAMPLE = 1_000
 
 
@@ -44,8 +44,8 @@ class Column(msgspec.Struct, frozen=True):
     name: str
     examples: tuple[str, ...]
     different: int  # values in the first rows
-    numbers: bool  # most of them; a few that are none do not make it something else
-    dates: bool  # likewise
+    numbers: bool  # whether most values are numbers
+    dates: bool  # whether most values are dates
     bands: bool = False
 
 
@@ -62,11 +62,11 @@ class UploadedPast(PastSegments, frozen=True):
     Parameters
     ----------
     years
-        In how many years the applicants came; None without dates.
+        Number of years in which the applicants arrived, None without dates.
     silent
-        How many of those accepted have no outcome in the file.
+        Number of accepted applicants without an outcome in the file.
     features
-        The features whose cells are the segments, where columns are cut into bands.
+        Features whose cells are the segments, if columns are cut into bands.
     """
 
     years: float | None = None
@@ -75,19 +75,19 @@ class UploadedPast(PastSegments, frozen=True):
 
 
 def ready() -> bool:
-    """Whether the extra that reads histories is installed; it takes a second to load, and is not loaded for that."""
+    """Return whether the packages that read histories are installed, without the second it takes to import them."""
     return all(find_spec(name) is not None for name in ("duckdb", "ibis", "pyarrow"))
 
 
 def columns(path: Path) -> list[Column]:
-    """The columns with examples from the first rows."""
+    """Return the columns with examples from the first rows."""
     with connect() as engine:
         rows = engine.execute(f"SELECT * FROM {table_of(path)} LIMIT {SAMPLE}").fetchall()
-    found = []
+    described = []
     for i, name in enumerate(names(path)):
         values = [row[i] for row in rows if row[i] is not None]
         different = list(dict.fromkeys(values))
-        found.append(
+        described.append(
             Column(
                 name,
                 tuple(value[:40] for value in different[:4]),
@@ -97,43 +97,43 @@ def columns(path: Path) -> list[Column]:
                 any(BAND.fullmatch(value) and not _is_number(value) for value in different),
             )
         )
-    return found
+    return described
 
 
 def count(path: Path) -> int:
-    """How many rows there are."""
+    """Return the number of rows."""
     with connect() as engine:
         return int(engine.execute(f"SELECT count(*) FROM {table_of(path)}").fetchone()[0])
 
 
 def values(path: Path, column: str) -> list[tuple[str, int]]:
-    """The different values of a column with their counts, the most frequent first; missing ones are left out."""
+    """Return the different values of a column with their counts, most frequent first, without missing ones."""
     if column not in names(path):
         raise InputError.because(
             f"The file has no column {column!r}", "column", label="", value=column, code="unknown_name"
         )
     with connect() as engine:
         query = f"SELECT {identifier(column)} AS v, count(*) AS k FROM {table_of(path)} WHERE v IS NOT NULL GROUP BY v"
-        found = engine.execute(f"{query} ORDER BY k DESC, v LIMIT {MOST_VALUES + 1}").fetchall()
-    if len(found) > MOST_VALUES:
+        rows = engine.execute(f"{query} ORDER BY k DESC, v LIMIT {MOST_VALUES + 1}").fetchall()
+    if len(rows) > MOST_VALUES:
         raise InputError.because(
-            f"has more than {MOST_VALUES} different values, too many to say what each means",
+            f"has more than {MOST_VALUES} different values, too many to map one by one",
             column,
             label=f"the column {column!r}",
             code="too_large",
         )
-    return [(str(value), int(count)) for value, count in found]
+    return [(str(value), int(count)) for value, count in rows]
 
 
 def without(path: Path, column: str) -> int:
-    """In how many rows a column is empty."""
+    """Return the number of rows in which a column is empty."""
     with connect() as engine:
         query = f"SELECT count(*) FROM {table_of(path)} WHERE {identifier(column)} IS NULL"
         return int(engine.execute(query).fetchone()[0])
 
 
 def follows(path: Path, outcome: str, column: str, yes: str, no: str) -> bool:
-    """Whether the outcomes go by a column: most are there where it says yes, hardly any (1 in 100) where it says no."""
+    """Return whether outcomes are mostly present where a column says yes, and rare (1 in 100) where it says no."""
     there, by = identifier(outcome), identifier(column)
     query = f"SELECT {by}, count({there}) / count(*) FROM {table_of(path)} WHERE {by} IS NOT NULL GROUP BY {by}"
     with connect() as engine:
@@ -143,7 +143,7 @@ def follows(path: Path, outcome: str, column: str, yes: str, no: str) -> bool:
 
 @lru_cache(maxsize=16)
 def read_past(path: Path, answers: ColumnAnswers) -> UploadedPast:
-    """Count the file as the answers say."""
+    """Count the rows of the file as the answers define."""
     with _opened(path, answers) as (table, columns, features):
         if features:
             names_of(list(features))  # raises if there are too many cells
@@ -166,20 +166,20 @@ def known_outcomes(path: Path, answers: ColumnAnswers, history: History) -> list
 
 
 def rejected_since(path: Path, answers: ColumnAnswers, history: History, years: float) -> tuple[dt.date, int]:
-    """Return the day so many years after the first known outcome was decided, and how many were rejected since."""
+    """Return the day ``years`` after the first known decision, and the number of rejections since."""
     with _opened(path, answers) as (table, columns, _):
         return past_rows.rejected_since(table, columns, history, years)
 
 
 def mean_delay(path: Path, answers: ColumnAnswers, history: History, column: str) -> tuple[float, int] | None:
-    """Return the mean days from the decision to the date in another column, and of how many outcomes."""
+    """Return the mean days from the decision to the date in another column, and the number of outcomes."""
     with _opened(path, answers) as (table, columns, _):
         return past_rows.mean_delay(table, columns, history, column)
 
 
 @contextmanager
 def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, PastColumns, tuple[Feature, ...]]]:
-    """Open the file as a table, with what its columns mean and the features they are divided by."""
+    """Open the file as a table, with the meaning of its columns and the features that divide it."""
     import ibis
 
     columns = answers.columns
@@ -205,7 +205,7 @@ def _check(history: History, columns: PastColumns) -> None:
         )
     if len(history.segments) > limits.SEGMENTS:
         raise InputError.because(
-            f"has {len(history.segments):,} segments by {by}; a policy may have {limits.SEGMENTS:,}",
+            f"has {len(history.segments):,} segments by {by}; a policy has at most {limits.SEGMENTS:,}",
             "segment",
             label="the file",
             value=len(history.segments),
@@ -226,7 +226,7 @@ def _check(history: History, columns: PastColumns) -> None:
     if not any(row.labels for row in history.segments):
         old = f" and is {columns.maturity:g} days old" if columns.maturity else ""
         raise InputError.because(
-            f"No outcome is known: no accepted row has a value of {columns.outcome!r} with a meaning{old}",
+            f"No outcome is known: no accepted row has a success or failure in {columns.outcome!r}{old}",
             "outcome",
             label="",
             code="insufficient_data",

@@ -1,7 +1,7 @@
-"""Taking in an uploaded file of past decisions: checked once, and kept as a table of texts.
+"""Read an uploaded file of past decisions, check it once and store it as a table of texts.
 
-Whatever came (CSV with any separator, Parquet with any types) becomes one Parquet file whose columns are texts, so that
-a value a person sees on the page is the value that is compared. White space around a text is none of it, as for
+Any upload (CSV with any separator, Parquet with any types) becomes one Parquet file whose columns are texts, so that
+the values shown on the page are the values compared. Surrounding white space is removed, as in
 :func:`lenience.fit_history`.
 """
 
@@ -19,7 +19,7 @@ from lenience.files.csv_format import csv_query, without_headings
 from lenience.files.unreadable import PARQUET, begins, describe_engine_error
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
-NOTES = "notes"  # under which the file kept says how it was read
+NOTES = "notes"  # metadata key of the notes on how the file was read
 
 
 def save_upload(source: Path, target: Path) -> None:
@@ -40,18 +40,16 @@ def save_upload(source: Path, target: Path) -> None:
                 describe_engine_error(error, parquet), "file", label="", code="invalid_file"
             ) from None
     if rows == 0:
-        raise InputError.because(
-            "the file has a heading and no rows below it", "file", label="", code="insufficient_data"
-        )
+        raise InputError.because("the file has a heading but no rows", "file", label="", code="insufficient_data")
     _check_size(rows, len(names(target)))
 
 
 def notes(path: Path) -> list[str]:
-    """What is to be said of how the file was read."""
-    asked = f"SELECT decode(value) FROM parquet_kv_metadata({literal(str(path))}) WHERE decode(key) = '{NOTES}'"
+    """Return the notes on how the file was read."""
+    query = f"SELECT decode(value) FROM parquet_kv_metadata({literal(str(path))}) WHERE decode(key) = '{NOTES}'"
     with connect() as engine:
-        found = engine.execute(asked).fetchone()
-    return str(found[0]).splitlines() if found else []
+        row = engine.execute(query).fetchone()
+    return str(row[0]).splitlines() if row else []
 
 
 @contextmanager
@@ -64,8 +62,8 @@ def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, l
     with csv_query(engine, [source]) as query:
         if len(query.heading) < 2:
             raise InputError.because(
-                "the file has only one column: a CSV has a heading and at least a column for the segment and one for "
-                "the outcome, separated by commas, semicolons or tabs",
+                "the file has only one column. A CSV needs a heading and at least two columns, for the segment and the "
+                "outcome, separated by commas, semicolons or tabs",
                 "file",
                 label="",
                 code="invalid_file",

@@ -1,4 +1,4 @@
-"""How an uploaded table that was kept is asked: a small engine of its own, and values and names quoted for it."""
+"""Query a stored upload: a small database engine, and quoting of values and names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMITS = {"memory_limit": "1GB", "max_temp_directory_size": "0GB", "autoinstall_
 
 
 def connect() -> Any:
-    """An engine: small, with nothing left on the disk and nothing fetched."""
+    """Return a small engine that writes nothing to the disk and downloads nothing."""
     import duckdb
 
     return duckdb.connect(config={"threads": "1", **LIMITS})
@@ -21,11 +21,11 @@ def connect() -> Any:
 
 @lru_cache(maxsize=64)
 def names(path: Path) -> tuple[str, ...]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     with connect() as engine:
         return tuple(row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {table_of(path)}").fetchall())
 
 
 def table_of(path: Path) -> str:
-    """The table in that file, as a query names it."""
+    """Return the table in a file, as a query names it."""
     return f"read_parquet({literal(str(path))})"

@@ -1,7 +1,7 @@
-"""Files that are kept between the steps of a form: private, for an hour, under a name that nobody can guess.
+"""Files stored between the steps of a form: private, for an hour, under a name that nobody can guess.
 
-All processes of one machine share the folder, so it does not matter which of them answers the next step. It lies where
-anyone may make folders, so it is used only if it belongs to this user alone.
+All processes on one machine share the folder, so any of them can answer the next step. It is in a directory where every
+user can create folders, so it is used only if it belongs to this user alone.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from lenience.core.errors import InputError
 from lenience.service.domain.problems import NotFound
 
 SECONDS = 3600.0
-MOST = 16  # files at once: the oldest goes
+MOST = 16  # files; a new one replaces the oldest
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}\Z")
 
 
 def folder() -> Path:
-    """The private folder, made if it is not there."""
+    """Return the private folder, created if it does not exist."""
     owner = os.getuid() if hasattr(os, "getuid") else None
     place = Path(tempfile.gettempdir()) / f"lenience-uploads-{'mine' if owner is None else owner}"
     place.mkdir(mode=0o700, exist_ok=True)
-    found = place.lstat()
-    mine = owner is None or (found.st_uid == owner and stat.S_IMODE(found.st_mode) == 0o700)
-    if not stat.S_ISDIR(found.st_mode) or not mine:
+    status = place.lstat()
+    mine = owner is None or (status.st_uid == owner and stat.S_IMODE(status.st_mode) == 0o700)
+    if not stat.S_ISDIR(status.st_mode) or not mine:
         raise InputError.because(
             f"must belong to this user alone; {str(place)!r} does not",
             "uploads",
@@ -42,16 +42,16 @@ def folder() -> Path:
 
 
 def new_place(kind: str) -> tuple[str, Path]:
-    """A token, and the path under which its file is to be kept; what is over an hour old goes."""
+    """Return a new token and the path of its file. Files older than an hour are deleted."""
     place = folder()
-    kept = []
+    files = []
     for path in place.iterdir():
         try:
-            kept.append((path.stat().st_mtime, path))
+            files.append((path.stat().st_mtime, path))
         except FileNotFoundError:
             continue  # another process has just removed it
-    kept.sort(reverse=True)
-    for i, (written, path) in enumerate(kept):
+    files.sort(reverse=True)
+    for i, (written, path) in enumerate(files):
         if i >= MOST - 1 or written < time.time() - SECONDS:
             path.unlink(missing_ok=True)
     token = secrets.token_urlsafe(24)
@@ -59,7 +59,7 @@ def new_place(kind: str) -> tuple[str, Path]:
 
 
 def find(token: str) -> Path:
-    """The file of a token."""
+    """Return the file of a token."""
     if TOKEN.match(token):
         for kind in ("parquet", "json"):
             path = folder() / f"{token}.{kind}"
@@ -69,12 +69,12 @@ def find(token: str) -> Path:
             except FileNotFoundError:
                 continue
     raise NotFound(
-        "this file is not kept any more: an upload is kept for an hour, and until its policy is made, which is then on "
-        "the overview; for another, begin again at New policy"
+        "the uploaded file has been deleted. An upload is deleted after an hour, or when its policy is created (see "
+        "the overview). To create another policy, start again at New policy"
     )
 
 
 def remove(token: str) -> None:
-    """Throw a file away, where it is still there."""
+    """Delete the file of a token if it still exists."""
     with suppress(NotFound):
         find(token).unlink(missing_ok=True)

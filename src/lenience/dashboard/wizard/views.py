@@ -1,4 +1,4 @@
-"""What each step for a new policy shows: from the answers so far to the values that its page is filled in with."""
+"""The values that the page of each step of a new policy shows, from the answers so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lenience.dashboard.rendering import natural
 from lenience.dashboard.wizard import past_file, upload_reader
 from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, FormError, sentence
 from lenience.dashboard.wizard.bands import MANY, USUAL
-from lenience.dashboard.wizard.guesses import guess_accepted, guess_columns, guess_meaning, other_dates
+from lenience.dashboard.wizard.guesses import Kind, guess_accepted, guess_columns, guess_meaning, other_dates
 from lenience.dashboard.wizard.plan import (
     DAYS,
     read_column_answers,
@@ -33,27 +33,29 @@ from lenience.service.domain import limits
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
 
-MEANINGS = {  # of a value, by what it is said of: a value that is bad makes a bad row
+MEANINGS = {  # labels of the meanings of a value; a bad value makes a bad row
     "accepted": {"yes": "accepted", "no": "rejected", "bad": "none of these"},
     "outcome": {"yes": "success", "no": "failure", "none": "not known yet", "bad": "none of these"},
 }
-MOST_SILENT = 0.4  # of those accepted, who may have no outcome before the page warns
-SHOWN = 100  # segments of which a page shows the rows, the largest
+MOST_SILENT = 0.4  # share of accepted applicants without an outcome above which the page warns
+SHOWN = 100  # largest segments, whose rows a page shows
 
 
 def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    """The columns with their guessed or given meanings."""
+    """Return the columns with their guessed or given meanings."""
     _from_file(path)
-    there = past_file.columns(path)
+    columns = past_file.columns(path)
     if not answers.segment and not answers.outcome:
-        guessed = guess_columns(there)
-        guessed["accepted"] = guess_accepted(path, there, guessed)
+        guessed = guess_columns(columns)
+        guessed["accepted"] = guess_accepted(path, columns, guessed)
         names = {name: guessed[name] for name in ("accepted", "outcome", "time", "group", "score")}
         first = (guessed["segment"],) if guessed["segment"] else ()
         answers = msgspec.structs.replace(answers, **names, segment=first)
     return {
-        "columns": there,
-        "bands": {column.name: _bands(column, answers) for column in there if column.numbers and column.different > 2},
+        "columns": columns,
+        "bands": {
+            column.name: _bands(column, answers) for column in columns if column.numbers and column.different > 2
+        },
         "sampled": past_file.SAMPLE if past_file.count(path) > past_file.SAMPLE else 0,
         "chosen": answers,
         "everyone": EVERYONE,
@@ -64,49 +66,46 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
 
 
 def _bands(column: past_file.Column, answers: Answers) -> str:
-    """What stands in the field for a column's bands: as answered, or what is usual until the column was ticked."""
+    """Return the content of the field for a column's bands: as answered, or a suggestion until it is selected."""
     usual = USUAL if column.different > MANY and column.name not in answers.segment else ""
     return dict(answers.bands).get(column.name, usual)
 
 
 def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str, Any]:
-    """The bands of one column: their names, how many lie in each, and what became of them.
+    """Return the bands of one column: their names, the number of applicants in each, and their outcomes.
 
-    What is still to be answered in other fields is no fault of the bands: they wait for it.
+    If other fields must be answered first, the bands wait for them (``waits``).
     """
-    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "waits": False}
-    found["ticked"] = column in answers.segment
+    view: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "waits": False}
+    view["ticked"] = column in answers.segment
     if not text:
-        return found
+        return view
     alone = msgspec.structs.replace(answers, segment=(column,), bands=((column, text),), group="", score="")
     try:
         past = past_file.read_past(path, read_column_answers(alone))
     except InputError as error:
         waits = isinstance(error, FormError) and error.field != BANDS + column
-        return found | {"trouble": sentence(str(error)), "waits": waits}
-    return found | {"rows": past.history.segments, "shares": past.shares}
+        return view | {"trouble": sentence(str(error)), "waits": waits}
+    return view | {"rows": past.history.segments, "shares": past.shares}
 
 
-def meanings(path: Path, answers: Answers, kind: str) -> dict[str, Any]:
-    """The values of a column and what each means: as answered, or guessed."""
+def meanings(path: Path, answers: Answers, kind: Kind) -> dict[str, Any]:
+    """Return the values of a column and their meanings, as answered or guessed."""
     column = answers.accepted if kind == "accepted" else answers.outcome
-    found: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "words": MEANINGS[kind]}
+    view: dict[str, Any] = {"column": column, "rows": [], "trouble": "", "choices": MEANINGS[kind]}
     if column in ("", EVERYONE):
-        return found
+        return view
     try:
-        there = past_file.values(path, column)
+        values = past_file.values(path, column)
     except InputError as error:
-        return found | {"trouble": sentence(f"{error}.")}
-    said = {value: meaning for meaning in MEANINGS[kind] for value in answers.meaning(kind, meaning)}
-    rows = [
-        (value, count, said.get(value) or guess_meaning("accepted" if kind == "accepted" else "outcome", column, value))
-        for value, count in there
-    ]
-    return found | {"rows": rows, "trouble": "" if rows else f"The column {column!r} is empty."}
+        return view | {"trouble": sentence(f"{error}.")}
+    answered = {value: meaning for meaning in MEANINGS[kind] for value in answers.meaning(kind, meaning)}
+    rows = [(value, count, answered.get(value) or guess_meaning(kind, column, value)) for value, count in values]
+    return view | {"rows": rows, "trouble": "" if rows else f"The column {column!r} is empty."}
 
 
 def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    """What the file says, and what the model makes of it."""
+    """Return the evidence in the file and the estimates of the model."""
     _from_file(path)
     segments = read_segments(path, answers)
     assert segments.past is not None
@@ -115,14 +114,14 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     return {
         "history": history,
         "lines": [*history.describe().split("\n")[1:], *upload_reader.notes(path), *_nobody(segments.past)],
-        "silent": _silent(segments.past, answers),
+        "silent": _silent(segments.past),
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
         "score_warning": untouched_score(answers),
         "rows": [
-            (one, row, shrinkage_bar(row))
-            for one, row in sorted(rows[:SHOWN], key=lambda pair: natural(pair[0].segment))
+            (past, row, shrinkage_bar(row))
+            for past, row in sorted(rows[:SHOWN], key=lambda pair: natural(pair[0].segment))
         ],
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),
@@ -132,22 +131,22 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
 
 
 def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    """The objective as answered so far, and who would start."""
+    """Return the objective as answered so far, and which segments would start."""
     segments = read_segments(path, answers)
     past = segments.past
     guessed = ""
     if past is not None and past.years and past.years > 1 / 52:
         guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
         guessed = f"{float(guessed):.0f}"
-    usual, delay_words = usual_delay(path, answers, past)
-    # The rate is never empty once this step was sent; what was emptied there stays empty.
+    usual, delay_source = usual_delay(path, answers, past)
+    # The rate is never empty after this step was sent, so an empty delay then means that the user cleared it.
     delay = answers.delay if answers.rate else answers.delay or usual
     rate = answers.rate or "10"
     shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay, usual=usual)
     return {
         "shown": shown,
         "guessed": guessed,
-        "delay_words": delay_words,
+        "delay_source": delay_source,
         "policies": [name for name, _ in _policies(service)],
         "carried": answers.pairs(OBJECTIVE),
         **starting_view(path, shown),
@@ -155,109 +154,107 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
 
 
 def usual_delay(path: Path, answers: Answers, past: past_file.UploadedPast | None) -> tuple[str, str]:
-    """The mean delay that the form fills in where outcomes are not certain at once, and where it comes from.
+    """Return the mean delay that the form suggests, and its source.
 
-    By the file, where it says when outcomes came; else half of the days after which one is certain, which is the most.
+    It comes from the file if that has dates of outcomes. Otherwise it is half of the days until an outcome is final.
     """
     if past is None or not answers.time:
         return "", ""
     mapping = read_column_answers(answers)
     for column in other_dates(past_file.columns(path), answers.time):
-        found = past_file.mean_delay(path, mapping, past.history, column)
-        if found is not None:
-            days = f"{found[0]:.3g}"
-            return days if mapping.columns.maturity else "", f"in the file {days}, from {answers.time} to {column}"
+        measured = past_file.mean_delay(path, mapping, past.history, column)
+        if measured is not None:
+            days = f"{measured[0]:.3g}"
+            return days if mapping.columns.maturity else "", f"{days} in the file, from {answers.time} to {column}"
     if not mapping.columns.maturity:
         return "", ""
     half = f"{mapping.columns.maturity / 2:g}"
-    most = f"the {mapping.columns.maturity:g} of step 2, after which all are certain"
-    return half, f"{half} is half of {most}: type the mean if you know it"
+    most = f"the {mapping.columns.maturity:g} days of step 2"
+    return half, f"{half} is half of {most}; type the mean if you know it"
 
 
 def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
-    """Which segments would start; a sentence where the objective is not complete."""
-    empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": None, "whole": 0.0}
+    """Return which segments would start, or a message if the objective is incomplete."""
+    empty: dict[str, Any] = {"starts": [], "trouble": "", "cost": None, "more": 0, "late": None, "volume": 0.0}
     empty["start_mark"] = start_mark
     try:
         segments = read_segments(path, answers)
         cost = read_cost(answers)
         empty["cost"] = cost
-        aim = read_objective(answers)
+        objective = read_objective(answers)
     except FormError as error:
         return empty | {"trouble": sentence(str(error))}
-    rows = starting(segments, aim)
+    rows = starting(segments, objective)
     return empty | {
         "starts": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
         "more": len(rows) - SHOWN,
         "begin": sum(row.starts is True for row in rows),
         "never": sum(row.starts is False for row in rows),
         "late": None
-        if aim.expire_after is None
-        else {"segments": len(rows), "most": limits.SOLVE_SECONDS, "expire_after": DAYS * aim.expire_after},
-        "whole": aim.volume,
+        if objective.expire_after is None
+        else {"segments": len(rows), "most": limits.SOLVE_SECONDS, "expire_after": DAYS * objective.expire_after},
+        "volume": objective.volume,
     }
 
 
 def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
-    """The policy as it would be made."""
+    """Return the policy as it would be created."""
     segments = read_segments(path, answers)
     specification = read_specification(answers, segments)
     number = dict(_policies(service)).get(specification.name, 0) + 1
     return {
         "specification": specification,
-        "words": [*describe_objective(specification.objective), *unit_words(answers)],
+        "objective_rows": [*describe_objective(specification.objective), *describe_unit(answers)],
         "number": number,
-        "fresh": len({one.name for one in specification.problems()} - _segments(service, specification.name)),
+        "fresh": len({problem.name for problem in specification.problems()} - _segments(service, specification.name)),
         "late": specification.objective.label_delay > 0,
         "most": limits.SOLVE_SECONDS,
         "history": None if segments.past is None else segments.past.history,
-        "awaited": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
+        "pending": 0 if segments.past is None else sum(row.pending for row in segments.past.history.segments),
         "model": answers.model or "own",
         "sent": example_request(specification),
         "carried": answers.pairs(),
     }
 
 
-def unit_words(answers: Answers) -> list[tuple[str, str]]:
-    """What one unit of value is in money, where gain and loss were given: the policy itself keeps their ratio alone."""
+def describe_unit(answers: Answers) -> list[tuple[str, str]]:
+    """Return the money value of one unit if gain and loss are given, because the policy stores only their ratio."""
     if answers.known != "money":
         return []
     unit, cost = read_unit(answers), read_cost(answers)
-    said = f"{amount(unit)} in your money: a success earns {amount(unit * (1 - cost))}, a failure loses "
-    return [("One unit of value", f"{said}{amount(unit * cost)}. The policy's page counts in such units.")]
+    gain, loss = amount(unit * (1 - cost)), amount(unit * cost)
+    text = f"{amount(unit)} in your currency: a success earns {gain}, a failure loses {loss}."
+    return [("One unit of value", f"{text} The policy page shows values in these units.")]
 
 
 def _from_file(path: Path) -> None:
     if path.suffix != ".parquet":
-        raise FormError("objective", "", "These segments were named by hand: there are no columns to map")
+        raise FormError("objective", "", "You listed these segments yourself, so there are no columns to map")
 
 
 def _nobody(past: past_file.UploadedPast) -> list[str]:
-    """That some cells have nobody, where columns were cut."""
+    """Return a note about segments without applicants, if columns are cut into bands."""
     empty = [row.segment for row in past.history.segments if row.arrivals == 0]
     if not empty:
         return []
-    one = len(empty) == 1
-    which = f"“{empty[0]}”" if one else f"{len(empty):,} segments, such as “{empty[0]}”"
-    return [f"Nobody in the file is in {which}. The share of one applicant is taken for {'it' if one else 'each'}."]
+    single = len(empty) == 1
+    which = f"“{empty[0]}”" if single else f"{len(empty):,} segments, such as “{empty[0]}”"
+    return [f"Nobody in the file is in {which}. {'It gets' if single else 'Each gets'} the share of one applicant."]
 
 
-def _silent(past: past_file.UploadedPast, answers: Answers) -> str:
-    """That many of those taken as accepted have no outcome: some of them may have been rejected."""
+def _silent(past: past_file.UploadedPast) -> str:
+    """Return a warning if many accepted applicants have no outcome: some may have been rejected."""
     accepted = sum(row.accepted for row in past.history.segments)
     if past.silent <= MOST_SILENT * accepted:
         return ""
-    taken = (
-        "everyone in the file is taken" if answers.accepted == EVERYONE else f"by {answers.accepted!r} they are taken"
-    )
     return (
-        f"{past.silent:,} of {accepted:,} ({past.silent / accepted:.0%}) have no outcome, and {taken} as accepted: "
-        "they count as still awaited. If some of them were rejected, say so in the step before."
+        f"{past.silent:,} of {accepted:,} accepted applicants ({past.silent / accepted:.0%}) have no outcome, so their "
+        "outcomes count as pending. If some of them were in fact rejected, correct it in the previous step."
     )
 
 
 def _policies(service: Service) -> list[tuple[str, int]]:
-    """The policies there are, with the number of their newest version."""
+    """Return all policies with the number of their newest version."""
     policy, version = schema.policy, schema.version
     query = select(policy.c.name, func.max(version.c.number)).join(version, version.c.policy_id == policy.c.id)
     with service.store.read() as connection:
@@ -265,7 +262,7 @@ def _policies(service: Service) -> list[tuple[str, int]]:
 
 
 def _segments(service: Service, name: str) -> set[str]:
-    """The segments that a policy has had, in any version; none where there is no such policy."""
+    """Return the segments of a policy in any version, empty if the policy does not exist."""
     policy, chain = schema.policy, schema.chain
     query = select(chain.c.segment).join(policy, policy.c.id == chain.c.policy_id).where(policy.c.name == name)
     with service.store.read() as connection:

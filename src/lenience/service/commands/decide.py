@@ -1,4 +1,4 @@
-"""Decide: accept or reject, one individual or many in order, each seeing what those before it left pending."""
+"""Decide: accept or reject one or several individuals in order. Each sees the pending outcomes of those before it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 
 class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One individual: its segment, or its features where the policy has them."""
+    """One individual: its segment, or its features if the policy uses features."""
 
     segment: limits.SegmentName | None = None
     reference: limits.Reference | None = None
@@ -38,14 +38,14 @@ class BatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class Decide:
-    """The command."""
+    """The command that decides."""
 
     sender: Sender
     policy: str
     requests: list[DecisionRequest]
     single: bool
-    _located: tuple[PolicyRecord, list[int]] | None = None  # the chains, in the policy as last seen
-    _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the place of a request
+    _located: tuple[PolicyRecord, list[int]] | None = None  # the policy as last loaded, and the chain of each request
+    _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the position of a request
 
     @property
     def size(self) -> int:
@@ -54,11 +54,11 @@ class Decide:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """None: it makes new ones."""
+        """Empty, because it makes new decisions."""
         return ()
 
     def resolve(self, ledger: Ledger) -> None:
-        """Know the policy and its segments."""
+        """Load the policy and check the segments."""
         record = ledger.registry.known(self.policy)
         if record is None or not self._known(record):
             record = ledger.registry.load(ledger.connection, self.policy)
@@ -66,30 +66,30 @@ class Decide:
         self._place(record)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The chains of the segments asked about."""
+        """Return the chains of the requested segments."""
         record = ledger.registry.known(self.policy)
         assert record is not None
         return self._place(record)
 
     def _place(self, record: PolicyRecord) -> list[int]:
-        """The chain of each request, or a refusal."""
+        """Return the chain of each request, or raise BadRequest."""
         if self._located is None or self._located[0] is not record:
             self._tidy(record)
-            places = [record.segments[record.segment(one.segment, one.features)] for one in self.requests]
+            places = [record.segments[record.segment(request.segment, request.features)] for request in self.requests]
             self._located = (record, places)
         return self._located[1]
 
     def _tidy(self, record: PolicyRecord) -> None:
-        """Take white space off the values of categories, before they are kept, and note those that are not known."""
+        """Strip white space from the values of categories before they are stored, and note unknown values."""
         features = record.ruling().specification.features
         if not features:
             return
         self._warnings = {}
-        for i, one in enumerate(self.requests):
-            if one.features is not None:
-                tidy = strip_values(features, one.features)
-                if tidy != one.features:
-                    self.requests[i] = msgspec.structs.replace(one, features=tidy)
+        for i, request in enumerate(self.requests):
+            if request.features is not None:
+                tidy = strip_values(features, request.features)
+                if tidy != request.features:
+                    self.requests[i] = msgspec.structs.replace(request, features=tidy)
                 unknown = unknown_value_warnings(features, tidy)
                 if unknown:
                     self._warnings[i] = unknown
@@ -111,21 +111,23 @@ class Decide:
             event, answer, personal = self._decide(ledger, record, version, chain, i)
             answers.append(answer)
             if i == last:  # the event that carries the receipt of the whole answer
-                accepted = sum(one.decision == "accept" for one in answers)
+                accepted = sum(answer.decision == "accept" for answer in answers)
                 made = WriteCounts(self.policy, accepted, len(answers) - accepted)
-                whole = CommandAnswer(201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made)
-                given = make_receipt(self.sender, whole)
-                if given.digest is not None:
-                    event = msgspec.structs.replace(event, receipt=given.digest)
+                full_answer = CommandAnswer(
+                    201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made
+                )
+                receipt = make_receipt(self.sender, full_answer)
+                if receipt.digest is not None:
+                    event = msgspec.structs.replace(event, receipt=receipt.digest)
             seq = ledger.append(chain, event)
             ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept")
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
-        store_answer(ledger, self.sender, given, chain.id, seq, whole)
-        return whole
+        store_answer(ledger, self.sender, receipt, chain.id, seq, full_answer)
+        return full_answer
 
     def _known(self, record: PolicyRecord) -> bool:
-        """Whether the policy as last seen has all segments asked about; if not, it may have changed."""
+        """Return whether the cached policy has all requested segments. If not, it may have changed."""
         if record.active is None:
             return False
         if record.active.specification.features:
@@ -140,13 +142,17 @@ class Decide:
         rule = version.rules[chain.segment]
         counts = chain.counts
         identity, salt = new_id_and_salt(ledger.now)
-        # The draw rests on the chain's end and on the new id: nobody could choose either, and the audit draws again.
+        # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         verdict = rule.decide(counts, chance)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
-                [self._shadow(one, chain, counts, identity) for one in record.shadows if chain.segment in one.rules]
+                [
+                    self._shadow(shadow, chain, counts, identity)
+                    for shadow in record.shadows
+                    if chain.segment in shadow.rules
+                ]
             )
         answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings)
         personal = None

@@ -1,4 +1,4 @@
-"""Erase the personal data of many decisions, which a query has listed (see queries/personal_data.py)."""
+"""Erase the personal data of the decisions that a query has listed (see queries/personal_data.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lenience.service.storage.ledger import Ledger
 
 
 class ErasureRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Erase the personal data of the decisions with this reference, older than so many days, of this policy."""
+    """Select the decisions to erase: by reference, by age in days, and by policy."""
 
     reference: limits.Reference | None = None
     older_than_days: Annotated[float, Meta(ge=0, le=36_500)] | None = None
@@ -37,7 +37,7 @@ class ErasureRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """The command that erases the personal data of decisions that were found to have some."""
+    """The command that erases the personal data of listed decisions."""
 
     sender: Sender
     ids: list[str]
@@ -54,21 +54,21 @@ class Erase:
         return self.ids
 
     def resolve(self, ledger: Ledger) -> None:
-        """They were found, and a decision never goes."""
+        """Do nothing: the decisions exist, and decisions are never deleted."""
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The chains of all segments concerned; or the system's, which notes a request that found nothing."""
-        return [ledger.chain_of[one] for one in self.ids] or [schema.SYSTEM_CHAIN]
+        """Return the chains of the segments, or the system's chain, which logs a request without matches."""
+        return [ledger.chain_of[decision] for decision in self.ids] or [schema.SYSTEM_CHAIN]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
-        """Erase it; another may have been quicker with some."""
-        states = ledger.unerased([ledger.decisions[one] for one in self.ids])
-        plans = [(ledger.chains[one.chain], plan_nothing(one, "erasure", recorded=True)) for one in states]
+        """Erase the data that no other request has erased meanwhile."""
+        states = ledger.unerased([ledger.decisions[decision] for decision in self.ids])
+        plans = [(ledger.chains[state.chain], plan_nothing(state, "erasure", recorded=True)) for state in states]
         answer = CommandAnswer(200, encoder.encode(ErasureAnswer(len(self.ids), len(plans), self.next)))
         if not plans and self.sender.key is not None:
-            given = make_receipt(self.sender, answer)
+            receipt = make_receipt(self.sender, answer)
             chain = ledger.chains[self.chains(ledger)[0]]
-            event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
-            store_answer(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
+            event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=receipt.digest)
+            store_answer(ledger, self.sender, receipt, chain.id, ledger.append(chain, event), answer)
         carry_out(ledger, self.sender, plans, answer)
         return answer

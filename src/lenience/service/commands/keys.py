@@ -1,7 +1,7 @@
-"""API keys: made with roles and an expiry, shown once, stored only as a hash; making and revoking them is in the log.
+"""API keys: created with roles and an expiry, shown once, stored as a hash. The log records creation and revocation.
 
-A key is ``lk_<id>_<secret>``. The secret has 256 random bits, so a plain SHA-256 of it is safe to store: there is
-nothing to guess, and checking it takes a microsecond, not the tenth of a second a password's hash must take.
+A key is ``lk_<id>_<secret>``. The secret has 256 random bits, so it cannot be guessed and a plain SHA-256 of it is safe
+to store. Checking it takes a microsecond, while the hash of a password must take a tenth of a second.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class ApiKey(msgspec.Struct, frozen=True):
     revoked_at: int | None
 
     def valid(self, at: int) -> bool:
-        """Whether it is neither revoked nor expired."""
+        """Return whether the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
 def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int | None, actor: str) -> tuple[str, str]:
-    """Make a key: its id, and the whole key, which is stored nowhere."""
+    """Create a key and return its id and the whole key, which is not stored."""
     chosen = check_roles(roles)
     check_label(label)
     identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
@@ -73,17 +73,17 @@ def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int
 
 
 def revoke_key(store: Store, identity: str, actor: str) -> None:
-    """Make a key invalid from now on."""
+    """Revoke a key."""
     with store.write() as connection:
         ledger = Ledger(store, connection, PolicyCache())
         ledger.lock([schema.SYSTEM_CHAIN])
         table = schema.api_key
-        found = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
-        if found is None:
+        row = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
+        if row is None:
             raise InputError.because(
-                f"There is no key {identity!r}", "key", label="", value=identity, code="unknown_name"
+                f"The key {identity!r} does not exist", "key", label="", value=identity, code="unknown_name"
             )
-        if found.revoked_at is not None:
+        if row.revoked_at is not None:
             raise InputError.because("is already revoked", "key", label=f"the key {identity!r}", value=identity)
         ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
         connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
@@ -91,7 +91,7 @@ def revoke_key(store: Store, identity: str, actor: str) -> None:
 
 
 def key_id(given: str) -> str:
-    """The id of a key, given as such or as the whole key; what may be a secret is not repeated.
+    """Return the id of a key, given the id or the whole key. An error does not repeat what may be a secret.
 
     >>> key_id("3f9a1c0b2d4e"), key_id("lk_3f9a1c0b2d4e_secret")
     ('3f9a1c0b2d4e', '3f9a1c0b2d4e')
@@ -100,14 +100,14 @@ def key_id(given: str) -> str:
         ...
     lenience.core.errors.InputError: the id of a key must be the 12 digits that lenience keys list shows
     """
-    found = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"(?:lk_)?([0-9a-f]{12})(?:_.*)?", given, re.DOTALL)
+    if match is None:
         raise InputError("key", allowed="the 12 digits that lenience keys list shows", label="the id of a key")
-    return found[1]
+    return match[1]
 
 
 def list_keys(store: Store) -> list[ApiKey]:
-    """All keys, the oldest first."""
+    """Return all keys, oldest first."""
     with store.read() as connection:
         rows = connection.execute(select(schema.api_key).order_by(schema.api_key.c.created_at)).all()
     return [
@@ -125,13 +125,13 @@ def list_keys(store: Store) -> list[ApiKey]:
 
 
 def check_label(label: str) -> None:
-    """Refuse what cannot be said of a key."""
+    """Raise InputError if the label of a key is invalid."""
     if not 1 <= len(label) <= 100 or any(ord(letter) < 32 for letter in label):
         raise InputError("label", label, "a text of 1 to 100 letters")
 
 
 def check_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
-    """Roles, sorted, or an error."""
+    """Return the roles sorted, or raise InputError."""
     for role in roles:
         if role not in ROLES:
             raise InputError.unknown_name("role", role, ROLES)
@@ -143,7 +143,7 @@ def check_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Keyring:
-    """The keys as a running service checks them. Once a key exists, every request needs one."""
+    """The keys of a running service. Once a key exists, every request needs one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -158,7 +158,7 @@ class Keyring:
         return time.monotonic() - self._read_at > FRESH
 
     def refresh(self) -> None:
-        """Read the list."""
+        """Read the list of keys."""
         with self._lock:
             self._keys = {key.id: key for key in list_keys(self._store)}
             self.ended = ended_sessions(self._store)
@@ -166,16 +166,16 @@ class Keyring:
 
     @property
     def any(self) -> bool:
-        """Whether there is a key at all (a revoked one counts: revoking the last must not open the door)."""
+        """Whether any key exists. Revoked keys count, because revoking the last one must not allow open access."""
         return bool(self._keys)
 
     def valid_key(self, identity: str) -> ApiKey | None:
-        """The key with an id, if it is neither revoked nor expired."""
+        """Return the key with an id, or None if it is unknown, revoked or expired."""
         key = self._keys.get(identity)
         return key if key is not None and key.valid(now()) else None
 
     def admit(self, authorization: str | None, role: str) -> str:
-        """The id of the key that a request carries, if it has the role; admin has all."""
+        """Return the id of the key of a request if it has the role. The role admin includes all others."""
         if not self._keys:
             return LOCAL
         key = self.find(authorization)
@@ -184,9 +184,9 @@ class Keyring:
         return key.id
 
     def find(self, authorization: str | None) -> ApiKey:
-        """The valid key that an Authorization header carries, or a refusal."""
+        """Return the valid key of an Authorization header, or raise Unauthenticated."""
         if authorization is None:
-            raise Unauthenticated("a key is needed: Authorization: Bearer lk_…")
+            raise Unauthenticated("an API key is required. Send the header Authorization: Bearer lk_…")
         kind, _, given = authorization.partition(" ")
         parts = given.strip().split("_", 2)
         if kind.lower() != "bearer" or len(parts) != 3 or parts[0] != "lk":
@@ -194,5 +194,5 @@ class Keyring:
         key = self._keys.get(parts[1])
         digest = sha256(parts[2].encode("utf-8", "replace")).hexdigest()
         if key is None or not hmac.compare_digest(digest, key.secret_hash) or not key.valid(now()):
-            raise Unauthenticated("the key is not valid (unknown, revoked or expired)")
+            raise Unauthenticated("the key is invalid (unknown, revoked or expired)")
         return key

@@ -1,4 +1,4 @@
-"""The life of a policy: versions are made (solved, stored, never changed), then draft, shadow, active, retired."""
+"""The life of a policy: create versions (solved, stored, never changed), then change their states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
 
 FEWER = "Use fewer segments."
 SMALLER = "Divide the largest segment into smaller ones."
-NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be reached
+NEXT: dict[State, tuple[State, ...]] = {  # the states from which each state can be reached
     "shadow": ("draft", "retired"),
     "active": ("draft", "shadow", "retired"),
     "retired": ("draft", "shadow", "active"),
@@ -38,13 +38,13 @@ NEXT: dict[State, tuple[State, ...]] = {  # from which states a state can be rea
 
 
 class VersionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which version; by default the newest (to retire: the active one)."""
+    """The version to change, by default the newest (to retire: the active one)."""
 
     version: Annotated[int, Meta(ge=1, le=10**6)] | None = None
 
 
 class ActivationRequest(VersionRequest, frozen=True, forbid_unknown_fields=True):
-    """Which version, and which one it is meant to replace: if another rules, nothing is changed."""
+    """The version to activate, and the version it must replace. If another is active, nothing changes."""
 
     replaces: Annotated[int, Meta(ge=1, le=10**6)] | None = None
 
@@ -60,7 +60,7 @@ class SolvedVersion:
 
 
 def solve_version(specification: PolicySpecification) -> SolvedVersion:
-    """Solve every segment; those with the same problem share a table. It may take a while, so no lock is held."""
+    """Solve every segment. Equal problems share a table. No lock is held, because it may take a while."""
     try:
         problems = specification.problems()
         _refuse_long(problems)
@@ -101,7 +101,7 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
 
 
 def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
-    """Refuse at once what would keep those who come after waiting for long."""
+    """Raise TooLargeError early if solving would make later requests wait too long."""
     each = {(segment.problem, segment.prior): solve_seconds(segment) for segment in problems}
     longest, total = max(each.values()), math.fsum(each.values())
     if longest > limits.SOLVE_SECONDS:
@@ -120,7 +120,7 @@ def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CreateVersion:
-    """The command that stores a new version, as a draft; the first version of a name makes the policy."""
+    """The command that stores a new version as a draft. The first version of a name creates the policy."""
 
     sender: Sender
     version: SolvedVersion
@@ -132,18 +132,18 @@ class CreateVersion:
 
     @property
     def decisions(self) -> Sequence[str]:
-        """None."""
+        """Empty."""
         return ()
 
     def resolve(self, ledger: Ledger) -> None:
-        """Nothing to know beforehand."""
+        """Do nothing: nothing must be known before chains are locked."""
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The system's chain, which orders the making of policies."""
+        """Return the system's chain, which orders the creation of policies."""
         return [schema.SYSTEM_CHAIN]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
-        """Store it."""
+        """Store the version."""
         specification = self.version.specification
         connection, name = ledger.connection, specification.name
         policy_id = connection.execute(select(schema.policy.c.id).where(schema.policy.c.name == name)).scalar()
@@ -156,7 +156,7 @@ class CreateVersion:
         texts = (encoder.encode(specification).decode(), encoder.encode(self.version.segments).decode())
         row = (record.id, number, "draft", *texts, ledger.now)
         ledger.store.insert(connection, schema.version, [row])
-        new = [one.name for one in self.version.segments if one.name not in record.segments]
+        new = [segment.name for segment in self.version.segments if segment.name not in record.segments]
         revision = ledger.chains[record.chain].revision
         for segment in new:
             values = {"policy_id": policy_id, "segment": segment, "revision": revision, "head": genesis(name, segment)}
@@ -164,7 +164,7 @@ class CreateVersion:
         names = [segment.name for segment in self.version.segments]
         warnings = [*self.version.warnings, *_dropped(ledger, record, names)]
         answer = CommandAnswer(201, encoder.encode(VersionAnswer(name, number, "draft", names, warnings)))
-        given = make_receipt(self.sender, answer)
+        receipt = make_receipt(self.sender, answer)
         event = VersionCreated(
             at=ledger.now,
             actor=self.sender.actor,
@@ -172,19 +172,19 @@ class CreateVersion:
             specification=sha256(texts[0].encode()).hexdigest(),
             segments=sha256(texts[1].encode()).hexdigest(),
             names=tuple(names),
-            receipt=given.digest,
+            receipt=receipt.digest,
         )
         chain = ledger.chains[record.chain]
         seq = ledger.append(chain, event)
-        store_answer(ledger, self.sender, given, chain.id, seq, answer)
+        store_answer(ledger, self.sender, receipt, chain.id, seq, answer)
         return answer
 
     def _create_policy(self, ledger: Ledger, name: str) -> int:
         connection = ledger.connection
-        made = connection.execute(
+        inserted = connection.execute(
             insert(schema.policy).values(name=name, created_at=ledger.now).returning(schema.policy.c.id)
         )
-        policy_id = int(made.scalar_one())
+        policy_id = int(inserted.scalar_one())
         connection.execute(insert(schema.chain), {"policy_id": policy_id, "head": genesis(name, None)})
         system = ledger.chains[schema.SYSTEM_CHAIN]
         ledger.append(system, PolicyCreated(at=ledger.now, actor=self.sender.actor, name=name))
@@ -202,7 +202,7 @@ class CreateVersion:
 
 @dataclass(frozen=True, slots=True)
 class ChangeState:
-    """The command that makes a version shadow, active or retired."""
+    """The command that changes the state of a version to shadow, active or retired."""
 
     sender: Sender
     policy: str
@@ -217,21 +217,21 @@ class ChangeState:
 
     @property
     def decisions(self) -> Sequence[str]:
-        """None."""
+        """Empty."""
         return ()
 
     def resolve(self, ledger: Ledger) -> None:
-        """Know the policy as it is."""
+        """Load the current state of the policy."""
         ledger.registry.load(ledger.connection, self.policy)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """All of the policy's: no decision is under way while the state changes."""
+        """Return all chains of the policy, so that no decision runs while the state changes."""
         record = ledger.registry.known(self.policy)
         assert record is not None
         return [record.chain, *record.segments.values()]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
-        """Change it."""
+        """Change the state."""
         record = ledger.registry.load(ledger.connection, self.policy)
         ledger.lock([record.chain, *record.segments.values()])
         number = self.version
@@ -247,8 +247,8 @@ class ChangeState:
         if now == self.state:
             return self._repeated(ledger, record, number)
         if self.replaces not in (None, active):
-            rules = "none" if active is None else f"version {active}"
-            detail = f"of the policy {self.policy!r} {rules} is active, not version {self.replaces}"
+            current = "no version" if active is None else f"version {active}"
+            detail = f"{current} of the policy {self.policy!r} is active, not version {self.replaces}"
             raise Conflict(detail, code="version_replaced", field="replaces", value=self.replaces)
         if now not in NEXT[self.state]:
             detail = f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}"
@@ -264,7 +264,7 @@ class ChangeState:
             warnings += _dropped(ledger, record, list(tables))
         version_answer = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
         answer = CommandAnswer(200, encoder.encode(version_answer))
-        given = make_receipt(self.sender, answer)
+        receipt = make_receipt(self.sender, answer)
         chain = ledger.chains[record.chain]
         for which, state in changes:
             last = which == number
@@ -274,36 +274,36 @@ class ChangeState:
                 number=which,
                 state=state,
                 revision=chain.revision + 1,
-                receipt=given.digest if last else None,
+                receipt=receipt.digest if last else None,
             )
             seq = ledger.append(chain, event)
             where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
             ledger.connection.execute(update(schema.version).where(where).values(state=state))
-        store_answer(ledger, self.sender, given, chain.id, seq, answer)
-        for one in [chain, *(ledger.chains[segment] for segment in record.segments.values())]:
-            one.revision += 1
-            one.changed = True
-        # Commands that follow in this transaction see the new state.
+        store_answer(ledger, self.sender, receipt, chain.id, seq, answer)
+        for own in [chain, *(ledger.chains[segment] for segment in record.segments.values())]:
+            own.revision += 1
+            own.changed = True
+        # Later commands of this transaction must see the new state.
         ledger.registry.load(ledger.connection, self.policy).revision = chain.revision
         return answer
 
     def _repeated(self, ledger: Ledger, record: PolicyRecord, number: int) -> CommandAnswer:
-        """It is in that state: say so, and change nothing."""
+        """Answer that the version already has this state, and change nothing."""
         version = ledger.registry.version(ledger.connection, record.id, number)
         answer = CommandAnswer(
             200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), [], changed=False))
         )
         if self.sender.key is not None:
-            given = make_receipt(self.sender, answer)
+            receipt = make_receipt(self.sender, answer)
             chain = ledger.chains[record.chain]
-            event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
-            store_answer(ledger, self.sender, given, chain.id, ledger.append(chain, event), answer)
+            event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=receipt.digest)
+            store_answer(ledger, self.sender, receipt, chain.id, ledger.append(chain, event), answer)
         return answer
 
 
 def _dropped(ledger: Ledger, record: PolicyRecord, names: Collection[str]) -> list[str]:
-    """A warning about segments of the ruling version that another one, with these, would drop."""
+    """Return a warning about segments of the active version that are not among ``names``."""
     if record.active is None:
         return []
-    ruling = {name: ledger.chains[record.segments[name]].counts for name in record.active.rules}
-    return dropped_segment_warnings(ruling, names)
+    active = {name: ledger.chains[record.segments[name]].counts for name in record.active.rules}
+    return dropped_segment_warnings(active, names)

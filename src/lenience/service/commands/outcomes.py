@@ -1,4 +1,4 @@
-"""What happens to a decision afterwards: outcome, correction, expiry, override, erasure. Each counts exactly once."""
+"""Changes of a decision: outcome, correction, expiry, override, erasure. Each counts exactly once."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from lenience.service.storage.ledger import Ledger
 
 
 class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What became of an accepted individual."""
+    """The outcome of an accepted individual."""
 
     outcome: Outcome
 
 
 class OutcomeItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An outcome of a batch, of the decision with this id, or of the one accepted decision with this reference."""
+    """An outcome of a batch, for the decision with this id or the one accepted decision with this reference."""
 
     id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)] | None = None
     reference: limits.Reference | None = None
@@ -58,7 +58,7 @@ class OutcomesRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExpiryRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Give up the outcomes of decisions older than so many days."""
+    """Let outcomes expire whose decisions are older than this number of days."""
 
     older_than_days: Annotated[float, Meta(ge=0, le=36_500)]
 
@@ -83,11 +83,11 @@ class Change:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """The one."""
+        """The decision to change."""
         return (self.decision,)
 
     def resolve(self, ledger: Ledger) -> None:
-        """Refuse a decision that there is not."""
+        """Raise NotFound if the decision does not exist."""
         if self.decision not in ledger.chain_of:
             raise unknown_decision(self.decision)
 
@@ -131,7 +131,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RecordOutcomes:
-    """The command that records many outcomes; those that cannot be are reported, and do not hinder the others."""
+    """The command that records many outcomes. Invalid ones are reported and do not affect the others."""
 
     sender: Sender
     items: list[OutcomeItem]
@@ -143,36 +143,36 @@ class RecordOutcomes:
 
     @property
     def decisions(self) -> list[str]:
-        """Those given by id."""
+        """The decisions given by id."""
         return [item.id for item in self.items if item.id is not None]
 
     def resolve(self, ledger: Ledger) -> None:
-        """Find those given by reference, and refuse if there is none of the decisions."""
+        """Find the decisions given by reference. Raise NotFound if no decision of the batch exists."""
         ledger.find_references(item.reference for item in self.items if item.reference is not None)
         if not self._known(ledger):
             raise NotFound("none of these decisions exists", code=UNKNOWN_DECISIONS)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The chains of all segments concerned."""
+        """Return the chains of all segments concerned."""
         return [ledger.chain_of[decision] for decision in self._known(ledger)]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
-        """Record them in order."""
+        """Record the outcomes in order."""
         known = self._known(ledger)
         ledger.read_decisions(known)
         problems: list[OutcomeProblem] = []
         plans: list[tuple[ChainState, Transition]] = []
-        ahead: dict[str, str] = {}  # what an earlier item of this batch makes of a decision
+        planned: dict[str, str] = {}  # status of a decision after earlier items of this batch
         repeated = 0
         for position, item in enumerate(self.items):
             try:
                 state = self._decision(ledger, item)
-                plan = plan_outcome(state, item.outcome, ahead.get(state.id, state.status))
+                plan = plan_outcome(state, item.outcome, planned.get(state.id, state.status))
             except Problem as problem:
                 problems.append(OutcomeProblem(position, item.id, problem.status, problem.detail, problem.code))
                 continue
             if plan.recorded:
-                ahead[state.id] = plan.status
+                planned[state.id] = plan.status
                 plans.append((ledger.chains[state.chain], plan))
             else:
                 repeated += 1
@@ -186,7 +186,7 @@ class RecordOutcomes:
         return answer
 
     def _known(self, ledger: Ledger) -> list[str]:
-        """The decisions that there are, also those that share a reference."""
+        """Return the decisions that exist, including all that share a reference."""
         known: list[str] = []
         for item in self.items:
             if item.reference is not None:
@@ -196,9 +196,9 @@ class RecordOutcomes:
         return known
 
     def _decision(self, ledger: Ledger, item: OutcomeItem) -> DecisionState:
-        """The decision of an item, or a refusal."""
+        """Return the decision of an item, or raise a Problem."""
         if item.reference is not None:
-            states = [ledger.decisions[one] for one in ledger.referred[item.reference]]
+            states = [ledger.decisions[decision] for decision in ledger.referred[item.reference]]
             accepted = [state for state in states if state.status != schema.REJECTED]
             if len(accepted) != 1:
                 raise not_one([state.id for state in accepted])
@@ -211,7 +211,7 @@ class RecordOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """The command that gives up outcomes that have not come, the oldest first, so many at a time."""
+    """The command that lets missing outcomes expire, oldest first, at most ``most`` at a time."""
 
     sender: Sender
     policy: str
@@ -225,27 +225,27 @@ class Expire:
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """Not known beforehand."""
+        """Empty, because they are not known in advance."""
         return ()
 
     def resolve(self, ledger: Ledger) -> None:
-        """Know the policy."""
+        """Load the policy."""
         ledger.registry.load(ledger.connection, self.policy)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The policy's segments; its own chain too, which notes a request that found nothing."""
+        """Return the chains of the policy's segments, and its own, which logs a request without matches."""
         record = ledger.registry.known(self.policy)
         assert record is not None
         return [record.chain, *record.segments.values()]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
-        """Give them up."""
+        """Let the outcomes expire."""
         table = schema.decision
         record = ledger.registry.known(self.policy)
         assert record is not None
         where = (table.c.status == schema.PENDING) & (table.c.at < self.before)
         where &= table.c.chain_id.in_(list(record.segments.values()))
-        # What this transaction has changed already is not in the database yet.
+        # Changes of this transaction are not in the database yet.
         rows = ledger.connection.execute(select(table.c.id).where(where).order_by(table.c.id).limit(self.most)).all()
         ledger.read_decisions(row.id for row in rows)
         states = [ledger.decisions[row.id] for row in rows]
@@ -253,30 +253,30 @@ class Expire:
         answer = CommandAnswer(200, encoder.encode(ExpiryAnswer(len(due), len(rows) == self.most)))
         carry_out(ledger, self.sender, [(ledger.chains[state.chain], plan_expiry(state)) for state in due], answer)
         if not due and self.sender.key is not None:
-            given = make_receipt(self.sender, answer)
+            receipt = make_receipt(self.sender, answer)
             own = ledger.chains[record.chain]
             seq = ledger.append(
-                own, Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=given.digest)
+                own, Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=receipt.digest)
             )
-            store_answer(ledger, self.sender, given, own.id, seq, answer)
+            store_answer(ledger, self.sender, receipt, own.id, seq, answer)
         return answer
 
 
 def carry_out(
     ledger: Ledger, sender: Sender, plans: Sequence[tuple[ChainState, Transition]], answer: CommandAnswer
 ) -> None:
-    """Let it all happen, in order; the last event carries the receipt of the answer."""
-    given = make_receipt(sender, answer)
+    """Apply transitions in order. The last event carries the receipt of the answer."""
+    receipt = make_receipt(sender, answer)
     for i, (chain, plan) in enumerate(plans):
         last = i == len(plans) - 1
-        seq = ledger.append(chain, plan.event(ledger, sender, given if last else NO_RECEIPT))
+        seq = ledger.append(chain, plan.event(ledger, sender, receipt if last else NO_RECEIPT))
         plan.apply(ledger, chain, seq)
         if last:
-            store_answer(ledger, sender, given, chain.id, seq, answer)
+            store_answer(ledger, sender, receipt, chain.id, seq, answer)
 
 
 def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, SegmentRule]:
-    """The policy's name, and the rule whose prior the belief is told with: the active version's, or the decision's."""
+    """Return the policy's name and the rule for the answer's belief: the active version's, or the decision's."""
     assert chain.policy_id is not None
     assert chain.segment is not None
     name = ledger.registry.name_of(ledger.connection, chain.policy_id)

@@ -1,4 +1,4 @@
-"""What is going to happen to a decision, planned before anything is changed, so that a refusal changes nothing."""
+"""Transitions of a decision, planned before anything changes, so that a rejected request changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lenience.service.storage.ledger import Ledger
 
 
 class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Decided otherwise by a person, by role, with the reason."""
+    """An override by a person: the new decision, the person's role and the reason."""
 
     decision: Choice
     by: limits.Role
@@ -37,7 +37,7 @@ class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The event that is to come, and what it does to the decision and to its segment's counts."""
+    """A planned event, and its effect on the decision and on the counts of its segment."""
 
     state: DecisionState
     status: Status
@@ -53,7 +53,7 @@ class Transition:
     personal: Personal | None = None
 
     def counts_after(self, counts: Counts) -> Counts:
-        """The segment's counts once it has happened."""
+        """Return the segment's counts after the transition."""
         return Counts(
             counts.arrivals,
             counts.accepted + self.accepted,
@@ -62,9 +62,9 @@ class Transition:
             counts.failures + self.failures,
         )
 
-    def event(self, ledger: Ledger, sender: Sender, given: Receipt) -> Event:
-        """The event that says so."""
-        at, actor, decision, digest = ledger.now, sender.actor, self.state.id, given.digest
+    def event(self, ledger: Ledger, sender: Sender, receipt: Receipt) -> Event:
+        """Return the event to log."""
+        at, actor, decision, digest = ledger.now, sender.actor, self.state.id, receipt.digest
         if not self.recorded:
             return Repeated(at=at, actor=actor, decision=decision, receipt=digest)
         if self.kind == "outcome":
@@ -93,7 +93,7 @@ class Transition:
         return Erased(at=at, actor=actor, decision=decision, receipt=digest)
 
     def apply(self, ledger: Ledger, chain: ChainState, seq: int) -> None:
-        """Let it happen."""
+        """Apply the transition to the ledger."""
         if not self.recorded:
             return
         state = self.state
@@ -108,7 +108,7 @@ class Transition:
 
 
 def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Transition:
-    """The outcome of an acceptance; one that expired may still come."""
+    """Plan the outcome of an acceptance. An expired outcome may still be recorded."""
     now = state.status if status is None else status
     if now == schema.REJECTED:
         raise Conflict(
@@ -123,21 +123,21 @@ def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = No
             code="outcome_recorded",
         )
     good = outcome == "success"
-    waited = -1 if now == schema.PENDING else 0
-    return Transition(state, outcome, "accept", "outcome", True, successes=good, failures=not good, pending=waited)
+    pending = -1 if now == schema.PENDING else 0
+    return Transition(state, outcome, "accept", "outcome", True, successes=good, failures=not good, pending=pending)
 
 
 def plan_expiry(state: DecisionState) -> Transition:
-    """An outcome that expires: it teaches nothing, and is no longer awaited."""
+    """Plan the expiry of an outcome. It counts neither as success nor as failure, and is no longer pending."""
     if state.status == schema.EXPIRED:
         return Transition(state, "expired", "accept", "expiry", recorded=False)
     if state.status != schema.PENDING:
-        raise Conflict(f"the decision {state.id} is not pending but {state.status}", code="decision_not_pending")
+        raise Conflict(f"the decision {state.id} is {state.status}, not pending", code="decision_not_pending")
     return Transition(state, "expired", "accept", "expiry", True, pending=-1)
 
 
 def plan_correction(state: DecisionState, outcome: Outcome) -> Transition:
-    """A later truth: one more success and one failure less, or the other way round."""
+    """Plan a correction: one success more and one failure less, or the reverse."""
     if state.status not in (schema.SUCCESS, schema.FAILURE):
         raise Conflict(f"the decision {state.id} has no outcome to correct: it is {state.status}", code="no_outcome")
     if state.status == outcome:
@@ -148,10 +148,10 @@ def plan_correction(state: DecisionState, outcome: Outcome) -> Transition:
 
 
 def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
-    """Decided otherwise by a person: an acceptance is awaited, a rejection is awaited no more."""
+    """Plan an override: an accepted decision becomes rejected and not pending, or the reverse."""
     choice = request.decision
     if choice == choice_of(state):
-        raise Conflict(f"the decision {state.id} is to {choice} already", code="already_decided")
+        raise Conflict(f"the decision {state.id} is already to {choice}", code="already_decided")
     personal = Personal.of(None, request.reason)
     if choice == "accept":
         return Transition(
@@ -159,25 +159,25 @@ def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
         )
     if state.status not in (schema.PENDING, schema.EXPIRED):
         raise Conflict(
-            f"the decision {state.id} has an outcome ({state.status}), so it cannot be overridden any more",
+            f"the decision {state.id} has an outcome ({state.status}), so it can no longer be overridden",
             code="outcome_recorded",
         )
-    waited = -1 if state.status == schema.PENDING else 0
+    pending = -1 if state.status == schema.PENDING else 0
     return Transition(
-        state, "rejected", choice, "override", True, pending=waited, accepted=-1, override=request, personal=personal
+        state, "rejected", choice, "override", True, pending=pending, accepted=-1, override=request, personal=personal
     )
 
 
 def plan_nothing(state: DecisionState, kind: str, *, recorded: bool) -> Transition:
-    """Something that leaves the decision and the counts as they are."""
+    """Plan a transition that leaves the decision and the counts unchanged."""
     return Transition(state, status_of(state), choice_of(state), kind, recorded)
 
 
 def choice_of(state: DecisionState) -> Choice:
-    """What is decided, as it stands."""
+    """Return the current decision."""
     return "accept" if state.accepted else "reject"
 
 
 def status_of(state: DecisionState) -> Status:
-    """What became of it, as it stands."""
+    """Return the current status."""
     return state.status  # type: ignore[return-value]

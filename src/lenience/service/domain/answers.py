@@ -1,4 +1,4 @@
-"""What the service answers, as it appears in JSON and in the OpenAPI description."""
+"""Define the answers of the service, as they appear in JSON and in the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejecte
 
 
 class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
-    """A decision. ``pending``, ``belief`` and the rest are as they were when it was made, before it counted itself."""
+    """A decision. Counts and belief are those before this decision was counted."""
 
     id: str
     policy: str
@@ -36,40 +36,40 @@ class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
     threshold: float
     cost: float
     decided_at: str
-    warnings: list[str]  # of values that the policy does not know
+    warnings: list[str]  # about feature values that the policy does not list
 
 
 class DecisionsAnswer(msgspec.Struct, frozen=True):
-    """Decisions, in the order asked."""
+    """Decisions, in the order of the request."""
 
     decisions: list[DecisionAnswer]
 
 
 class OutcomeAnswer(msgspec.Struct, frozen=True):
-    """A decision after an outcome, a correction, an expiry, an override or an erasure; the segment's belief now."""
+    """A decision after a change (outcome, correction, expiry, override, erasure), with the segment's belief."""
 
     id: str
     policy: str
     segment: str
     decision: Choice
     status: Status
-    recorded: bool  # false if it was known already
+    recorded: bool  # false if it was recorded before
     belief: Belief
     pending: int
 
 
 class OutcomeProblem(msgspec.Struct, frozen=True):
-    """An outcome of a batch that was not recorded, and why."""
+    """An outcome of a batch that could not be recorded, with the reason."""
 
     position: int
-    id: str | None  # not if it was given by reference
+    id: str | None  # None if the request gave a reference
     status: int
     detail: str
     code: str
 
 
 class OutcomesAnswer(msgspec.Struct, frozen=True):
-    """What became of a batch of outcomes."""
+    """The result of a batch of outcomes: how many were recorded or repeated, and the problems."""
 
     recorded: int
     repeated: int
@@ -77,14 +77,14 @@ class OutcomesAnswer(msgspec.Struct, frozen=True):
 
 
 class ExpiryAnswer(msgspec.Struct, frozen=True):
-    """How many outcomes expired, and whether there may be more."""
+    """How many outcomes expired, and whether more may be due."""
 
     expired: int
     more: bool
 
 
 class ErasureAnswer(msgspec.Struct, frozen=True):
-    """Of how many decisions with personal data it was erased, and after which one to go on, if there may be more."""
+    """How many decisions had personal data, how many were erased, and the id to continue after."""
 
     found: int
     erased: int
@@ -92,23 +92,23 @@ class ErasureAnswer(msgspec.Struct, frozen=True):
 
 
 class VersionAnswer(msgspec.Struct, frozen=True):
-    """A version of a policy that was made or changed."""
+    """A version of a policy that was created or changed."""
 
     name: str
     version: int
     state: State
     segments: list[str]
     warnings: list[str]
-    changed: bool = True  # not if it was so already
-    replaced: int | None = None  # the version that ruled until then
+    changed: bool = True  # false if it was in that state before
+    replaced: int | None = None  # the version that was active until then
 
 
 class SegmentView(msgspec.Struct, frozen=True):
-    """A segment as it stands: what is known, and what is done with the next individual.
+    """A segment now: its counts and belief, and the decision for the next individual.
 
-    ``volume`` is the number of members still to come, each at its discount, and ``volume_to_start`` the volume from
-    which on the version's prior is worth a first acceptance (with late labels: if they came at once). It is nothing
-    where no volume up to a million is enough; neither is there with a horizon.
+    ``volume`` is the number of members still to come, each weighted by its discount. ``volume_to_start`` is the
+    smallest volume at which a first acceptance pays under the version's prior (if outcomes came without delay). It is
+    null if no volume up to a million is enough. Both are null for an objective with a horizon.
     """
 
     name: str
@@ -136,7 +136,7 @@ class VersionView(msgspec.Struct, frozen=True):
 
 
 class PolicyView(msgspec.Struct, frozen=True):
-    """A policy with its versions, and the segments of the one that is shown (the active, or else the newest)."""
+    """A policy with its versions and the segments of the version shown (the active one, else the newest)."""
 
     name: str
     created_at: str
@@ -163,7 +163,7 @@ class PoliciesAnswer(msgspec.Struct, frozen=True):
 
 
 class ShadowView(msgspec.Struct, frozen=True):
-    """What a shadow version would have decided."""
+    """The decision that a shadow version would have made."""
 
     version: int
     decision: Choice
@@ -174,7 +174,7 @@ class ShadowView(msgspec.Struct, frozen=True):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """An event of a decision's life."""
+    """One event in the history of a decision."""
 
     kind: str
     at: str
@@ -188,7 +188,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 class DecisionView(DecisionAnswer, frozen=True):
-    """A decision, explained: as it was answered, and what came after."""
+    """A decision with its explanation and its history."""
 
     status: Status
     overridden: bool
@@ -215,29 +215,29 @@ class DecisionEntry(msgspec.Struct, frozen=True):
 
 
 class DecisionsPage(msgspec.Struct, frozen=True):
-    """A page of decisions, oldest first, and where the next begins."""
+    """A page of decisions, oldest first, and the id after which the next page starts."""
 
     decisions: list[DecisionEntry]
     next: str | None
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Whether the service runs, or is ready."""
+    """Whether the service runs or is ready."""
 
     status: str
     version: str
 
 
 class ProblemAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What went wrong (RFC 9457)."""
+    """A problem (RFC 9457)."""
 
     type: str
     title: str
     status: int
     detail: str
-    code: Annotated[str, Meta(description="What kind of problem it is; it does not change between versions")]
-    field: Annotated[str, Meta(description="The field at fault, where there is one")] | None = None
-    value: Annotated[Any, Meta(description="What was given in the field, where it can be repeated")] = UNSET
+    code: Annotated[str, Meta(description="The kind of problem; codes do not change between versions")]
+    field: Annotated[str, Meta(description="The invalid field, if there is one")] | None = None
+    value: Annotated[Any, Meta(description="The value given in the field, if it can be repeated")] = UNSET
     allowed: Annotated[str, Meta(description="What is allowed in the field")] | None = None
 
 
@@ -251,7 +251,7 @@ def decision_answer(
     at: str,
     warnings: list[str],
 ) -> DecisionAnswer:
-    """The answer to a decision; counts are those before it."""
+    """Return the answer to a decision. ``counts`` are those before it."""
     why, principal = reasons(rule, counts, verdict)
     return DecisionAnswer(
         id=identity,
@@ -276,7 +276,7 @@ def decision_answer(
 def outcome_answer(
     state: DecisionState, policy: str, rule: SegmentRule, counts: Counts, recorded: bool
 ) -> OutcomeAnswer:
-    """The answer to an outcome; counts are those after it."""
+    """Return the answer to an outcome. ``counts`` are those after it."""
     return OutcomeAnswer(
         id=state.id,
         policy=policy,

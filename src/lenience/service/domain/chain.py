@@ -1,8 +1,8 @@
-"""The hash chain: each event's hash covers its own text and the hash of the event before it.
+"""The hash chain: each event's hash covers its own text and the hash of the previous event.
 
-hash_i = SHA-256(hash_{i−1} ‖ text_i), from a genesis that names the chain. Changing, removing, inserting or moving an
-event breaks the chain at that place. Cutting off its end, or writing all of it anew, breaks nothing inside: against
-that the heads are kept elsewhere (``lenience audit --expect``).
+hash_i = SHA-256(hash_{i−1} ‖ text_i), starting from a genesis hash that names the chain. Changing, removing, inserting
+or moving an event breaks the chain at that place. Cutting off the end or rewriting the whole chain leaves a consistent
+chain. To detect that, keep the heads of an audit elsewhere and pass them to ``lenience audit --expect``.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from hashlib import sha256
 
 
 def genesis(policy: str | None, segment: str | None) -> str:
-    """The hash before the first event of a chain: a policy's segment, a policy's own life, or the system."""
+    """Return the hash before the first event of a chain (of a segment, of a policy, or of the system)."""
     return sha256(f"lenience\0{policy or ''}\0{segment or ''}".encode()).hexdigest()
 
 
 def link(previous: str, text: str) -> str:
-    """The hash of the event that follows.
+    """Return the hash of an event from the previous hash and the event's text.
 
     >>> first = link(genesis("cards", "young"), '{"kind": "decision"}')
     >>> link(first, "{}") == link(genesis("cards", "old"), "{}")
@@ -26,13 +26,13 @@ def link(previous: str, text: str) -> str:
 
 
 def commitment(salt: str, *parts: str | None) -> str:
-    """A salted digest that proves a content without giving it away; without the salt it cannot even be guessed at."""
+    """Return a salted digest that proves a content without revealing it."""
     content = "\0".join(["\1" if part is None else f"\2{part}" for part in parts])
     return sha256((salt + content).encode()).hexdigest()
 
 
 def draw(previous: str, identity: str) -> float:
-    """A number in [0, 1) that nobody can choose and anybody can check: from the chain's head and the decision's id.
+    """Return a number in [0, 1) that nobody can choose and anybody can check, from the chain's head and an id.
 
     >>> 0 <= draw(genesis("cards", None), "some decision") < 1
     True

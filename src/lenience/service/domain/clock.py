@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 
 def now() -> int:
-    """The time in microseconds."""
+    """Return the current time in microseconds."""
     return time.time_ns() // 1000
 
 
 def iso_time(microseconds: int) -> str:
-    """A time as ISO 8601 in UTC.
+    """Format a time as ISO 8601 in UTC.
 
     >>> iso_time(1_700_000_000_000_000)
     '2023-11-14T22:13:20.000000Z'

@@ -1,8 +1,8 @@
-"""The events of the log: what happened, with all that determined it, each written once as JSON text.
+"""The events of the log: each records what happened and everything that determined it, as JSON text.
 
-A chain's identity (policy and segment) is in its genesis and is not repeated in its events. Times are microseconds
-since 1970 (UTC). Personal data is never in an event: only a salted commitment to it, which can be checked while the
-data stands beside the log and means nothing once it is erased.
+The genesis hash of a chain names its policy and segment, so the events do not repeat them. Times are microseconds since
+1970 (UTC). Events never hold personal data, only a salted commitment to it. The commitment can be checked while the
+data is stored beside the log, and reveals nothing after the data is erased.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ State: TypeAlias = Literal["draft", "shadow", "active", "retired"]
 
 
 class Shadow(msgspec.Struct, frozen=True, array_like=True):
-    """What a version that does not rule would have decided."""
+    """The decision that a shadow version would have made."""
 
     version: int
     decision: Choice
@@ -34,7 +34,7 @@ class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, 
 
 
 class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
-    """A decision and all that determined it: with the version's table these reproduce it."""
+    """A decision and everything that determined it: with the version's table, it can be reproduced."""
 
     id: str
     version: int
@@ -54,20 +54,20 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
 
 
 class Observed(_Event, frozen=True, tag="outcome", kw_only=True):
-    """The outcome of an acceptance."""
+    """The outcome of an accepted individual."""
 
     decision: str
     outcome: Outcome
 
 
 class Repeated(_Event, frozen=True, tag="repeat", kw_only=True):
-    """Something reported again that was recorded already: it changes nothing, and is noted for its receipt."""
+    """A request that changed nothing because it was recorded before. It is logged for its receipt."""
 
     decision: str
 
 
 class Corrected(_Event, frozen=True, tag="correction", kw_only=True):
-    """A later truth that replaces an earlier one."""
+    """A corrected outcome that replaces an earlier one."""
 
     decision: str
     before: Outcome
@@ -75,13 +75,13 @@ class Corrected(_Event, frozen=True, tag="correction", kw_only=True):
 
 
 class Expired(_Event, frozen=True, tag="expiry", kw_only=True):
-    """An outcome that has not come and has expired."""
+    """An outcome that has not arrived and is no longer expected."""
 
     decision: str
 
 
 class Overridden(_Event, frozen=True, tag="override", kw_only=True):
-    """Decided otherwise by a person; the reason stands beside the log."""
+    """An override by a person. Its reason is stored beside the log."""
 
     decision: str
     choice: Choice
@@ -96,13 +96,13 @@ class Erased(_Event, frozen=True, tag="erasure", kw_only=True):
 
 
 class PolicyCreated(_Event, frozen=True, tag="policy", kw_only=True):
-    """A policy, by name (in the system's chain)."""
+    """A new policy, by name (in the system's chain)."""
 
     name: str
 
 
 class VersionCreated(_Event, frozen=True, tag="version", kw_only=True):
-    """A version of a policy, by the digests of what it is (in the policy's chain)."""
+    """A new version of a policy, by the digests of its content (in the policy's chain)."""
 
     number: int
     specification: str
@@ -111,7 +111,7 @@ class VersionCreated(_Event, frozen=True, tag="version", kw_only=True):
 
 
 class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
-    """A version's new state (in the policy's chain); the revision tells processes that they must look again."""
+    """The new state of a version (in the policy's chain). The revision tells processes to reload the policy."""
 
     number: int
     state: State
@@ -119,7 +119,7 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
 
 
 class KeyCreated(_Event, frozen=True, tag="key", kw_only=True):
-    """An API key, by the hash of its secret (in the system's chain)."""
+    """A new API key, by the hash of its secret (in the system's chain)."""
 
     id: str
     label: str
@@ -129,7 +129,7 @@ class KeyCreated(_Event, frozen=True, tag="key", kw_only=True):
 
 
 class KeyRevoked(_Event, frozen=True, tag="key_revoked", kw_only=True):
-    """An API key that is no longer valid."""
+    """An API key that was revoked."""
 
     id: str
 
@@ -154,12 +154,12 @@ _decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
 def write(event: Event) -> str:
-    """The event as the text that is hashed and stored."""
+    """Encode an event as the text that is hashed and stored."""
     return _encoder.encode(event).decode()
 
 
 def read(text: str | bytes) -> Event:
-    """The event of a stored text.
+    """Decode a stored event.
 
     >>> read(write(Expired(at=1, actor="local", decision="d"))).decision
     'd'

@@ -1,4 +1,4 @@
-"""Features instead of a segment: cut points and categories that divide the population into segments."""
+"""Features in place of a segment: cut points and categories divide the population into segments."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lenience.core.formatting import edge_name
 from lenience.service.domain import limits
 
 OTHER = "other"
-LIKE = 0.75  # how alike a value and one of the policy's are, from 0 to 1, where one was probably meant
-MOST_NAMED = 10  # values of the policy's that a sentence names
+LIKE = 0.75  # similarity, from 0 to 1, from which a value is probably a misspelling of a listed one
+MOST_NAMED = 10  # values that a warning lists
 
 
 class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A number divided at ``edges``, or a category that is one of ``values`` or else «other».
+    """A number cut at ``edges``, or a category with ``values``; any other value counts as "other".
 
     >>> score = Feature("score", edges=[600.0, 700.0])
     >>> score.labels
@@ -49,7 +49,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if any(low >= high for low, high in pairwise(self.edges)):
             raise InputError.because(
-                "must rise", "features", label=f"the edges of {self.name!r}", value=list(self.edges)
+                "must increase", "features", label=f"the edges of {self.name!r}", value=list(self.edges)
             )
         if len(set(self.values)) < len(self.values) or OTHER in self.values:
             raise InputError.because(
@@ -61,7 +61,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def labels(self) -> list[str]:
-        """What a segment's name says of this feature, for every part."""
+        """The label of each part, as it appears in segment names."""
         if self.values:
             return [f"{self.name}={value}" for value in (*self.values, OTHER)]
         edges = [edge_name(edge) for edge in self.edges]
@@ -69,7 +69,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [f"{self.name}<{edges[0]}", *middle, f"{self.name}>={edges[-1]}"]
 
     def label(self, value: limits.FeatureValue) -> str:
-        """The part a value lies in."""
+        """Return the label of the part that contains a value."""
         if self.values:
             if not isinstance(value, str):
                 raise InputError(f"features.{self.name}", value, "a text", label=f"the feature {self.name!r}")
@@ -80,7 +80,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def names_of(features: list[Feature]) -> list[str]:
-    """The names of all segments that features make."""
+    """Return the names of all segments that the features define."""
     if len({feature.name for feature in features}) < len(features):
         raise InputError.because("must have different names", "features", code="duplicate")
     total = 1
@@ -92,12 +92,12 @@ def names_of(features: list[Feature]) -> list[str]:
 
 
 def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> str:
-    """The segment that an individual with these features belongs to, who has no others."""
+    """Return the segment of an individual; its features must be exactly those of the policy."""
     names = [feature.name for feature in features]
     for name in given:
         if name not in names:
             raise InputError.because(
-                f"must be {' and '.join(names)}, without {name!r}: the policy does not use it",
+                f"must be {' and '.join(names)}; the policy does not use {name!r}",
                 f"features.{name}",
                 label="features",
                 value=name,
@@ -113,7 +113,7 @@ def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]
 
 
 def strip_values(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> dict[str, limits.FeatureValue]:
-    """What was given, without white space around the values of categories.
+    """Return the features without white space around the values of categories.
 
     >>> strip_values([Feature("region", values=["north"])], {"region": " north"})
     {'region': 'north'}
@@ -127,16 +127,16 @@ def strip_values(features: list[Feature], given: Mapping[str, limits.FeatureValu
 
 
 def unknown_value_warnings(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> list[str]:
-    """A sentence for each value of a category that is none of the policy's.
+    """Return a warning for each category value that the policy does not list.
 
-    Only one that is nearly a value of the policy's is repeated: the answer is kept for a while, and what else someone
-    sent may be personal.
+    A warning repeats the value only if it is close to a listed one. Answers are stored for a while, and any other value
+    may be personal data.
 
     >>> region = [Feature("region", values=["Nord", "West"])]
     >>> unknown_value_warnings(region, {"region": "nord"}), unknown_value_warnings(region, {"region": "Nord"})
-    (["'nord' is not a value of region (nearest 'Nord'): decided as other"], [])
+    (["'nord' is not a value of region (nearest: 'Nord'); decided as other"], [])
     >>> unknown_value_warnings(region, {"region": "Lisbon"})
-    ['the value given is not one of region (Nord, West): decided as other']
+    ['the value of region is not one of Nord, West; decided as other']
     """
     warnings = []
     for feature in features:
@@ -145,25 +145,25 @@ def unknown_value_warnings(features: list[Feature], given: Mapping[str, limits.F
             continue
         near = _nearest(value, tuple(feature.values))
         if near is not None:
-            warnings.append(f"{value!r} is not a value of {feature.name} (nearest {near!r}): decided as other")
+            warnings.append(f"{value!r} is not a value of {feature.name} (nearest: {near!r}); decided as other")
         else:
             some = ", ".join(feature.values[:MOST_NAMED]) + (", …" if len(feature.values) > MOST_NAMED else "")
-            warnings.append(f"the value given is not one of {feature.name} ({some}): decided as other")
+            warnings.append(f"the value of {feature.name} is not one of {some}; decided as other")
     return warnings
 
 
 @lru_cache(maxsize=1024)
 def _nearest(value: str, values: tuple[str, ...]) -> str | None:
-    """The value that was probably meant; none where nothing is like it."""
-    plain = {one.casefold(): one for one in values}
-    return next((plain[one] for one in get_close_matches(value.casefold(), plain, 1, LIKE)), None)
+    """Return the listed value that was probably meant, or None."""
+    by_folded = {listed.casefold(): listed for listed in values}
+    return next((by_folded[match] for match in get_close_matches(value.casefold(), by_folded, 1, LIKE)), None)
 
 
 def _joined(labels: tuple[str, ...]) -> str:
     name = ", ".join(labels)
     if len(name) > 200:
         raise InputError.because(
-            "must have names and values so short that a segment's name has at most 200 letters",
+            "must have shorter names and values: a segment's name has at most 200 letters",
             "features",
             code="too_large",
         )

@@ -1,4 +1,4 @@
-"""Identifiers and salts. Decisions have UUIDs of version 7, which sort by time: new rows go to the end of indexes."""
+"""Identifiers and salts. Decision ids are UUIDs of version 7: they sort by time, so indexes grow at the end."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _taken = 0
 
 
 def random_hex(digits: int) -> str:
-    """So many random hexadecimal digits; the system is asked for many at a time, for each asking takes a while."""
+    """Return random hexadecimal digits, from a buffer because each call to the system is slow."""
     with _lock:
         return _random(digits)
 
 
 def new_id(now: int) -> str:
-    """A new identifier for a time in microseconds; later calls in one process sort later.
+    """Return a new identifier for a time in microseconds. Later calls in one process sort later.
 
     >>> first, second = new_id(1_700_000_000_000_000), new_id(1_700_000_000_000_000)
     >>> first < second, len(first), first[14]
@@ -28,7 +28,7 @@ def new_id(now: int) -> str:
 
 
 def new_id_and_salt(now: int) -> tuple[str, str]:
-    """A new identifier and a salt of 32 digits."""
+    """Return a new identifier and a salt of 32 hexadecimal digits."""
     global _last
     with _lock:
         # 48 bits of milliseconds, then 12 bits that count up within one.
@@ -39,7 +39,7 @@ def new_id_and_salt(now: int) -> tuple[str, str]:
 
 
 def time_after(identity: str) -> int:
-    """The first time in microseconds from which all identifiers sort after this one.
+    """Return the earliest time in microseconds whose identifiers all sort after this one.
 
     >>> new_id(time_after("018bcfe5-6800-7fff-a000-000000000000")) > "018bcfe5-6800-7fff-a000-000000000000"
     True

@@ -1,4 +1,4 @@
-"""The most of everything that a request may ask for, in one place."""
+"""The limits of a request, in one place."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SEGMENTS = 1_000  # of one version of a policy
 HORIZON = 5_000_000
 FEATURES = 64
 DECISION = DECISION_ID_LENGTH  # letters of a decision's id
-SOLVE_SECONDS = 60.0  # that a segment's solve may take, by the solver's estimate
-VERSION_SECONDS = 300.0  # that all segments of a version may take
+SOLVE_SECONDS = 60.0  # to solve a segment, as estimated by the solver
+VERSION_SECONDS = 300.0  # to solve all segments of a version
 
 PLAIN = PLAIN_TEXT
 
@@ -24,7 +24,10 @@ SegmentName = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN, d
 Reference = Annotated[
     str, Meta(min_length=1, max_length=200, pattern=PLAIN, description="The caller's own reference (personal data)")
 ]
-Role = Annotated[str, Meta(min_length=1, max_length=100, pattern=PLAIN, description="Who decided otherwise, by role")]
-Note = Annotated[str, Meta(min_length=1, max_length=2_000, pattern=r"^[^\x00]*$", description="Why, in words")]
+Role = Annotated[
+    str,
+    Meta(min_length=1, max_length=100, pattern=PLAIN, description="The role of the overriding person"),
+]
+Note = Annotated[str, Meta(min_length=1, max_length=2_000, pattern=r"^[^\x00]*$", description="The reason")]
 FeatureName = Annotated[str, Meta(min_length=1, max_length=64, pattern=PLAIN)]
 FeatureValue = float | Annotated[str, Meta(max_length=200, pattern=PLAIN)]

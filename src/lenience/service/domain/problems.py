@@ -1,4 +1,4 @@
-"""What can go wrong with a request: each with its HTTP status, a title and one sentence."""
+"""The problems a request can meet, each with an HTTP status, a title and a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("lenience.service")
 
 
 class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
-    """A request that is not carried out.
+    """A request that the service rejects.
 
     Parameters
     ----------
@@ -21,11 +21,11 @@ class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
         What is wrong, as a sentence.
     code
         What kind of problem it is; the code of its class if none is given. Codes are listed in docs/service.md and do
-        not change between versions.
+        Kind of problem, by default the code of the class. Codes are listed in docs/service.md and do
     field
-        The field at fault, as the request names it.
+        The invalid field, as the request names it.
     value
-        What was given. Leave it out where it may be personal data or a secret.
+        The value given. Leave it out if it may be personal data or a secret.
     allowed
         What is allowed, as a phrase.
     """
@@ -53,14 +53,14 @@ class Problem(Exception):  # noqa: N818  (the word of RFC 9457)
         self.allowed = allowed
 
     @property
-    def told(self) -> str:
-        """All of it, for whoever runs the service: who only calls it is told the detail."""
+    def full_detail(self) -> str:
+        """The detail and the cause, for the operator of the service. Callers see only the detail."""
         cause = getattr(self, "cause", None)
         return self.detail if cause is None else f"{self.detail} ({cause})"
 
 
 class BadRequest(Problem):
-    """The request cannot be understood, or a value in it cannot be used."""
+    """The request cannot be read, or holds an invalid value."""
 
     status = 400
     title = "Bad request"
@@ -73,7 +73,7 @@ class BadRequest(Problem):
 
 
 class Unauthenticated(Problem):
-    """No valid key."""
+    """The request has no valid key."""
 
     status = 401
     title = "Key needed"
@@ -81,7 +81,7 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """A key without the role."""
+    """The key lacks the required role."""
 
     status = 403
     title = "Not allowed"
@@ -89,7 +89,7 @@ class Forbidden(Problem):
 
 
 class NotFound(Problem):
-    """No such policy, version or decision."""
+    """The policy, version or decision does not exist."""
 
     status = 404
     title = "Not found"
@@ -97,7 +97,7 @@ class NotFound(Problem):
 
 
 class Conflict(Problem):
-    """The request contradicts what is recorded already."""
+    """The request contradicts what is already recorded."""
 
     status = 409
     title = "Conflict"
@@ -105,7 +105,7 @@ class Conflict(Problem):
 
 
 class Unsupported(Problem):
-    """A body of a kind that its endpoint does not read."""
+    """The endpoint does not read bodies of this media type."""
 
     status = 415
     title = "Unsupported media type"
@@ -113,7 +113,7 @@ class Unsupported(Problem):
 
 
 class Damaged(Problem):
-    """The database is no database, or damaged: a backup is needed."""
+    """The file is damaged or is not a database. Restore a backup."""
 
     status = 503
     title = "Unavailable"
@@ -121,9 +121,9 @@ class Damaged(Problem):
 
 
 class Unavailable(Problem):
-    """The database cannot be written or reached now; nothing was recorded, and the request may be tried again.
+    """The database cannot be reached or written now. Nothing was recorded, so the request can be retried.
 
-    It is ``lost`` if a connection that had worked was found dead: a new one may do. The ``cause`` is for the log.
+    ``lost`` is true if a working connection broke: a new connection may succeed. ``cause`` is for the log only.
     """
 
     status = 503
@@ -137,7 +137,7 @@ class Unavailable(Problem):
 
 
 def log_cause(error: Problem) -> None:
-    """Say in the log what a caller is not told: once, by the writer for all it could not write, or at the door."""
+    """Log the cause of a database problem, which callers do not see. Each error is logged once."""
     if error.status == 503 and not error.logged:
         error.logged = True
         fields = {"detail": error.detail, "cause": getattr(error, "cause", None)}
@@ -145,7 +145,7 @@ def log_cause(error: Problem) -> None:
 
 
 def log_unforeseen(error: Exception, **fields: object) -> None:
-    """Say in the log what nobody foresaw, in full: once, by the writer if it was met there, or at the door."""
+    """Log an unexpected error in full. Each error is logged once."""
     if not getattr(error, "logged", False):
         vars(error)["logged"] = True
         log.error("unforeseen error", exc_info=error, extra={"fields": fields})
@@ -158,7 +158,7 @@ AMBIGUOUS_REFERENCE = "ambiguous_reference"
 
 
 def unknown_decision(identity: str) -> NotFound:
-    """That there is no such decision.
+    """Return the problem for a decision that does not exist.
 
     >>> unknown_decision("17").detail
     "there is no decision '17'"
@@ -169,13 +169,13 @@ def unknown_decision(identity: str) -> NotFound:
 
 
 def not_one(accepted: Sequence[str]) -> NotFound | Conflict:
-    """That not one accepted decision has a reference, but none or several.
+    """Return the problem for a reference that no accepted decision has, or that several have.
 
     >>> not_one([]).detail, not_one(["a", "b"]).detail
     ('no accepted decision has this reference', '2 accepted decisions have this reference: give their ids (a, b)')
     """
     if not accepted:
-        # Not the reference itself: answers are stored, and personal data must not be.
+        # Do not repeat the reference: answers are stored, and personal data must not be.
         return NotFound("no accepted decision has this reference", code=UNKNOWN_REFERENCE, field="reference")
     some = ", ".join(accepted[:3]) + (", …" if len(accepted) > 3 else "")
     detail = f"{len(accepted)} accepted decisions have this reference: give their ids ({some})"

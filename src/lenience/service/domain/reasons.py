@@ -1,4 +1,4 @@
-"""Decisions in words: why, the principal reasons of a rejection, and what would have changed the answer."""
+"""Explain decisions: the reason, the principal reasons of a rejection, and what would have changed the decision."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from lenience.service.domain.rule import (
 
 
 class PrincipalReason(msgspec.Struct, frozen=True):
-    """One of the main reasons of a rejection, as a lender must give them."""
+    """One of the main reasons of a rejection, as adverse action notices require."""
 
     code: str
     text: str
 
 
 def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, list[PrincipalReason]]:
-    """The reason in words and the principal reasons; the same as last time where nothing they tell of has changed."""
+    """Return the reason and the principal reasons, cached while the counts they mention stay the same."""
     pending = -1 if verdict.limit is None else counts.pending
     cache = rule.basis(counts).reasons
     texts = cache.get((verdict.rule, pending))
@@ -40,81 +40,79 @@ def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, l
 
 
 def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
-    """Why it was decided so, in one sentence or two."""
+    """Return the reason for a decision, in one or two sentences."""
     cost = rule.table.cost
     seen, n = _seen(rule, counts), rule.table.prior.n + counts.successes + counts.failures
     kind = verdict.rule
     if kind == ABOVE:
-        return f"Accept: {seen}, above the {percent(cost)} break-even.{_out(counts, verdict)}"
+        return f"Accept: {seen}, above the break-even of {percent(cost)}.{_out(counts, verdict)}"
     if kind == LEARNING:
         return (
-            f"Accept: {seen}, not above the {percent(cost)} break-even, but above the {percent(verdict.threshold)} "
-            f"that is enough so early: what an acceptance teaches is worth more than its expected loss."
-            f"{_out(counts, verdict)}"
+            f"Accept: {seen}, not above the break-even of {percent(cost)}, but above the minimum of "
+            f"{percent(verdict.threshold)} at this amount of evidence. What an acceptance teaches is worth more than "
+            f"its expected loss.{_out(counts, verdict)}"
         )
     if kind == FLOOR:
         return (
-            f"Accept: {seen}, not above the {percent(verdict.threshold)} that is asked, but a share of "
-            f"{percent(rule.exploration_floor)} is accepted all the same, so that the segment is never closed for good."
+            f"Accept: {seen}, not above the minimum of {percent(verdict.threshold)}. The exploration floor accepts "
+            f"{percent(rule.exploration_floor)} of such applicants anyway, so that the segment never closes for good."
         )
     if kind == OVER:
         return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
     if kind == CAP:
-        return (
-            f"Reject for now: {_pending(counts)}, and at most {rule.exposure_cap:,} may be at "
-            "once; the next outcome makes room."
-        )
+        cap = f"the exposure cap is {rule.exposure_cap:,}"
+        return f"Reject for now: {_pending(counts)}, and {cap}. New outcomes make room."
     if kind == LIMIT:
         return (
-            f"Reject for now: {seen}, short of the {percent(cost)} break-even, and {_pending(counts)}, while no more "
-            f"than {verdict.limit:,} should be out at once; the next outcome makes room."
+            f"Reject for now: {seen}, not above the break-even of {percent(cost)}, and {_pending(counts)}. "
+            f"The limit at this amount of evidence is {verdict.limit:,}. New outcomes make room."
         )
     assert kind == BELOW
-    floor = "" if verdict.probability == 0 else f" (a share of {percent(verdict.probability)} is accepted all the same)"
+    floor = "" if verdict.probability == 0 else f" (the exploration floor accepts {percent(rule.exploration_floor)})"
     finality = (
-        "The rejection is final unless something else is learnt."
+        "The rejection is final unless new evidence arrives."
         if counts.pending == 0 and not floor
-        else "Outcomes still to come may change that."
+        else "Future outcomes may change this."
     )
     return (
-        f"Reject: {seen}, not above the {percent(verdict.threshold)} that is asked after {count(n)} observations "
+        f"Reject: {seen}, not above the minimum of {percent(verdict.threshold)} after {count(n)} observations "
         f"(break-even {percent(cost)}){floor}. {finality}"
     )
 
 
 def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[PrincipalReason]:
-    """The main reasons of a rejection, the weightiest first; none for an acceptance."""
+    """Return the main reasons of a rejection, the most important first. An acceptance has none."""
     if verdict.decision == "accept":
         return []
     prior, cost = rule.table.prior, rule.table.cost
-    seen = f"Of applicants in the same segment {_seen(rule, counts)}"
+    seen = f"For applicants in the same segment, {_seen(rule, counts)}"
     kind = verdict.rule
     if kind == OVER:
-        return [PrincipalReason("no_more_acceptances", "The number of acceptances that was planned has been reached.")]
+        return [PrincipalReason("no_more_acceptances", "The planned number of acceptances has been reached.")]
     short = PrincipalReason(
         "record_of_similar_applicants",
-        f"{seen}; {percent(verdict.threshold)} is asked.",
+        f"{seen}. The minimum is {percent(verdict.threshold)}.",
     )
     if kind == CAP:
-        full = f"{_out_of_segment(counts)} no outcome yet, the most that is allowed."
+        full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
         return [PrincipalReason("exposure_cap_reached", full)]
     if kind == LIMIT:
-        out = f"{_out_of_segment(counts)} no outcome yet; at most {verdict.limit:,} may."
-        below = f"{seen}; the break-even is {percent(cost)}."
+        out = f"This segment has reached its limit of {counted(verdict.limit or 0, 'open case')}."
+        below = f"{seen}. The break-even is {percent(cost)}."
         return [
             PrincipalReason("exposure_limit_reached", out),
             PrincipalReason("record_of_similar_applicants", below),
         ]
     reasons = [short]
     known = counts.successes + counts.failures
-    if prior.n + known < 30:  # what was known beforehand counts too
-        few = f"Only {counted(known, 'outcome')} of the segment {'is' if known == 1 else 'are'} known."
+    if prior.n + known < 30:  # the prior counts as evidence too
+        few = f"Only {counted(known, 'outcome')} {'is' if known == 1 else 'are'} known in this segment."
         reasons.append(PrincipalReason("limited_experience_with_segment", few))
     return reasons
 
 
 def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[str]:
-    """What would have made the answer another one, each in one sentence."""
+    """Return the changes that would have reversed the decision, each in one sentence."""
     outcomes = counts.successes + counts.failures
     least = rule.table.least_accepted(outcomes)
     kind = verdict.rule
@@ -153,17 +151,16 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
 
 
 def _seen(rule: SegmentRule, counts: Counts) -> str:
-    """What is known of a segment: outcomes that came, apart from what was believed before any did."""
+    """Return the expected success rate of a segment and its evidence: outcomes, and the prior."""
     prior, known = rule.table.prior, counts.successes + counts.failures
     expected = percent((prior.s + counts.successes) / (prior.n + known))
-    before = f"what was believed beforehand, worth {counted_roughly(prior.n)}"
-    if not known:
-        return f"{expected} are expected to succeed, by {before}"
-    return f"{counts.successes:,} of {known:,} succeeded, which with {before}, makes {expected} expected"
+    before = f"prior evidence worth {counted_roughly(prior.n)}"
+    record = f"{counts.successes:,} of {known:,} succeeded, plus {before}" if known else before
+    return f"the expected success rate is {expected} ({record})"
 
 
 def counted_roughly(outcomes: float) -> str:
-    """How many outcomes, of what need not be whole.
+    """Format a number of outcomes that need not be whole.
 
     >>> counted_roughly(1), counted_roughly(0.5), counted_roughly(1188)
     ('1 outcome', '0.5 outcomes', '1,188 outcomes')
@@ -177,16 +174,12 @@ def _out(counts: Counts, verdict: Verdict) -> str:
     return f" {counted(counts.pending, 'outcome')} pending, of at most {verdict.limit:,} at once."
 
 
-def _out_of_segment(counts: Counts) -> str:
-    return f"{counted(counts.pending, 'accepted applicant')} of the segment {'has' if counts.pending == 1 else 'have'}"
-
-
 def _pending(counts: Counts) -> str:
     return f"{counted(counts.pending, 'outcome')} {'is' if counts.pending == 1 else 'are'} pending"
 
 
 def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:
-    """How many failures would have had to be successes."""
+    """Return how many failures would have had to be successes, or None."""
     for more in range(1, min(counts.failures, 1000) + 1):
         limit = rule.table.limit(counts.successes + more, counts.failures - more)
         if limit is None or counts.pending < limit:
@@ -195,7 +188,7 @@ def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:
 
 
 def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
-    """How many successes in a row would open the segment again."""
+    """Return how many successes in a row would open the segment again, or None."""
     if rule.table.horizon is not None:
         return None
     for more in range(1, 1001):
@@ -206,7 +199,7 @@ def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
 
 
 def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
-    """How many failures in a row would close the segment, as far as its table goes."""
+    """Return how many failures in a row would close the segment, within the rows of its table, or None."""
     if rule.table.horizon is not None:
         return None
     for more in range(1, min(1001, rule.table.rows - counts.successes - counts.failures)):
@@ -217,9 +210,9 @@ def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
 
 
 def overruled(reason: str, by: str, choice: str) -> str:
-    """A reason as it was given, after who has decided otherwise since.
+    """Return a reason preceded by the override that replaced the decision.
 
     >>> overruled("Reject: 40% are expected to succeed.", "head of risk", "accept")
-    'Decided otherwise (head of risk): accept. The policy had said: Reject: 40% are expected to succeed.'
+    'Overridden by head of risk: accept. The policy decided: Reject: 40% are expected to succeed.'
     """
-    return f"Decided otherwise ({by}): {choice}. The policy had said: {reason}"
+    return f"Overridden by {by}: {choice}. The policy decided: {reason}"

@@ -1,4 +1,4 @@
-"""Who sent a command, under which idempotency key, what was answered, and the receipt that the log holds of it."""
+"""The sender of a command, its idempotency key, the answer, and the receipt of the answer in the log."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ encoder = msgspec.json.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sent a command, and the key that makes it safe to send again."""
+    """The sender of a command, and the key that makes it safe to repeat."""
 
     actor: str
     key: str | None = None  # digest of the actor and the Idempotency-Key
-    request: str = ""  # digest of what was asked
+    request: str = ""  # digest of the request
 
 
 @dataclass(frozen=True, slots=True)
 class WriteCounts:
-    """What a command wrote that is counted: decisions of a policy, or outcomes."""
+    """What a command wrote, for the metrics: decisions of a policy, or outcomes."""
 
     policy: str = ""
     accepted: int = 0
@@ -34,15 +34,15 @@ class WriteCounts:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """An answer as it is sent and, under a key, kept."""
+    """An answer as it is sent, and stored if the command had an idempotency key."""
 
     status: int
     body: bytes
-    made: WriteCounts = field(default=WriteCounts(), compare=False)  # not kept: to repeat an answer makes nothing
+    made: WriteCounts = field(default=WriteCounts(), compare=False)  # not stored: repeating an answer writes nothing
 
 
 def make_sender(actor: str, key: str | None, path: str, body: object) -> Sender:
-    """The sender of a request with an optional Idempotency-Key."""
+    """Return the sender of a request with an optional Idempotency-Key."""
     if key is None:
         return Sender(actor)
     digest = sha256(path.encode() + b"\0" + encoder.encode(body)).hexdigest()
@@ -51,7 +51,7 @@ def make_sender(actor: str, key: str | None, path: str, body: object) -> Sender:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The commitment to an answer that an event carries, and the salt to check it with."""
+    """The commitment to an answer that an event carries, and the salt that verifies it."""
 
     salt: str
     digest: str | None
@@ -61,7 +61,7 @@ NO_RECEIPT = Receipt("", None)
 
 
 def make_receipt(sender: Sender, answer: CommandAnswer) -> Receipt:
-    """A receipt for an answer under a key; none without a key."""
+    """Return the receipt for an answer, empty if the command has no key."""
     if sender.key is None:
         return NO_RECEIPT
     salt = random_hex(32)
@@ -69,5 +69,5 @@ def make_receipt(sender: Sender, answer: CommandAnswer) -> Receipt:
 
 
 def receipt_digest(salt: str, key: str, request: str, status: int, answer: str) -> str:
-    """What the log holds of an answer."""
+    """Return the digest of an answer that the log holds."""
     return commitment(salt, key, request, str(status), answer)

@@ -1,4 +1,4 @@
-"""The decision itself: a pure function of a segment's rule and its counts. The audit runs the same function again."""
+"""The decision: a pure function of a segment's rule and counts. The audit calls the same function again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "
 
 @dataclass(slots=True)
 class Counts:
-    """What is known of a segment: how many came, were accepted, are awaited, succeeded and failed."""
+    """The counts of a segment: arrivals, accepted, pending, successes and failures."""
 
     arrivals: int = 0
     accepted: int = 0
@@ -25,7 +25,7 @@ class Counts:
 
 
 class Verdict(NamedTuple):
-    """A decision with what it rests on. ``limit`` is nothing where any number may be pending."""
+    """A decision and its grounds. ``limit`` is None if any number of outcomes may be pending."""
 
     decision: Choice
     rule: str
@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 
 class DecisionBasis:
-    """What follows from the outcomes of a segment alone: computed when they change, not at every decision."""
+    """Everything that follows from a segment's outcomes alone. It is computed when they change, not per decision."""
 
     __slots__ = ("above", "belief", "failures", "limit", "optimum", "reasons", "successes", "threshold")
 
@@ -47,12 +47,12 @@ class DecisionBasis:
         self.optimum = optimum = table.limit(successes, failures)
         self.limit = optimum if cap is None else cap if optimum is None else min(optimum, cap)
         self.above = self.belief.s > table.cost * self.belief.n
-        self.reasons: dict[tuple[str, int], Any] = {}  # reasons in words, by rule and number pending
+        self.reasons: dict[tuple[str, int], Any] = {}  # texts of the reasons, by rule and number pending
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRule:
-    """What one version of a policy does in one segment."""
+    """The rule of one version of a policy in one segment."""
 
     name: str
     share: float
@@ -63,7 +63,7 @@ class SegmentRule:
     _last: list[DecisionBasis] = field(default_factory=list, repr=False, compare=False)
 
     def basis(self, counts: Counts) -> DecisionBasis:
-        """What follows from the outcomes so far; the last one asked for is kept."""
+        """Return what follows from the outcomes so far. The last result is cached."""
         last = self._last
         if last:
             previous = last[0]
@@ -74,15 +74,15 @@ class SegmentRule:
         return basis
 
     def belief(self, counts: Counts) -> Belief:
-        """The prior and the outcomes, exactly."""
+        """Return the prior plus the outcomes."""
         return self.basis(counts).belief
 
     def limit(self, counts: Counts) -> int | None:
-        """How many may be pending when one more is accepted: the optimum's limit, and the cap."""
+        """Return how many outcomes may be pending when one more is accepted: the smaller of optimal limit and cap."""
         return self.basis(counts).limit
 
     def decide(self, counts: Counts, draw: float) -> Verdict:
-        """Accept or reject the next individual. ``draw`` in [0, 1) settles what the exploration floor leaves open."""
+        """Accept or reject the next individual. ``draw`` in [0, 1) settles the exploration floor."""
         now = self.basis(counts)
         limit, threshold = now.limit, now.threshold
         horizon = self.table.horizon
@@ -92,8 +92,8 @@ class SegmentRule:
             return Verdict("accept", ABOVE if now.above else LEARNING, limit, 1.0, threshold)
         cap = self.exposure_cap
         if now.optimum == 0:
-            # Only where the optimum has stopped for good does the floor keep the segment open; a limit reached for
-            # now opens again by itself.
+            # The floor keeps a segment open only where the optimum has stopped for good. A limit that is reached for
+            # now opens again when outcomes arrive.
             floor = self.exploration_floor
             if floor > 0 and (cap is None or counts.pending < cap):
                 if draw < floor:

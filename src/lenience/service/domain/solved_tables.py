@@ -1,12 +1,13 @@
-"""Solved tables: what a segment's optimal policy says at every belief, stored so that a decision needs no solver.
+"""Solved tables: the optimal decision at every belief of a segment, stored so that a decision needs no solver.
 
-Both kinds answer one question, the *exposure limit* at so many new successes and failures: how many outcomes may be
-pending when one more is accepted. A stopping problem knows only «none» and «any number». On the prior's lattice the
-counts are whole numbers, so nothing is rounded.
+Both kinds of table answer one question, the *exposure limit* after a number of new successes and failures: how many
+outcomes may be pending when one more individual is accepted. In a stopping problem the limit is zero or infinite.
+Counts are whole numbers on the prior's lattice, so nothing is rounded.
 
-A stopping table holds, for each number of outcomes k, the least accepted number of successes, as one bit a row (it
+A stopping table holds, for each number of outcomes k, the least accepted number of successes, as one bit per row (it
 rises by 0 or 1). Beyond its last row, rates above the cost are accepted and rates at or below the last row's stop are
-rejected, both proved (thresholds rise to the cost); in the sliver between the solver extends the table, once a process.
+rejected. Both are proved, because thresholds rise to the cost. In the sliver between them the solver extends the table,
+once per process.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ if TYPE_CHECKING:
     from lenience.objectives.delayed import Delayed
     from lenience.policies.beliefs.exposure import ExposurePolicy
 
-ROWS = 100_000  # of a discounted problem: outcomes up to which decisions are looked up
-VALUE_SECONDS = 3.0  # that a value may take which is asked for, by the solver's estimate
-VALUE_TOLERANCE = 1e-4  # of such a value of late labels
-LOOSEST = 1e-2  # tolerance (of the value at the prior) that late labels are solved to where time is short
+ROWS = 100_000  # outcomes of a discounted problem up to which decisions are looked up
+VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
+VALUE_TOLERANCE = 1e-4  # of such a value with late outcomes
+LOOSEST = 1e-2  # largest tolerance (of the value at the prior) for late outcomes when time is short
 
 
 class Effort(NamedTuple):
-    """How well a problem is solved: as it is for decisions, or quicker, for a picture."""
+    """How precisely a problem is solved: fully for decisions, or faster for a picture."""
 
     rows: int = ROWS
     tolerance: float = 1e-9  # of values
-    late_tolerance: float = 1e-6  # of the value of late labels, relative
-    seconds: float = limits.SOLVE_SECONDS  # that late labels may take, by the solver's estimate
-    limit: bool = True  # whether to find the curve from which thresholds are shown
-    late_rows: int | None = None  # of late labels; by default as many as the tolerance asks for
+    late_tolerance: float = 1e-6  # of the value with late outcomes, relative
+    seconds: float = limits.SOLVE_SECONDS  # to solve late outcomes, as estimated by the solver
+    limit: bool = True  # whether to fit the curve of thresholds that pages show
+    late_rows: int | None = None  # rows with late outcomes; by default as many as the tolerance needs
 
 
 STORED = Effort()
@@ -66,14 +67,14 @@ class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"
     prior: Belief
     certificate: Certificate
     first: int
-    rises: str  # base64 of one bit a row: whether one more success is asked than in the row before
+    rises: str  # base64 of one bit per row: whether it requires one more success than the row before
     curve: list[float]  # n (c − c_n) as a Chebyshev series in log n from the prior's n on; may be empty
-    leniency: float = 0.0  # B(c, γ), the limit of n (c − c_n), of older tables without a curve
-    curve_to: float = 0.0  # up to which n; 0 in older tables, up to the last row's
+    leniency: float = 0.0  # B(c, γ), the limit of n (c − c_n); only in older tables without a curve
+    curve_to: float = 0.0  # largest n of the curve; older tables have 0, which means the last row's n
 
 
 class ExposureBody(msgspec.Struct, frozen=True, tag="exposure", tag_field="kind"):
-    """An exposure policy as it is stored: its own JSON, and the curve of thresholds if outcomes came at once."""
+    """An exposure policy as it is stored: its JSON, and the curve of thresholds without delay."""
 
     policy: msgspec.Raw
     curve: list[float] = []
@@ -84,7 +85,7 @@ Body: TypeAlias = StoppingBody | ExposureBody
 
 
 class StoppingTable:
-    """Accept while the successes are enough; then stop for good."""
+    """Accept while there are enough successes, then stop for good."""
 
     def __init__(self, body: StoppingBody) -> None:
         import numpy as np
@@ -98,7 +99,7 @@ class StoppingTable:
         self._least = array("i", least.astype(np.int32).tobytes())
 
     def limit(self, successes: int, failures: int) -> int | None:
-        """The exposure limit: 0, or none."""
+        """Return the exposure limit: 0, or None for no limit."""
         k = successes + failures
         if k < self.rows:
             return None if successes >= self._least[k] else 0
@@ -106,11 +107,11 @@ class StoppingTable:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody is accepted at the prior."""
+        """Whether the first individual would be rejected."""
         return self.limit(0, 0) == 0
 
     def threshold(self, successes: int, failures: int) -> float:
-        """c_n, to within one observation of the lattice, and on the right side of every decision."""
+        """Return c_n, to within one observation of the lattice, consistent with every decision."""
         k = min(successes + failures, self.rows - 1)
         n = self.prior.n + k
         least = self._least[k]
@@ -120,11 +121,11 @@ class StoppingTable:
 
     @property
     def volume(self) -> float | None:
-        """The members still to come, each at its discount; nothing with a horizon."""
+        """The number of members still to come, each weighted by its discount. None with a horizon."""
         return self.body.objective.volume if self.horizon is None else None
 
     def least_accepted(self, outcomes: int) -> int | None:
-        """The least number of successes in so many outcomes that is accepted; nothing if none is."""
+        """Return the fewest successes among ``outcomes`` that are accepted, or None if none are."""
         if outcomes < self.rows:
             least = self._least[outcomes]
             return least if least <= outcomes else None
@@ -132,12 +133,14 @@ class StoppingTable:
 
     @property
     def boundary(self) -> Sequence[int]:
-        """The least accepted number of successes of each row; above the row's number where none is."""
+        """The least accepted number of successes of each row, or more than the row's number if none is."""
         return self._least
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
-        """The value from here on, and that of accepting the next (nothing where the horizon is over); solved for, or
-        nothing if that would take long."""
+        """Return the value from here on and the value of accepting the next individual.
+
+        The second is None after the horizon. Both are None if solving would take too long.
+        """
         policy = self._policy()
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
         if self.horizon is not None and successes + failures >= self.horizon:
@@ -149,7 +152,7 @@ class StoppingTable:
 
     @property
     def statement(self) -> str:
-        """What is proved."""
+        """The statement that is proved."""
         return self.body.certificate.statement
 
     @property
@@ -162,9 +165,9 @@ class StoppingTable:
         if body.curve:
             return threshold_on_curve(self.cost, body.curve, self.prior.n, body.curve_to or self.prior.n + self.rows, n)
         if self.horizon is not None:
-            # Not computed: half-way between the rates that are rejected and accepted.
+            # Not computed: take the middle between the rejected and the accepted rates.
             return min(self.cost, max(self.prior.s + self._least[round(n - self.prior.n)] - 0.5, 0.0) / n)
-        # Of older tables, and without a discount: about.
+        # Older tables, and problems without a discount: an approximation.
         return self.cost - body.leniency / n / (1 + 1 / (4 * n * (1 - body.objective.discount)))
 
     def _beyond(self, k: int, successes: int) -> bool:
@@ -188,7 +191,7 @@ class StoppingTable:
 
 
 class ExposureTable:
-    """Accept while fewer than the limit are pending."""
+    """Accept while fewer outcomes than the limit are pending."""
 
     horizon: int | None = None
 
@@ -204,12 +207,12 @@ class ExposureTable:
         self._limits = self.policy.limits.tolist()
 
     def limit(self, successes: int, failures: int) -> int | None:
-        """The exposure limit; nothing where there is none."""
+        """Return the exposure limit, or None for no limit."""
         k = successes + failures
         if k >= self.rows:
-            found: int | None = self.policy.limit(Belief(self.prior.n + k, self.prior.s + successes))
-            return found
-        # As the policy itself says: a rate equal to the cost but for its last digits is at the cost.
+            beyond: int | None = self.policy.limit(Belief(self.prior.n + k, self.prior.s + successes))
+            return beyond
+        # Like the policy itself: a rate that equals the cost up to rounding counts as at the cost.
         if self.prior.s + successes >= self.cost * (self.prior.n + k) * (1 - AT_COST):
             return None
         at = self._offsets[k] + successes - self._first[k]
@@ -219,22 +222,24 @@ class ExposureTable:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody is accepted at the prior."""
+        """Whether the first individual would be rejected."""
         return self.limit(0, 0) == 0
 
     def threshold(self, successes: int, failures: int) -> float:
-        """Between the rates on the lattice at which none and at which one may be pending: known to one observation."""
+        """Return the threshold, to within one observation: between the rates with limit 0 and limit 1."""
         k = min(successes + failures, self.rows - 1)
         if self.body.curve:
             return float(self._thresholds[k])
-        # Of older tables; it goes up and down by one observation, and is told as it was.
+        # Older tables: this goes up and down by one observation, and is reproduced as it was.
         return float(min(self.cost, max(self.prior.s + self._first[k] - 0.5, 0.0) / (self.prior.n + k)))
 
     @cached_property
     def _thresholds(self) -> NDArray[np.float64]:
-        """Rising with n, as thresholds do: above every rate stopped at with fewer observations, below every rate
-        accepted with more. Where every rate that can be reached is accepted, the threshold if outcomes came at once:
-        the true one is no lower."""
+        """The threshold of each row, rising with n.
+
+        It is above every rate that stops with fewer observations and below every rate accepted with more. Where every
+        reachable rate is accepted, it is the threshold without delay, which is a lower bound.
+        """
         import numpy as np
 
         first = np.asarray(self._first[: self.rows])
@@ -246,17 +251,17 @@ class ExposureTable:
         return np.where(first == 0, stopped, np.where(low < high, (low + high) / 2, own))
 
     def at_once(self, n: float) -> float:
-        """About the threshold if outcomes came at once, which is no higher; 0 where it is not known."""
+        """Return about the threshold if outcomes came without delay (a lower bound), or 0 if unknown."""
         curve = self.body.curve
         return max(threshold_on_curve(self.cost, curve, self.prior.n, self.body.curve_to, n), 0.0) if curve else 0.0
 
     @property
     def volume(self) -> float:
-        """The members still to come, each at its discount."""
+        """The number of members still to come, each weighted by its discount."""
         return float(self.policy.objective.volume)
 
     def least_accepted(self, outcomes: int) -> int | None:
-        """The least number of successes in so many outcomes at which one may be pending."""
+        """Return the fewest successes among ``outcomes`` at which one may be pending, or None."""
         if outcomes >= self.rows:
             return None
         least = int(self._first[outcomes])
@@ -268,20 +273,20 @@ class ExposureTable:
         return self._first
 
     def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
-        """The value from here on, before the next arrival; solved for, or nothing if that would take long."""
+        """Return the value before the next arrival, twice, or None if solving would take too long."""
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
         if belief == self.prior and pending < len(self.policy.lower):
-            found = self.policy.value(belief, pending)
+            value = self.policy.value(belief, pending)
         else:
             try:
-                found = self.policy.objective.enclose(belief, pending, VALUE_TOLERANCE, VALUE_SECONDS)[0]
+                value = self.policy.objective.enclose(belief, pending, VALUE_TOLERANCE, VALUE_SECONDS)[0]
             except TooLargeError:
                 return None, None
-        return found, found
+        return value, value
 
     @property
     def statement(self) -> str:
-        """What is proved."""
+        """The statement that is proved."""
         return str(self.policy.certificate.statement)
 
     @property
@@ -294,7 +299,7 @@ SolvedTable: TypeAlias = StoppingTable | ExposureTable
 
 
 def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
-    """Solve a segment's problem and write its table as text; the same problem gives the same text."""
+    """Solve a segment's problem and encode its table as text. The same problem gives the same text."""
     problem = segment.problem
     if isinstance(problem, ExposureObjective):
         return _solve_delayed(problem, segment.prior, effort)
@@ -321,10 +326,10 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
 
 
 def steady(accept_from: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The least accepted number of successes of each row, rising by 0 or 1 a row as the optimum's does.
+    """Return the least accepted number of successes of each row, rising by 0 or 1 per row as the optimum does.
 
-    Where rounding leaves states undecided (millions of rows) what is proved accepted may skip one. Both steps keep
-    every row at or above the optimum's own, so what they add is undecided, and nothing that is proved a stop.
+    Where rounding leaves states undecided (millions of rows), the proved acceptances may skip a step. Both steps below
+    keep every row at or above the optimum. They therefore add only undecided states, never states that provably stop.
 
     >>> import numpy as np
     >>> steady(np.array([1, 3, 2, 4, 5])).tolist()
@@ -338,12 +343,12 @@ def steady(accept_from: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
-    """About how long a stopping problem takes; nothing is known beforehand of late labels, which limit themselves."""
+    """Estimate the seconds that a stopping problem takes. Solvers of late outcomes limit their own time."""
     return segment.problem.solve_seconds(segment.prior, effort.rows, effort.tolerance)
 
 
 def load(text: str) -> SolvedTable:
-    """The table that :func:`solve` wrote."""
+    """Load a table that :func:`solve` encoded."""
     body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody, dec_hook=decode_array)
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
@@ -356,7 +361,7 @@ def _solve_delayed(objective: Delayed, prior: Belief, effort: Effort) -> str:
 
 
 def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolicy:
-    """Solved as well as the time allows: a larger tolerance where a smaller one would take too long."""
+    """Solve as precisely as the time allows: loosen the tolerance until the solver is fast enough."""
     tolerance = effort.late_tolerance
     while True:
         try:

@@ -1,8 +1,8 @@
-"""PolicySpecification: what a version of a policy is to do, as it is posted; and the problem of each of its segments.
+"""PolicySpecification: one version of a policy, as a client posts it, and the problem of each of its segments.
 
-A segment that is a share q of the arrivals has a problem of its own: with a discount γ of the whole it discounts by
-γ_x = γq/(1 − γ + γq), with arrivals λ a year it has λq, and of a horizon H it has Hq. Shares that are not given are
-equal parts of what is left.
+A segment with a share q of the arrivals has its own problem. With an overall discount γ it discounts by
+γ_x = γq/(1 − γ + γq). With λ arrivals a year it has λq, and of a horizon H it has Hq. Segments without a share divide
+the rest equally.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import Feature, names_of
 
 DAYS = 365.25  # in a year, the unit of time of an objective
-LEAST = 1e-9  # of what must be positive: numbers near the least there is have no digits left to compute with
+LEAST = 1e-9  # smallest positive value: much smaller numbers have too few digits to compute with
 Rate = Annotated[float, Meta(ge=LEAST, lt=1, description="Strictly between 0 and 1")]
 Positive = Annotated[float, Meta(ge=LEAST, le=1e12)]
 Cap = Annotated[int, Meta(ge=1, le=10**9, description="The most outcomes that may be pending at once in a segment")]
@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A segment with what it has of its own."""
+    """A segment with its own settings."""
 
     name: limits.SegmentName
     share: Annotated[float, Meta(ge=LEAST, le=1)] | None = None
@@ -53,7 +53,7 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What holds whatever the optimum says."""
+    """Constraints that hold whatever the optimum is."""
 
     exposure_cap: Cap | None = None
     exploration_floor: Annotated[
@@ -72,8 +72,8 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         list[Feature],
         Meta(
             max_length=8,
-            description="How features divide the population into cells, which are the segments; those listed as "
-            "segments then say what a cell has of its own",
+            description="Features that divide the population into cells. Each cell is a segment; list a cell under "
+            "segments to give it its own settings",
         ),
     ] = []
     history: Annotated[
@@ -84,18 +84,17 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     history_model: Annotated[
         Literal["own", "shared", "curve"],
         Meta(
-            description="What a segment is given beside its own past outcomes: the prior; or a prior fitted to the "
-            "history of all segments, the same for all (shared) or on a curve in their scores"
+            description="Where the prior of a segment comes from: own uses the given prior; shared fits one prior to "
+            "the history of all segments; curve fits a curve in their scores"
         ),
     ] = "own"
     scores: Annotated[
         dict[limits.SegmentName, Annotated[float, Meta(ge=-1e12, le=1e12)]],
-        Meta(description="With history_model curve: a score of each segment, the better the higher"),
+        Meta(description="With history_model curve: the score of each segment, higher is better"),
     ] = {}
     constraints: Constraints = Constraints()
     expire_after_days: (
-        Annotated[float, Meta(gt=0, le=36_500, description="The days after which an outcome that has not come expires")]
-        | None
+        Annotated[float, Meta(gt=0, le=36_500, description="Days after which a missing outcome expires")] | None
     ) = None
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
 
@@ -103,7 +102,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         _check_limits(self.objective)
         if self.history_model != "own" and not self.history:
             raise InputError.because(
-                "must have a history to fit it to",
+                "needs history to fit",
                 "history_model",
                 label=f"history_model {self.history_model!r}",
                 value=self.history_model,
@@ -116,7 +115,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     @property
     def expiry_days(self) -> float | None:
-        """The days after which an outcome that has not come expires: as given, or three mean delays of late labels."""
+        """Days after which a missing outcome expires: as given, or three mean delays of late outcomes."""
         late = self.objective.expire_after
         return DAYS * late if self.expire_after_days is None and late is not None else self.expire_after_days
 
@@ -127,33 +126,33 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return {spec.name: spec.group for spec in given if spec.group is not None}
 
     def problems(self) -> list[SegmentProblem]:
-        """Each segment's own problem."""
+        """Return the problem of each segment."""
         specs = self._specs()
         names = [spec.name for spec in specs]
         unknown = [name for name in self.history if name not in names]
         if unknown:
             raise InputError.because(
-                f"must be of segments of the policy; {unknown[0]!r} is not one of them",
+                f"must name segments of the policy; {unknown[0]!r} is not one",
                 "history",
                 value=unknown[0],
                 code="unknown_name",
             )
         priors = self._priors(specs)
-        return [self._problem(*one) for one in zip(specs, _shares(specs), priors, strict=True)]
+        return [self._problem(*parts) for parts in zip(specs, _shares(specs), priors, strict=True)]
 
     def _specs(self) -> list[SegmentSpec]:
-        """The segments with what each has of its own."""
+        """Return the segments with their own settings."""
         given = [SegmentSpec(spec) if isinstance(spec, str) else spec for spec in self.segments]
         cells = names_of(self.features) if self.features else []
         own = {spec.name: spec for spec in given}
         for names in ([spec.name for spec in given], cells):
             if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
+                repeated = next(name for name in names if names.count(name) > 1)
                 raise InputError.because(
-                    f"must differ; {twice!r} is there twice",
+                    f"must be unique; {repeated!r} appears twice",
                     "segments",
                     label="the names of segments",
-                    value=twice,
+                    value=repeated,
                     code="duplicate",
                 )
         if not cells:
@@ -170,13 +169,13 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return [own.get(name, SegmentSpec(name)) for name in cells]
 
     def _priors(self, specs: list[SegmentSpec]) -> list[Belief]:
-        """What each segment is given beside its own past outcomes."""
+        """Return the prior of each segment, before its own past outcomes."""
         if self.history_model == "own":
             return [spec.prior or self.prior for spec in specs]
         own = next((spec.name for spec in specs if spec.prior is not None), None)
         if own is not None:
             raise InputError.because(
-                "must have no prior of its own with a history_model that fits one",
+                "must not have its own prior with a history_model that fits one",
                 "segments",
                 label=f"the segment {own!r}",
                 value=own,
@@ -200,7 +199,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
 
 class SegmentProblem(msgspec.Struct, frozen=True):
-    """What is to be solved for a segment."""
+    """The problem to solve for a segment."""
 
     name: str
     share: float
@@ -211,7 +210,7 @@ class SegmentProblem(msgspec.Struct, frozen=True):
 
 
 def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str, float]) -> list[Belief]:
-    """The prior of each segment, fitted to the history of all: one for all, or with scores on a curve in them.
+    """Return the prior of each segment, fitted to all history: one for all, or on a curve in the scores.
 
     >>> past = {"a": Record(45, 5), "b": Record(40, 10)}
     >>> [f"{prior.mean:.2f}" for prior in fitted_priors(["a", "b", "c"], past, {})]
@@ -223,14 +222,14 @@ def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str
     from lenience.models.protocol import Model
     from lenience.models.shared import Shared
 
-    none = Record(0, 0)
-    records = [history.get(name, none) for name in names]
-    labels, successes = [one.successes + one.failures for one in records], [one.successes for one in records]
+    no_record = Record(0, 0)
+    records = [history.get(name, no_record) for name in names]
+    labels, successes = [past.successes + past.failures for past in records], [past.successes for past in records]
     if scores:
         if set(scores) != set(names):
             odd = sorted(set(scores) ^ set(names))[0]
             raise InputError.because(
-                f"must be of all segments of the policy and of no others; {odd!r} is not in both",
+                f"must have one entry for each segment of the policy; {odd!r} is not in both",
                 "scores",
                 value=odd,
                 code="unknown_name",
@@ -243,7 +242,7 @@ def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str
 
 
 def _check_limits(objective: Objective) -> None:
-    """Refuse what the library allows and a service does not: numbers too small to compute with, and long horizons."""
+    """Raise InputError for values the library allows and the service does not: tiny numbers, long horizons."""
     for name in ("arrivals", "discount_rate", "label_delay"):
         if getattr(objective, name):
             real(f"objective.{name}", getattr(objective, name), least=LEAST, most=1e12)
@@ -260,7 +259,7 @@ def _shares(specs: list[SegmentSpec]) -> list[float]:
         )
     if rest and taken >= 1:
         raise InputError.because(
-            "must leave something for those without a share", "segments", label="the shares of segments", value=taken
+            "must leave a rest for segments without a share", "segments", label="the shares of segments", value=taken
         )
     each = (1 - taken) / rest if rest else 0.0
     return [real("share", each if spec.share is None else spec.share, above=0, most=1) for spec in specs]

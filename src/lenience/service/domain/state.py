@@ -1,4 +1,4 @@
-"""The state of a chain and of a decision, and personal data, as one transaction sees and changes them."""
+"""The state of a chain and of a decision, and personal data, within one transaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lenience.service.domain.rule import Counts
 
 @dataclass(slots=True)
 class ChainState:
-    """A locked chain: its end, and the counts of its segment."""
+    """A locked chain: its head and the counts of its segment."""
 
     id: int
     policy_id: int | None
@@ -26,7 +26,7 @@ class ChainState:
 
 @dataclass(slots=True)
 class DecisionState:
-    """A decision as it stands in this transaction."""
+    """A decision in the current transaction."""
 
     id: str
     chain: int
@@ -47,10 +47,10 @@ class Personal(NamedTuple):
 
     @classmethod
     def of(cls, reference: str | None, details: str | None) -> Personal:
-        """With a new salt."""
+        """Return personal data with a new salt."""
         return cls(random_hex(32), reference, details)
 
     @property
     def commitment(self) -> str:
-        """What the log holds of it."""
+        """The commitment to the data, which the log holds."""
         return commitment(self.salt, self.reference, self.details)

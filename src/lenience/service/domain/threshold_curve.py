@@ -1,7 +1,7 @@
-"""The thresholds that are shown: a curve through certified ones, stored with a table.
+"""The curve of thresholds that pages show, fitted to certified thresholds and stored with a table.
 
-A table decides, and tells a threshold only to within one observation; with a sure prior and few outcomes since that is
-no telling. So c_n is found at a few belief sizes, and n (c − c_n), which changes slowly in log n, is kept as a series.
+A table shows a threshold only to within one observation. With a strong prior and few new outcomes that is too coarse.
+So c_n is computed at a few belief sizes, and n (c − c_n), which changes slowly in log n, is stored as a series.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from functools import lru_cache
 from lenience.objectives.discounted import Discounted
 from lenience.solvers.stopping.leniency_curve import leniency_series
 
-MOST_VOLUME = 5_000.0  # discounted individuals up to which the curve of thresholds is computed, not continued
+MOST_VOLUME = 5_000.0  # discounted individuals; beyond it the curve is extrapolated, not computed
 NODES = 12
-SIZE = 1_000.0  # observations up to which there is a curve: from there on one observation is little
+SIZE = 1_000.0  # observations covered by the curve; beyond it one observation hardly matters
 
 
 def fitted_curve(problem: Discounted, n: float) -> tuple[list[float], float]:
-    """n (c − c_n) as a series, and up to which n, for showing a threshold; decisions use the table.
+    """Return n (c − c_n) as a series and the largest n it covers, for display only: decisions use the table.
 
-    Beyond a volume it is continued in the volume's logarithm from two smaller ones: at four times it, and a cost of
-    0.8, the threshold was off by 1.4 points at n = 2 and by a quarter of a point from n = 20 on.
+    For large volumes the curve is extrapolated in the logarithm of the volume from two smaller ones. At four times the
+    largest solved volume, with a cost of 0.8, the threshold was off by 1.4 points at n = 2 and by a quarter of a point
+    from n = 20 on.
     """
     if problem.discount == 0:
         return [], 0.0

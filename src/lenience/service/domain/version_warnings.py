@@ -1,4 +1,4 @@
-"""What whoever makes or activates a version should know of it: segments that never start, names that are alike."""
+"""Warnings for the person who creates or activates a version: segments that never start, similar names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lenience.service.domain.specification import PolicySpecification
 
 
 def version_warnings(specification: PolicySpecification, tables: Mapping[str, SolvedTable]) -> list[str]:
-    """Warnings about a version, from its specification and the solved table of each segment."""
+    """Return warnings about a version, from its specification and the solved table of each segment."""
     warning = describe_similar_names(tables)
     warnings = [] if warning is None else [warning]
     if specification.constraints.exploration_floor > 0:
@@ -22,24 +22,26 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
     losing = [name for name, table in closed.items() if known_to_lose(table.prior, table.cost)]
     rare = [name for name in closed if name not in losing]
     if losing:
-        warnings.append(f"{_never_start(losing, len(tables))}: by what is believed beforehand they almost surely lose.")
+        warnings.append(f"{_never_start(losing, len(tables))}: almost certainly a loss, given the prior.")
     if rare:
         warnings.append(
-            f"{_never_start(rare, len(tables))}: too few will come, for what is believed beforehand, to be worth a "
-            "first acceptance. Beliefs that borrow from other segments, coarser segments or an exploration floor would "
-            "open them."
+            f"{_never_start(rare, len(tables))}: given the prior, too few applicants are expected for a first "
+            "acceptance to pay. To open them, use history_model shared or curve, coarser segments, or an exploration "
+            "floor."
         )
     return warnings
 
 
 def dropped_segment_warnings(segments: Mapping[str, Counts], remaining: Collection[str]) -> list[str]:
-    """A warning about segments that the ruling version has, another one lacks, and of which something is known.
+    """Return a warning about segments of the active version, with outcomes, that another version lacks.
 
     >>> dropped_segment_warnings({"old": Counts(successes=2), "young": Counts(pending=1), "new": Counts()}, ["young"])
-    ["This version has no segment 'old' (0 outcomes pending, 2 known): once it rules, nobody of it can be decided, ..."]
+    ["This version has no segment 'old' (0 outcomes pending, 2 known). Once it is active, it cannot ..."]
     """
     known = {
-        name: (one.pending, one.successes + one.failures) for name, one in segments.items() if name not in remaining
+        name: (counts.pending, counts.successes + counts.failures)
+        for name, counts in segments.items()
+        if name not in remaining
     }
     lost = [
         f"{name!r} ({counted(pending, 'outcome')} pending, {outcomes:,} known)"
@@ -50,8 +52,8 @@ def dropped_segment_warnings(segments: Mapping[str, Counts], remaining: Collecti
         return []
     shown = ", ".join(lost[:5]) + (" …" if len(lost) > 5 else "")
     return [
-        f"This version has no {plural(len(lost), 'segment')} {shown}: once it rules, nobody of it can be decided, and "
-        "what was learnt there is not used."
+        f"This version has no {plural(len(lost), 'segment')} {shown}. Once it is active, it cannot decide for "
+        f"{plural(len(lost), 'this segment', 'these segments')}, and does not use the outcomes recorded there."
     ]
 
 

@@ -1,1 +1,1 @@
-"""The service over HTTP: JSON under /v1, described by /openapi.json, errors as problem+json."""
+"""The HTTP API: JSON under /v1, described by /openapi.json, with errors as problem+json."""

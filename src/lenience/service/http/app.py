@@ -1,4 +1,4 @@
-"""create_api: the HTTP API of one process of the service, to which other packages may add routes."""
+"""create_api: the HTTP API of one process of the service. Other packages may add routes."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from lenience.service.http.service import Service
 
 @get("/health", responses={}, tags=["operations"], opt={"open": True})
 async def health() -> Health:
-    """Whether the process runs."""
+    """Report whether the process runs."""
     return Health("ok", __version__)
 
 
 @get("/ready", responses=documented(), tags=["operations"], opt={"open": True})
 async def ready(request: Request[None, None, State]) -> Health:
-    """Whether the database answers, and can be written to."""
+    """Report whether the database responds and can be written."""
     service: Service = request.app.state.service
     await service.ask(service.store.check_writable)
     return Health("ready", __version__)
@@ -62,7 +62,7 @@ async def ready(request: Request[None, None, State]) -> Health:
     media_type=MediaType.TEXT,
 )
 async def metrics(request: Request[None, None, State]) -> Response[str]:
-    """Metrics of this process, for Prometheus."""
+    """Return the metrics of the service for Prometheus."""
     state = request.app.state
     text = state.metrics.text(state.service.writer)
     return Response(text, media_type=CONTENT_TYPE)
@@ -70,7 +70,7 @@ async def metrics(request: Request[None, None, State]) -> Response[str]:
 
 @get("/openapi.json", include_in_schema=False, sync_to_thread=True)
 def description(request: Request[None, None, State]) -> Response[bytes]:
-    """The description of all endpoints (OpenAPI)."""
+    """Return the description of all endpoints (OpenAPI)."""
     return Response(msgspec.json.encode(request.app.openapi_schema.to_schema()), media_type="application/json")
 
 
@@ -82,7 +82,7 @@ def create_api(
     state: Mapping[str, Any] | None = None,
     exception_handlers: Mapping[type[Exception], Any] | None = None,
 ) -> ASGIApp:
-    """Create the application that serves the API, and whatever is added to it.
+    """Create the application that serves the API and any added routes.
 
     The application opens the database, upgrades its schema and serves until it is shut down.
 

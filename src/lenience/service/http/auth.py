@@ -1,7 +1,7 @@
-"""Who may do what: a guard that asks the keyring for the role a handler names.
+"""Authorization: a guard that asks the keyring for the role that a handler needs.
 
-While no key exists whoever is on this machine may do everything, and so might any page that its browser shows: what
-comes under another name, or from another site, is refused.
+Until a key exists, everyone on this machine has full access, and so would any page in a browser on it. Requests under
+another host name or from another site are therefore rejected.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from lenience.service.commands.keys import Keyring
 from lenience.service.domain.problems import Forbidden, Unauthenticated
 from lenience.service.http.service import Service
 
-NAMES = ("localhost", "testserver")  # the latter is what the framework's test client calls itself
+NAMES = ("localhost", "testserver")  # testserver is the name of the framework's test client
 
 
 async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Admit the request, or refuse it; who it is goes into the request."""
+    """Admit the request if its key has the role, and store the key's id in the request. Otherwise raise."""
     service: Service = connection.app.state.service
     role = str(handler.opt["role"])
     if not service.keyring.any:
@@ -31,24 +31,24 @@ async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: Ba
 
 
 def refuse_foreign(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
-    """While nobody needs a key: refuse what a page of another site makes a browser send."""
+    """Raise Forbidden if no key exists and a page of another site made the browser send the request."""
     refuse_other_names(connection)
     headers = connection.headers
     origin = headers.get("origin")
-    of_another = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
-    if of_another or headers.get("sec-fetch-site") == "cross-site":
-        raise Forbidden("without API keys the service answers no page of another site")
+    cross_origin = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
+    if cross_origin or headers.get("sec-fetch-site") == "cross-site":
+        raise Forbidden("the service has no API keys, so it rejects requests from pages of other sites")
 
 
 def refuse_other_names(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
-    """While nobody needs a key: refuse another name for this machine, for someone may have pointed that name here."""
+    """Raise Forbidden if no key exists and the host name is not local, because DNS may point it here."""
     host = connection.headers.get("host", "")
     if not loopback((host if host.endswith("]") else host.rpartition(":")[0] or host).strip("[]")):
-        raise Forbidden("without API keys the service answers only under 127.0.0.1 or localhost")
+        raise Forbidden("the service has no API keys, so it answers only at 127.0.0.1 or localhost")
 
 
 def loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
+    """Return whether only this machine can reach an address.
 
     >>> loopback("127.0.0.1"), loopback("localhost"), loopback("::1"), loopback("0.0.0.0"), loopback("example.org")
     (True, True, True, False, False)
@@ -65,7 +65,7 @@ async def _admit(keyring: Keyring, given: str | None, role: str) -> str:
     try:
         return keyring.admit(given, role)
     except Unauthenticated:
-        # The key may have been made since the list was read.
+        # The key may have been created after the list was read.
         if given is None or not keyring.stale:
             raise
         await asyncio.to_thread(keyring.refresh)

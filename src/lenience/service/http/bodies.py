@@ -1,8 +1,8 @@
-"""JSON bodies, decoded strictly: a number given as text is refused, and a refusal names every entry that is wrong.
+"""Decode JSON bodies strictly: a number given as text is invalid, and the error names every invalid entry.
 
-The framework would take "0.8" for 0.8, which is right for an address, where all is text, and wrong for a body. It would
-also read a body as JSON whatever it is said to be; but what is said to be a form, or nothing, is what a page of another
-site can make a browser send without asking.
+The framework would accept "0.8" for 0.8, which is right in an address, where everything is text, and wrong in a body.
+It would also read a body as JSON whatever its Content-Type. But a form, or a body without a type, is what a page of
+another site can make a browser send without permission.
 """
 
 from __future__ import annotations
@@ -25,59 +25,59 @@ from lenience.core.errors import InputError
 from lenience.service.domain.problems import BadRequest, Unsupported
 from lenience.service.http.validation_text import explained
 
-PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # of what is wrong, in a validator's message
+PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # the place at the end of a validator's message
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 JSON = "application/json"
-LONG = 300  # digits of a whole number; longer ones are no number that is used here
-MOST_TOLD = 20  # entries that are wrong, of those that a refusal names
+LONG = 300  # digits of a whole number; longer ones are read as floats
+MOST_LISTED = 20  # invalid entries that an error lists
 
 
 class StrictRequest(Request[Any, Any, State]):
-    """A request whose JSON body is decoded strictly, into what its handler takes."""
+    """A request whose JSON body is decoded strictly into the type that its handler takes."""
 
     async def json(self) -> Any:
-        """The body as the handler's own type."""
+        """Return the body as the handler's type."""
         field = self.route_handler.parsed_data_field
-        assert field is not None  # it is asked for by a handler that takes one
+        assert field is not None  # the handler takes a body
         return decoded(await self.body(), field.annotation)
 
 
 async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse a body that is not said to be what its endpoint reads, or that is packed."""
+    """Raise Unsupported if a body has another Content-Type than its endpoint reads, or is compressed."""
     headers = connection.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return
     wanted = str(handler.opt.get("body", JSON))
     given = headers.get("content-type", "")
     if given.split(";")[0].strip().lower() != wanted:
-        reason = f"not {given[:80]!r}" if given else "and it is not given"
+        reason = f"not {given[:80]!r}" if given else "but it is missing"
         detail = f"the Content-Type of the body must be {wanted}, {reason}"
         raise Unsupported(detail, field="Content-Type", value=given[:80], allowed=wanted)
     packed = headers.get("content-encoding", "identity")
     if packed.strip().lower() != "identity":
-        detail = f"the body must not be packed, and its Content-Encoding is {packed[:80]!r}"
+        detail = f"the body must not be compressed, but its Content-Encoding is {packed[:80]!r}"
         raise Unsupported(detail, field="Content-Encoding", value=packed[:80], allowed="identity")
 
 
 class EmptyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a request that says everything by its address."""
+    """The body of a request without parameters."""
 
 
 async def require_empty_body(request: Request[Any, Any, State]) -> None:
-    """Refuse a body that says anything: whoever sent it expects it to be heeded."""
+    """Raise BadRequest if the body has content, because the sender would expect it to have an effect."""
     body = await request.body()
     if body.strip():
         decoded(body, EmptyBody | None)
 
 
 def decoded(body: bytes, kind: Any) -> Any:
-    """A body as a type, or a refusal with all that is wrong in a list of its entries.
+    """Decode a body as a type, or raise BadRequest with everything that is wrong in a list of entries.
 
     >>> from lenience.service.commands.outcomes import OutcomesRequest
     >>> decoded(b'{"outcomes": [{"id": "a", "outcome": "good"}, {"id": 1, "outcome": "failure"}]}', OutcomesRequest)
     Traceback (most recent call last):
         ...
-    lenience.service.domain.problems.BadRequest: 2 entries of outcomes cannot be read: outcomes[0].outcome ...
+    lenience.service.domain.problems.BadRequest: 2 entries of outcomes are invalid: outcomes[0].outcome ...
     """
     try:
         value = _decoder(kind).decode(body)
@@ -93,21 +93,21 @@ def decoded(body: bytes, kind: Any) -> Any:
 
 
 def _no_json(body: bytes, error: msgspec.DecodeError) -> str:
-    """Why a body is no JSON; half of a pair of surrogates is no letter, though a lenient reader takes it."""
+    """Explain why a body is not JSON, e.g. half a surrogate pair, which some parsers accept."""
     if SURROGATE.search(body):
         with suppress(ValueError):
             _plain(body)
-            return r"body must be text in Unicode, and it has half a surrogate pair, such as \ud800 alone"
+            return r"body must be valid Unicode, but it has half a surrogate pair, such as \ud800 alone"
     return f"body must be JSON ({error})"
 
 
 def _plain(body: bytes) -> Any:
-    """A body as it stands, whatever its numbers are; an object that names a field twice is refused.
+    """Decode a body without types. Raise BadRequest if an object has a field twice.
 
     >>> _plain(b'{"cost": 0.8, "cost": 0.2}')
     Traceback (most recent call last):
         ...
-    lenience.service.domain.problems.BadRequest: cost is there twice
+    lenience.service.domain.problems.BadRequest: cost appears twice
     """
     return _reader.decode(body.decode())
 
@@ -116,8 +116,8 @@ def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(fields)
     if len(unique) < len(fields):
         names = [name for name, _ in fields]
-        twice = next(name for name in names if names.count(name) > 1)[:80]
-        raise BadRequest(f"{twice} is there twice", code="duplicate", field=twice)
+        repeated = next(name for name in names if names.count(name) > 1)[:80]
+        raise BadRequest(f"{repeated} appears twice", code="duplicate", field=repeated)
     return unique
 
 
@@ -129,20 +129,20 @@ _reader = json.JSONDecoder(object_pairs_hook=_once, parse_int=_whole, strict=Fal
 
 
 def join_sentences(wrong: Sequence[object]) -> str:
-    """All that is wrong, up to a number of sentences, and how many more there are.
+    """Join the errors, up to a limit, and say how many more there are.
 
     >>> join_sentences([f"line {i} is bad" for i in range(2, 24)]).endswith("; line 21 is bad; and 2 more like these")
     True
     """
-    more = len(wrong) - MOST_TOLD
-    return "; ".join(map(str, wrong[:MOST_TOLD])) + (f"; and {more:,} more like these" if more > 0 else "")
+    more = len(wrong) - MOST_LISTED
+    return "; ".join(map(str, wrong[:MOST_LISTED])) + (f"; and {more:,} more like these" if more > 0 else "")
 
 
 def explain(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) -> InputError:
-    """Return what is wrong inside a value, with the place, the value there and what is allowed."""
+    """Return the error for an invalid value, with its place, the value and what is allowed."""
     message, of_key, path = PLACE.fullmatch(str(error)).groups(default="")  # type: ignore[union-attr]
     place = (prefix + path).removeprefix(".")
-    if isinstance(error.__cause__, InputError):  # raised by a check of our own, at this place
+    if isinstance(error.__cause__, InputError):  # raised by our own check at this place
         own = error.__cause__
         inside = {field: f"{place}.{field}" if place else field for field in own.fields}
         return own.with_fields(inside)
@@ -151,7 +151,7 @@ def explain(prefix: str, value: Any, kind: Any, error: msgspec.ValidationError) 
         return explained(f"a name in {field}", message)
     wrong = explained(field, message, _at(value, path))
     if wrong.code == "unknown_field" and not path and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return wrong.with_hint(f"There are {', '.join(kind.__struct_fields__)}.")
+        return wrong.with_hint(f"The fields are {', '.join(kind.__struct_fields__)}.")
     return wrong
 
 
@@ -162,23 +162,23 @@ def _problem(value: Any, kind: Any, error: msgspec.ValidationError) -> BadReques
     name = container[1]
     entry = _entry(next(field.type for field in msgspec.structs.fields(kind) if field.name == name))
     wrong: list[InputError] = []
-    for key, one in _entries(value[name]):
+    for key, item in _entries(value[name]):
         try:
-            msgspec.convert(one, entry)
+            msgspec.convert(item, entry)
         except msgspec.ValidationError as error_inside:
-            wrong.append(explain(f"{name}[{key!r}]", one, entry, error_inside))
+            wrong.append(explain(f"{name}[{key!r}]", item, entry, error_inside))
     if len(wrong) == 1:
         return BadRequest.of(wrong[0])
-    detail = f"{len(wrong):,} entries of {name} cannot be read: {join_sentences(wrong)}"
+    detail = f"{len(wrong):,} entries of {name} are invalid: {join_sentences(wrong)}"
     return BadRequest(detail, code=wrong[0].code, field=wrong[0].field, allowed=wrong[0].allowed)
 
 
 def _entry(kind: Any) -> Any:
-    """What a list or an object holds, whatever it is annotated with, and be it optional."""
+    """Return the type of the entries of a list or object, through annotations and optionals."""
     if get_origin(kind) in (list, dict):
         return get_args(kind)[-1]
     inner = get_args(kind)[:1] if get_origin(kind) is Annotated else get_args(kind)
-    return next((inner_entry for one in inner if (inner_entry := _entry(one)) is not None), None)
+    return next((inner_entry for part in inner if (inner_entry := _entry(part)) is not None), None)
 
 
 def _entries(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -186,7 +186,7 @@ def _entries(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _at(value: Any, path: str) -> Any:
-    """The value at a place such as .segments[1].share, where that can be followed."""
+    """Return the value at a place such as .segments[1].share, if it exists."""
     for name, index in re.findall(r"\.(\w+)|\[([^\]]*)\]", path):
         try:
             value = value[name] if name else value[int(index)]

@@ -1,4 +1,4 @@
-"""What handlers share: parameters, and the way an engine's answer becomes a response."""
+"""Parameters and responses that handlers share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IdempotencyKey = Annotated[
         name="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="The same key and request give the first answer again; the same key and another request, 409",
+        description="Repeating a request with the same key returns the first answer; another request gets 409",
     ),
 ]
 NAME = Parameter(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z")
@@ -29,10 +29,10 @@ DecisionId = Annotated[str, Parameter(min_length=36, max_length=36, pattern=r"^[
 
 
 def changing(path: str, role: str, tag: str) -> Callable[[Callable[..., Any]], HTTPRouteHandler]:
-    """A POST that changes something which must be there."""
+    """Return the decorator of a POST that changes something existing."""
     return post(path, opt={"role": role}, status_code=200, responses=documented(404, 409, 413, 415), tags=[tag])
 
 
 def answered(answer: CommandAnswer) -> Response[Any]:
-    """An answer that is JSON already."""
+    """Return an answer that is already JSON as a response."""
     return Response(answer.body, status_code=answer.status, media_type="application/json")

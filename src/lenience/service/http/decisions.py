@@ -1,4 +1,4 @@
-"""/v1/policies/{name}/decisions and /v1/decisions: decide, record what became of it, look it up, export."""
+"""/v1/policies/{name}/decisions and /v1/decisions: decide, record outcomes, look up and export decisions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ChoiceFilter = FromQuery[Literal["accept", "reject"] | None]
 StatusFilter = FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None]
 Time = Annotated[
     str | None,
-    Parameter(description="A date, which is its midnight in UTC, or a time (of UTC unless it says), ISO 8601"),
+    Parameter(description="A date (midnight UTC) or a time (UTC unless it has an offset), ISO 8601"),
 ]
 
 
@@ -60,7 +60,7 @@ Time = Annotated[
 async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
-    """Accept or reject one individual. The answer is on the disk before it is given."""
+    """Accept or reject one individual. The decision is on the disk before the response is sent."""
     sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
     return answered(await request.app.state.service.perform(Decide(sent_by, name, [data], True)))
 
@@ -74,7 +74,7 @@ async def decide(
 async def decide_batch(
     name: PolicyName, data: JSONBody[BatchRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionsAnswer]:
-    """Decide several, in order, each as if alone: those accepted count as pending for those after them."""
+    """Decide several individuals in order. Each acceptance counts as pending for those after it."""
     sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
     return answered(await request.app.state.service.perform(Decide(sent_by, name, data.decisions, False)))
 
@@ -83,7 +83,7 @@ async def decide_batch(
 async def record_outcome(
     identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
-    """Record what became of an accepted individual. It counts once, however often it is sent."""
+    """Record the outcome of an accepted individual. It counts once, however often it is sent."""
     return await _change(request, idempotency_key, identity, "outcome", data, outcome=data.outcome)
 
 
@@ -91,7 +91,7 @@ async def record_outcome(
 async def correct(
     identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
-    """Replace an outcome that was wrong; both stay in the log."""
+    """Replace a wrong outcome. Both outcomes stay in the log."""
     return await _change(request, idempotency_key, identity, "correction", data, outcome=data.outcome)
 
 
@@ -99,7 +99,7 @@ async def correct(
 async def give_up(
     identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
-    """Give up an outcome that has not come."""
+    """Let a missing outcome expire."""
     await require_empty_body(request)
     return await _change(request, idempotency_key, identity, "expiry")
 
@@ -108,13 +108,13 @@ async def give_up(
 async def override(
     identity: DecisionId, data: JSONBody[OverrideRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
-    """Decide otherwise, as a person with a role and a reason; the outcome still teaches."""
+    """Override a decision as a person with a role and a reason. Its outcome still counts as evidence."""
     return await _change(request, idempotency_key, identity, "override", data, override=data)
 
 
 @changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
-    """Erase the personal data of a decision (its reference, features and reasons of overrides); the log stays whole."""
+    """Erase the personal data of a decision (reference, features, reasons of overrides). The log stays complete."""
     await require_empty_body(request)
     return await _change(request, idempotency_key, identity, "erasure")
 
@@ -123,9 +123,9 @@ async def erase(identity: DecisionId, request: Req, idempotency_key: Idempotency
 async def record_outcomes(
     data: JSONBody[OutcomesRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
-    """Record several outcomes; those that cannot be recorded are reported, and do not hinder the others.
+    """Record several outcomes. Outcomes that cannot be recorded are reported and do not affect the others.
 
-    A body with an entry that cannot be read is refused, every such entry named, and nothing of it is recorded.
+    If an entry cannot be read, nothing is recorded and the response names every such entry.
     """
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/batch", data)
     return answered(await request.app.state.service.perform(RecordOutcomes(sent_by, data.outcomes)))
@@ -135,7 +135,7 @@ class CsvOperation(Operation):
     """An operation whose body is CSV."""
 
     def __post_init__(self) -> None:
-        """Say so in the description."""
+        """Add the CSV body to the description."""
         text = OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING, example="id,outcome\n0190…,success\n"))
         self.request_body = RequestBody(content={"text/csv": text}, required=True)
 
@@ -151,9 +151,9 @@ class CsvOperation(Operation):
 async def import_outcomes(
     body: RawBody, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
-    """Record outcomes from CSV, columns id (or reference) and outcome (success or failure); at most 1,000 rows.
+    """Record outcomes from CSV with the columns id (or reference) and outcome (success or failure), at most 1,000 rows.
 
-    As with a batch: a file with a line that cannot be read is refused, every such line named, and nothing recorded.
+    As in a batch, if a line cannot be read, nothing is recorded and the response names every such line.
     """
     items = read_csv(body)
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
@@ -175,7 +175,7 @@ async def list_decisions(
     ] = None,
     limit: Annotated[int, Parameter(ge=1, le=1000)] = PAGE,
 ) -> DecisionsPage:
-    """Decisions, oldest first, a page at a time: give the ``next`` of a page as ``after``."""
+    """List decisions, oldest first, in pages: pass the ``next`` of a page as ``after``."""
     filters = Filters(policy, segment, decision, status, reference, _micro("since", since), _micro("until", until))
     service = request.app.state.service
     decisions: DecisionsPage = await service.ask(lambda: service.queries.page(filters, after, limit))
@@ -184,7 +184,7 @@ async def list_decisions(
 
 @get("/decisions/{identity:str}", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
 async def show_decision(identity: DecisionId, request: Req) -> DecisionView:
-    """A decision explained: belief, threshold, value of continuing, what would have changed it, and its history."""
+    """Explain a decision: belief, threshold, value of continuing, what would have changed it, and history."""
     service = request.app.state.service
     decision: DecisionView = await service.ask(lambda: service.queries.decision(identity))
     return decision
@@ -200,12 +200,12 @@ async def export_csv(
     since: Time = None,
     until: Time = None,
 ) -> Stream:
-    """All decisions as CSV: what the policy decided and on what, overrides by role, outcomes (no personal data)."""
+    """Export all decisions as CSV, with their grounds, overrides by role and outcomes (no personal data)."""
     filters = Filters(policy, segment, decision, status, None, _micro("since", since), _micro("until", until))
     service = request.app.state.service
     lines = export.csv_parts(service.queries, filters)
     first = await service.ask(lambda: next(lines))
-    second = await service.ask(lambda: next(lines, b""))  # an unknown policy is a 404, not a broken stream
+    second = await service.ask(lambda: next(lines, b""))  # so that an unknown policy gives a 404, not a broken stream
 
     async def parts() -> Any:
         yield first + second
@@ -228,7 +228,7 @@ async def export_parquet(
     since: Time = None,
     until: Time = None,
 ) -> Response[bytes]:
-    """All decisions as a Parquet file, with the columns of the CSV (no personal data)."""
+    """Export all decisions as a Parquet file with the columns of the CSV (no personal data)."""
     filters = Filters(policy, segment, decision, status, None, _micro("since", since), _micro("until", until))
     service = request.app.state.service
     file = await service.ask(lambda: export.parquet(service.queries, filters))
@@ -243,7 +243,7 @@ async def _change(
 
 
 def read_csv(body: bytes) -> list[OutcomeItem]:
-    """Outcomes from CSV, or a problem that names every line which cannot be read: then none of them is recorded.
+    """Read outcomes from CSV, or raise BadRequest that names every line that cannot be read.
 
     >>> read_csv(b"id,outcome\\na,success\\n\\nb,good\\nc\\n")
     Traceback (most recent call last):
@@ -252,7 +252,7 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     """
     try:
         reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)
-        # By line, not by row: fields may go over several, and some lines are empty.
+        # Line numbers, not row numbers: a field may span several lines, and lines may be empty.
         rows = [(reader.line_num, row) for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"the body must be CSV in UTF-8 ({error})", code="invalid_csv", field="body") from None
@@ -281,7 +281,7 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
 
 
 def _micro(field: str, text: str | None) -> int | None:
-    """A date or a time in microseconds.
+    """Return a date or a time in microseconds.
 
     >>> _micro("since", "1970-01-02"), _micro("until", "1970-01-02T01:00:00+01:00")
     (86400000000, 86400000000)

@@ -18,9 +18,10 @@ from lenience.service.queries.reading import Filters
 async def erase_many(
     data: JSONBody[ErasureRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ErasureAnswer]:
-    """Erase the personal data of the decisions that match; at most 1,000 at a time: go on with ``next`` as ``after``.
+    """Erase the personal data of matching decisions, at most 1,000 at a time: pass ``next`` as ``after`` to continue.
 
-    It cannot be undone. The log stays whole, and has an event for each. With ``dry_run`` they are only counted.
+    This cannot be undone. The log stays complete and gets an event for each decision. With ``dry_run`` the decisions
+    are only counted.
     """
     service = request.app.state.service
     until = None if data.older_than_days is None else now() - int(data.older_than_days * DAY)

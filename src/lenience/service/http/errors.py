@@ -31,7 +31,7 @@ TITLES = {
     500: "Internal error",
     503: "Unavailable",
 }
-CODES = {  # of what the framework refuses
+CODES = {  # of requests that the framework rejects
     400: "invalid_request",
     401: "unauthenticated",
     403: "forbidden",
@@ -42,11 +42,11 @@ CODES = {  # of what the framework refuses
     415: "unsupported_media_type",
     503: "unavailable",
 }
-DECISION = "identity"  # the part of an address that names a decision
+DECISION = "identity"  # the path parameter that names a decision
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
-    """The problems an endpoint may answer with, for its description; these everywhere: 400, 401, 403, 500, 503."""
+    """Return the problems of an endpoint for its description. All have 400, 401, 403, 500 and 503."""
     return {
         status: ResponseSpec(ProblemAnswer, description=TITLES[status], media_type=MEDIA_TYPE, generate_examples=False)
         for status in sorted({400, 401, 403, 500, 503, *statuses})
@@ -63,7 +63,7 @@ def problem_response(
     value: object = UNSET,
     allowed: str | None = None,
 ) -> Response[bytes]:
-    """Return a problem as a response. A value is repeated if it is a short piece of JSON."""
+    """Return a problem as a response. It repeats a value only if it is short JSON."""
     title = TITLES.get(status, "Error")
     answer = ProblemAnswer("about:blank", title, status, detail, code, field, _repeated(value), allowed)
     more = dict(headers or {})
@@ -75,22 +75,22 @@ def problem_response(
 
 
 def on_problem(request: Request[Any, Any, Any], error: Problem) -> Response[bytes]:
-    """A request the service refuses. Where anybody may ask, nothing is told of what is wrong with the database."""
+    """Answer a rejected request. Endpoints without authentication do not reveal database errors."""
     log_cause(error)
     handler = request.scope.get("route_handler")
     if error.status == 503 and handler is not None and handler.opt.get("open"):
-        return problem_response(503, "the database cannot be used now", error.code)
+        return problem_response(503, "the database is unavailable", error.code)
     about = {"field": error.field, "value": error.value, "allowed": error.allowed}
     return problem_response(error.status, error.detail, error.code, **about)  # type: ignore[arg-type]
 
 
 def on_input_error(request: Request[Any, Any, Any], error: InputError) -> Response[bytes]:
-    """A value the library refuses."""
+    """Answer a request with a value that the library rejects."""
     return on_problem(request, BadRequest.of(error))
 
 
 def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
-    """A request the framework refuses."""
+    """Answer a request that the framework rejects."""
     headers = {name.lower(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     if isinstance(error, ValidationException):
         return on_problem(request, refused_by_validation(request, error))
@@ -98,38 +98,38 @@ def on_http_exception(request: Request[Any, Any, Any], error: HTTPException) -> 
     if status == 500:
         return on_exception(request, error)
     details = {
-        404: "there is nothing at this address",
-        405: f"this address does not take {request.method}, but {_allowed(headers)}",
-        413: f"the request is larger than the {limits.BODY >> 20} MiB that are allowed",
+        404: "this address does not exist",
+        405: f"this address does not accept {request.method}; use {_allowed(headers)}",
+        413: f"the request is larger than the limit of {limits.BODY >> 20} MiB",
     }
     return problem_response(status, details.get(status, error.detail or TITLES[status]), CODES[status], headers)
 
 
 def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Response[bytes]:
-    """A body nested deeper than can be read."""
+    """Answer a request with a body that is nested too deeply."""
     return problem_response(400, "the body is nested too deeply", "invalid_json", field="body")
 
 
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Something nobody foresaw: logged in full, told in a word."""
+    """Answer an unexpected error: log it in full and reveal nothing."""
     log_unforeseen(error, route=request.scope.get("path_template"))
-    return problem_response(500, "an error that was not foreseen; it has been logged", Problem.code)
+    return problem_response(500, "an unexpected error occurred and was logged", Problem.code)
 
 
 def refused_by_validation(request: Request[Any, Any, Any], error: ValidationException) -> Problem:
-    """What is wrong with a request, in one sentence."""
+    """Return the problem for a request that failed validation."""
     extra = error.extra
     if not (isinstance(extra, list) and extra and isinstance(extra[0], dict)):
-        return BadRequest(error.detail.split(" for ")[0] if error.detail else "the request is not valid")
+        return BadRequest(error.detail.split(" for ")[0] if error.detail else "the request is invalid")
     field = str(extra[0].get("key") or "body")
-    if field == DECISION:  # what is no identifier names no decision
+    if field == DECISION:  # an invalid id cannot be the id of a decision
         return unknown_decision(str(request.path_params.get(DECISION)))
     message, value = str(extra[0].get("message", "not valid")), request.query_params.get(field, UNSET)
     return BadRequest.of(explained(field, message, value))
 
 
 def _repeated(value: object) -> object:
-    """Return a value that the caller gave if it is short and JSON has it, and nothing otherwise."""
+    """Return a value if it is short and valid JSON, else UNSET."""
     if isinstance(value, float) and not math.isfinite(value):
         return UNSET
     short = isinstance(value, str) and len(value) <= LONGEST
@@ -137,5 +137,5 @@ def _repeated(value: object) -> object:
 
 
 def _allowed(headers: Mapping[str, str]) -> str:
-    """The methods an address takes, in order: the framework keeps them as a set."""
+    """Return the methods of an address, sorted because the framework keeps them in a set."""
     return ", ".join(sorted(headers.get("allow", "other methods").split(", ")))

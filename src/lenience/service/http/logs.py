@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line on stderr; what it says of a request holds no personal data."""
+"""Logs: one JSON object per line on stderr, without personal data."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lenience.service.domain.clock import iso_time
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON."""
+    """Format a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line: dict[str, object] = {
             "at": iso_time(int(record.created * 1e6)),
             "level": record.levelname.lower(),
@@ -28,7 +28,7 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line["error"] = type(error).__name__
-            # Where it happened, not what values were there: a message may quote what was sent.
+            # Log the place, not the message, which may quote data from the request.
             line["trace"] = [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
         return msgspec.json.encode(line).decode()
 

@@ -1,8 +1,8 @@
-"""Metrics for Prometheus: of this process, or of all processes of a service together.
+"""Metrics for Prometheus, of this process or of all processes of a service together.
 
-Several processes of `lenience serve` keep theirs in files of one folder, so that whichever is asked tells the sum. How
-many commands wait is not counted but seen, so each process looks every second, asked or not; of one that has died what
-it saw last is thrown away.
+Several processes of `lenience serve` keep their metrics in files of one folder, so that any of them can report the sum.
+The number of waiting commands is a gauge, so each process updates it every second. The last value of a dead process is
+removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WATCH_EVERY = 1.0  # seconds
 
 
 class Metrics:
-    """Counters and times, shown at /metrics."""
+    """The counters and times shown at /metrics."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -45,35 +45,35 @@ class Metrics:
             "lenience_waiting", "Commands in the queue", registry=self.registry, multiprocess_mode="livesum"
         )
         self._policies: dict[str, tuple[Counter, Counter]] = {}
-        self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
         key = (method, route, status)
-        series = self._kept.get(key)
+        series = self._series.get(key)
         if series is None:
             series = (self._requests.labels(method, route, str(status)), self._seconds.labels(route))
-            if len(self._kept) < 1000:
-                self._kept[key] = series
+            if len(self._series) < 1000:
+                self._series[key] = series
         series[0].inc()
         series[1].observe(seconds)
 
     def written(self, answers: Sequence[CommandAnswer]) -> None:
-        """Count what a transaction wrote: what was refused, or had been written before, is not in it."""
+        """Count what a transaction wrote, without rejected or repeated commands."""
         if not answers:
             return
         self._transactions.inc()
         self._commands.inc(len(answers))
-        for made in [answer.made for answer in answers]:
-            if made.outcomes:
-                self._outcomes.inc(made.outcomes)
-            if made.accepted or made.rejected:
-                accepted, rejected = self._of(made.policy)
-                accepted.inc(made.accepted)
-                rejected.inc(made.rejected)
+        for counts in [answer.made for answer in answers]:
+            if counts.outcomes:
+                self._outcomes.inc(counts.outcomes)
+            if counts.accepted or counts.rejected:
+                accepted, rejected = self._of(counts.policy)
+                accepted.inc(counts.accepted)
+                rejected.inc(counts.rejected)
 
     def _of(self, policy: str) -> tuple[Counter, Counter]:
-        """The counters of a policy's decisions, by decision."""
+        """Return the counters of a policy's acceptances and rejections."""
         counters = self._policies.get(policy)
         if counters is None:
             counters = (self._decisions.labels(policy, "accept"), self._decisions.labels(policy, "reject"))
@@ -81,13 +81,13 @@ class Metrics:
         return counters
 
     async def watch(self, writer: Writer) -> None:
-        """See how many commands wait, again and again."""
+        """Update the number of waiting commands forever."""
         while True:
             self._waiting.set(writer.waiting)
             await asyncio.sleep(WATCH_EVERY)
 
     def text(self, writer: Writer) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """Return all metrics in the format of Prometheus."""
         self._waiting.set(writer.waiting)
         folder = os.environ.get(MULTIPROCESS)
         if folder is None:
@@ -99,7 +99,7 @@ class Metrics:
 
 
 def remove_dead_processes(folder: Path) -> None:
-    """Throw away what processes that are gone saw last; what they counted stays."""
+    """Remove the gauges of processes that no longer run. Their counters stay."""
     for path in folder.glob("gauge_live*_*.db"):
         process = int(path.stem.rpartition("_")[2])
         try:
@@ -107,7 +107,7 @@ def remove_dead_processes(folder: Path) -> None:
         except ProcessLookupError:
             mark_process_dead(process, str(folder))  # type: ignore[no-untyped-call]
         except PermissionError:
-            continue  # it is there, and another user's
+            continue  # the process runs under another user
 
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

@@ -1,4 +1,4 @@
-"""Around every request: security headers, metrics, and one JSON line for what went wrong (or for all, if wanted)."""
+"""Middleware for every request: security headers, metrics, and a JSON log line for errors (or for all requests)."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class RequestMiddleware:
                 status = message["status"]
                 headers = list(message["headers"])
                 given = {name.lower() for name, _ in headers}
-                # A page of the dashboard may bring a policy of its own.
+                # A page of the dashboard may set its own content security policy.
                 headers.extend((name, value) for name, value in HEADERS if name not in given)
                 message["headers"] = headers
             await send(message)
 
         await self.app(scope, receive, sending)
         seconds = time.perf_counter() - started
-        # The template of the path, never the path itself: it may hold what should not be logged.
+        # Log the template of the path, because the path itself may hold personal data.
         route = str(about.get("path_template") or "unknown")
         self.metrics.request(about["method"], route, status, seconds)
         if self.log_requests or status >= 500:

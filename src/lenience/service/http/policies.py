@@ -1,4 +1,4 @@
-"""/v1/policies: make versions, change their states, see how they stand."""
+"""/v1/policies: create versions, change their states, and show their status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Whi
 async def create_policy(
     data: JSONBody[PolicySpecification], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
-    """Make a version of a policy, as a draft: it is solved, stored, and never changed."""
+    """Create a version of a policy as a draft. It is solved, stored and never changed."""
     service = request.app.state.service
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/policies", data)
     solved = await service.solve_version(data)
@@ -33,7 +33,7 @@ async def create_policy(
 
 @get("/policies", opt={"role": "read"}, responses=documented(), tags=["policies"])
 async def list_policies(request: Req) -> PoliciesAnswer:
-    """All policies with their versions."""
+    """List all policies with their versions."""
     service = request.app.state.service
     policies: PoliciesAnswer = await service.ask(service.queries.policies)
     return policies
@@ -41,7 +41,7 @@ async def list_policies(request: Req) -> PoliciesAnswer:
 
 @get("/policies/{name:str}", opt={"role": "read"}, responses=documented(404), tags=["policies"])
 async def show_policy(name: PolicyName, request: Req, version: VersionNumber = None) -> PolicyView:
-    """A policy as it stands: belief, pending, threshold, limit and value of each segment."""
+    """Show the status of a policy: belief, pending outcomes, threshold, limit and value of each segment."""
     service = request.app.state.service
     policy: PolicyView = await service.ask(lambda: service.queries.policy(name, version))
     return policy
@@ -54,7 +54,7 @@ async def activate(
     data: JSONBody[ActivationRequest | None] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Response[VersionAnswer]:
-    """Let a version rule (by default the newest); the one that ruled is retired, and ``replaces`` must name it."""
+    """Activate a version (by default the newest) and retire the active one, which ``replaces`` must name if given."""
     return await _change(name, "active", data or ActivationRequest(), request, idempotency_key)
 
 
@@ -62,7 +62,7 @@ async def activate(
 async def shadow(
     name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
 ) -> Response[VersionAnswer]:
-    """Let a version decide beside the active one: what it would have decided is logged, and does not rule."""
+    """Run a version in shadow: its decisions are logged beside those of the active version, without effect."""
     return await _change(name, "shadow", data, request, idempotency_key)
 
 
@@ -78,7 +78,7 @@ async def retire(
 async def expire(
     name: PolicyName, data: JSONBody[ExpiryRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[ExpiryAnswer]:
-    """Give up outcomes that have not come: they are no longer pending, and teach nothing. At most 1,000 at a time."""
+    """Let missing outcomes expire, at most 1,000 at a time. They are no longer pending and count as no evidence."""
     sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/expire", data)
     before = now() - int(data.older_than_days * 86_400 * 1_000_000)
     return answered(await request.app.state.service.perform(Expire(sent_by, name, before)))

@@ -1,4 +1,4 @@
-"""Service: the store, its writer and its readers, as the handlers of one process share them."""
+"""Service: the store, its writer and its readers, shared by the handlers of one process."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Result, Writer
 
-KEYS_EVERY = 1.0  # seconds between readings of the list of keys
-CHORES_EVERY = 60.0  # seconds between rounds of expiry and of forgetting old idempotency keys
-KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are kept
+KEYS_EVERY = 1.0  # seconds between reads of the list of keys
+CHORES_EVERY = 60.0  # seconds between rounds of expiry and clean-up
+KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are stored
 EXPIRY_ACTOR = "expiry"
 
 Value = TypeVar("Value")
@@ -37,7 +37,7 @@ log = logging.getLogger("lenience.service")
 
 
 class Service:
-    """What one process of the service holds."""
+    """The shared state of one process of the service."""
 
     def __init__(self, database: str, written: Callable[[Sequence[CommandAnswer]], None] | None = None) -> None:
         self.store = Store(database, serving=True)
@@ -54,12 +54,12 @@ class Service:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
         self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
-        # One solve at a time, so that a long one keeps no reader waiting.
+        # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
-        self.writer = Writer(self.store, self.registry, after=self._tell, written=written)
+        self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
 
     async def start(self) -> None:
-        """Begin the chores."""
+        """Start the periodic tasks."""
         self._loop = asyncio.get_running_loop()
         self._chores = [
             asyncio.create_task(self._every(KEYS_EVERY, self.keyring.refresh)),
@@ -67,7 +67,7 @@ class Service:
         ]
 
     async def stop(self) -> None:
-        """End the chores, write what is waiting, close the database."""
+        """Stop the periodic tasks, write the waiting commands and close the database."""
         for task in self._chores:
             task.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
@@ -77,20 +77,20 @@ class Service:
         self.store.close()
 
     async def perform(self, command: Command) -> CommandAnswer:
-        """Carry out a command; it returns when what it did is on the disk."""
+        """Run a command. It returns when the result is on the disk."""
         loop = self._loop = asyncio.get_running_loop()
         future: asyncio.Future[CommandAnswer] = loop.create_future()
         self.writer.submit(command, lambda result: self._done.append((future, result)))
         if self._done:
-            self._wake()  # refused at once
+            self._wake()  # the writer rejected the command immediately
         return await future
 
     async def solve(self, work: Callable[[], Value]) -> Value:
-        """Solve something, after what is being solved."""
+        """Run a solve after those that are queued."""
         return await asyncio.get_running_loop().run_in_executor(self.solver, work)
 
     async def solve_version(self, specification: PolicySpecification) -> SolvedVersion:
-        """Solve a version; the same one asked for again meanwhile (by a client that lost patience) is solved once."""
+        """Solve a version. Equal concurrent requests (e.g. retries) share one solve."""
         key = encoder.encode(specification)
         if key not in self._solving:
             task = asyncio.get_running_loop().create_task(self.solve(lambda: solve_version(specification)))
@@ -99,11 +99,11 @@ class Service:
         return await asyncio.shield(self._solving[key])
 
     async def ask(self, question: Callable[[], Value]) -> Value:
-        """Ask the database in another thread."""
+        """Run a query in another thread."""
         return await asyncio.to_thread(question)
 
     def do_chores(self) -> None:
-        """Give up outcomes that are overdue, and forget old idempotency keys and sessions."""
+        """Let overdue outcomes expire, and delete old idempotency keys and sessions."""
         forget_ended(self.store)
         for entry in self.queries.policies().policies:
             if entry.active is None:
@@ -128,13 +128,13 @@ class Service:
             try:
                 await asyncio.to_thread(chore)
             except Unavailable:
-                pass  # the next round will do it
+                pass  # the next round retries
             except Problem as problem:
-                log.warning("a chore was refused", extra={"fields": {"detail": problem.detail}})
+                log.warning("a periodic task was rejected", extra={"fields": {"detail": problem.detail}})
             except Exception as error:
-                log.error("a chore failed", exc_info=error)
+                log.error("a periodic task failed", exc_info=error)
 
-    def _tell(self) -> None:
+    def _wake_loop(self) -> None:
         """Wake the event loop once for all commands of a transaction."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake)
@@ -142,7 +142,7 @@ class Service:
     def _wake(self) -> None:
         done, self._done = self._done, []
         for future, result in done:
-            if future.done():  # the client has gone
+            if future.done():  # the client disconnected
                 continue
             if isinstance(result, CommandAnswer):
                 future.set_result(result)

@@ -1,4 +1,4 @@
-"""A validator's message as an error with the field, the value and what is allowed."""
+"""Turn a validator's message into an error with the field, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from lenience.core.errors import InputError
 
-# What may stand where a word is one of a few: the validator names only the word that is wrong.
+# Allowed words per field, because the validator names only the invalid word.
 ALLOWED = {
     "outcome": "success or failure",
     "decision": "accept or reject",
@@ -68,7 +68,7 @@ def explained(field: str, message: str, value: Any = UNSET) -> InputError:
 
 
 def _limited(kinds: list[str], limit: str) -> tuple[str, bool]:
-    """Return the kinds allowed with what limits them, and whether it limits their length."""
+    """Return the allowed kinds with their limits, and whether the limit is a length."""
     allowed = " or ".join(kinds)
     if limit.startswith("matching regex"):
         if NAME_PATTERN in limit:
@@ -90,7 +90,7 @@ def _limited(kinds: list[str], limit: str) -> tuple[str, bool]:
 
 
 def _of_object(field: str, message: str) -> InputError:
-    """Return the error for an object that lacks a field or has one too many; other messages are sentences already."""
+    """Return the error for a missing or unknown field of an object. Other messages are already sentences."""
     inside = "" if field == "body" else f"{field}."
     missing = re.fullmatch(r"Object missing required field `([^`]+)`", message)
     if missing is not None:

@@ -1,1 +1,1 @@
-"""Reading the log: policies, decisions, exports and audits."""
+"""Read the log: policies, decisions, exports and audits."""

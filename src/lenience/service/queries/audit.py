@@ -1,9 +1,10 @@
-"""Audit: recompute the whole log and compare every row of every table with it.
+"""Audit: recompute the whole log and compare it with every row of every table.
 
-What holds afterwards: each chain is whole; each decision is the one its policy version makes of the counts that the
-events before it give; each belief and pending count equals the one recomputed; versions, solved tables, personal data,
-kept answers and keys are what the log committed to. Cutting off the end of a chain together with everything that
-follows from it cannot be seen from inside: keep an audit's heads elsewhere, and give them as ``expected`` next time.
+A passed audit shows that each chain is unbroken. Each decision is the one that its policy version makes from the counts
+of the events before it. Each belief and pending count equals the recomputed one. Versions, solved tables, personal
+data, stored answers and keys match what the log committed to. The audit cannot detect a chain whose end was cut off
+together with everything that depends on it. To detect that, keep the heads of an audit elsewhere and pass them as
+``expected`` next time.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.store import Store
 
 MOST_FINDINGS = 100
-MOST_FOLLOWING = 20  # findings that another has caused
+MOST_FOLLOWING = 20  # findings caused by another finding
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that is not as the log says, and where."""
+    """A discrepancy and where it is."""
 
     where: str
     what: str
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The end of a chain."""
+    """The head of a chain."""
 
     policy: str | None
     segment: str | None
@@ -53,7 +54,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class AuditReport(msgspec.Struct, frozen=True):
-    """What an audit found."""
+    """The result of an audit."""
 
     database: str
     whole: bool
@@ -66,7 +67,7 @@ class AuditReport(msgspec.Struct, frozen=True):
 
 
 def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
-    """Recompute the log of a database; ``expected`` are heads of an earlier audit, which must still be in it."""
+    """Recompute the log of a database. ``expected`` are heads of an earlier audit that must still be in it."""
     store.check_schema()
     with store.read() as connection:
         return _Audit(connection, store.name).run(expected or [])
@@ -85,12 +86,12 @@ class _Audit:
         self.known_chains: set[int] = set()
 
     def report(self, where: str, what: str) -> None:
-        """Note a finding; beyond a hundred they only count as broken."""
+        """Add a finding, up to a limit."""
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(Finding(where, what))
 
     def follows(self, where: str, what: str) -> None:
-        """Note what another finding has caused: a few show it, and the rest are counted."""
+        """Add a finding that another one has caused. Only the first few are listed, the others are counted."""
         self.followed += 1
         if self.followed <= MOST_FOLLOWING:
             self.report(where, what)
@@ -102,12 +103,12 @@ class _Audit:
         for row in self.connection.execute(select(schema.policy).order_by(schema.policy.c.id)).all():
             created = policies.pop(row.name, None)
             if created is None:
-                self.report(f"policy {row.name!r}", "it is not in the system's log")
+                self.report(f"policy {row.name!r}", "it is not in the log of the system")
             elif created != row.created_at:
-                self.report(f"policy {row.name!r}", "its time of creation is not the logged one")
+                self.report(f"policy {row.name!r}", "its creation time differs from the log")
             self._policy(row)
         for name in policies:
-            self.report(f"policy {name!r}", "it is in the system's log, but its row is missing")
+            self.report(f"policy {name!r}", "it is in the log of the system, but its row is missing")
         if self.followed > MOST_FOLLOWING:
             more = f"and {self.followed - MOST_FOLLOWING:,} more like these, for the versions named above"
             self.report("decisions", more)
@@ -130,12 +131,12 @@ class _Audit:
         query = select(schema.solved)
         for row in self.connection.execute(query.execution_options(yield_per=20)):
             if sha256(row.body.encode()).hexdigest() != row.digest:
-                self.report(f"solved table {row.digest}", "it is not what its digest says")
+                self.report(f"solved table {row.digest}", "its content does not match its digest")
             else:
                 self.tables.add(row.digest)
 
     def _system(self) -> dict[str, int]:
-        """Recompute the system's chain: which policies there must be, and which keys."""
+        """Recompute the system's chain, and return the policies that must exist."""
         policies: dict[str, int] = {}
         keys: dict[str, tuple[Any, ...]] = {}
         label = "the system's log"
@@ -149,11 +150,13 @@ class _Audit:
             elif isinstance(event, KeyRevoked) and event.id in keys:
                 keys[event.id] = (*keys[event.id][:5], event.at)
             elif not isinstance(event, Repeated):
-                self.report(f"event {row.seq} of {label}", f"a {type(event).__name__} has no place here")
+                self.report(
+                    f"event {row.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
+                )
         self._check_chain(schema.SYSTEM_CHAIN, None, None, length, head, Counts(), 0)
         for row in self.connection.execute(select(schema.api_key)).all():
             if keys.pop(row.id, None) != tuple(row)[1:]:
-                self.report(f"key {row.id}", "its row is not what the log says")
+                self.report(f"key {row.id}", "its row differs from the log")
         for identity in keys:
             self.report(f"key {identity}", "it is in the log, but its row is missing")
         return policies
@@ -163,7 +166,7 @@ class _Audit:
         own = [chain for chain in chains if chain.segment is None]
         label = f"policy {row.name!r}"
         if len(own) != 1:
-            self.report(label, "it must have one chain of its own")
+            self.report(label, "it must have exactly one chain of its own")
             return
         versions, segments, revision = self._versions(row, own[0])
         stored = {chain.segment: chain for chain in chains if chain.segment is not None}
@@ -199,7 +202,9 @@ class _Audit:
                 states[event.number] = event.state
                 revision = event.revision
             elif not isinstance(event, Repeated):
-                self.report(f"event {place.seq} of {label}", f"a {type(event).__name__} has no place here")
+                self.report(
+                    f"event {place.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
+                )
         self._check_chain(chain.id, row.name, None, length, head, Counts(), revision)
         versions: dict[int, Version] = {}
         rows = self.connection.execute(select(schema.version).where(schema.version.c.policy_id == row.id)).all()
@@ -211,7 +216,7 @@ class _Audit:
                 continue
             digests = [sha256(text.encode()).hexdigest() for text in (stored.specification, stored.segments)]
             if digests != [created.specification, created.segments] or stored.created_at != created.at:
-                self.report(where, "its specification or segments are not what the log says")
+                self.report(where, "its specification or segments differ from the log")
                 continue
             if stored.state != states[stored.number]:
                 self.report(where, f"its state is {stored.state}, the log says {states[stored.number]}")
@@ -226,7 +231,7 @@ class _Audit:
         try:
             return self.registry.version(self.connection, policy_id, number)
         except (KeyError, RuntimeError, NotFound, ValueError):
-            self.report(where, "one of its solved tables is missing or is not what it was")
+            self.report(where, "one of its solved tables is missing or has been changed")
             return None
 
     def _check_chain(
@@ -247,7 +252,7 @@ class _Audit:
             self.report(where, "its row is missing")
             return
         if (row.segment, row.policy_id is None) != (segment, policy is None):
-            self.report(where, "it is filed under another policy or segment")
+            self.report(where, "its row names another policy or segment")
         if (row.length, row.head) != (length, head):
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
         if Counts(*row[6:11]) != counts:
@@ -256,7 +261,7 @@ class _Audit:
             self.report(where, f"its revision is {row.revision}, the log says {revision}")
 
     def _strays(self) -> None:
-        """Rows that belong to no chain that there is."""
+        """Report rows of chains that do not exist."""
         known = list(self.known_chains)
         for table in (schema.event, schema.decision, schema.personal):
             rows = self.connection.execute(
@@ -268,32 +273,33 @@ class _Audit:
             self.report(f"chain {chain}", "it belongs to no policy")
 
     def _receipts(self) -> None:
-        """Answers kept under idempotency keys are those that were given."""
+        """Check that stored answers are the answers given."""
         answers, events = schema.idempotency, schema.event
         joined = answers.outerjoin(events, (answers.c.chain_id == events.c.chain_id) & (answers.c.seq == events.c.seq))
         query = select(answers, events.c.body).select_from(joined)
         for row in self.connection.execute(query.execution_options(yield_per=500)):
-            where = f"kept answer {row.key}"
+            where = f"stored answer {row.key}"
             event = None if row.body is None else read(row.body)
             digest = receipt_digest(row.salt, row.key, row.request, row.status, row.answer)
             if event is None or event.receipt != digest or event.at != row.created_at:
-                self.report(where, "it is not the answer that was given")
+                self.report(where, "it differs from the answer that was given")
 
     def _expected(self, expected: list[Head]) -> None:
-        """Each chain still has the event at which it ended at an earlier audit."""
+        """Check that each chain still has the event at which an earlier audit saw it end."""
         for head in expected:
-            chain = next((one for one in self.heads if (one.policy, one.segment) == (head.policy, head.segment)), None)
+            name = (head.policy, head.segment)
+            chain = next((present for present in self.heads if (present.policy, present.segment) == name), None)
             where = f"chain of {head.policy or 'the system'}{'' if head.segment is None else f', {head.segment}'}"
             if chain is None:
-                self.report(where, "it was there at an earlier audit, and is gone")
+                self.report(where, "it existed at an earlier audit and is missing")
             elif chain.length < head.length:
                 missing = head.length - chain.length
                 self.report(
                     where,
-                    f"it ends at event {chain.length:,}, and an earlier audit saw {missing:,} more: they are missing",
+                    f"it ends at event {chain.length:,}; {missing:,} events that an earlier audit saw are missing",
                 )
             elif head.length and not self._holds(head):
-                self.report(where, f"event {head.length:,} is not the one an earlier audit saw")
+                self.report(where, f"event {head.length:,} differs from the one that an earlier audit saw")
 
     def _holds(self, head: Head) -> bool:
         chain, events = schema.chain, schema.event

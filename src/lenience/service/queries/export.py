@@ -1,6 +1,7 @@
-"""All decisions in one file, CSV or Parquet: as the policy decided, as a person decided otherwise, and what came of it.
+"""Export all decisions to one CSV or Parquet file, with overrides and outcomes.
 
-Nothing personal is in it: of an override only who decided it by role, which the log holds anyway, and not the reason.
+It contains no personal data. For an override it gives the role of the person, which the log holds anyway, and not the
+reason.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
     from lenience.service.queries.reading import Filters, Queries
 
 ROWS = 5_000  # decisions read in one transaction
-AT_A_TIME = 200  # whose events are asked for at once
+AT_A_TIME = 200  # decisions whose events are read at once
 
 
 class ExportRow(msgspec.Struct, frozen=True):
-    """One decision. New columns go to the end: files of before keep their places.
+    """One decision. Add new columns at the end, so that the columns of earlier files keep their positions.
 
-    ``decision`` is what holds, ``policy_decision`` what the policy said; ``rule``, ``limit``, ``probability`` and
-    ``threshold`` are the policy's. ``arrivals`` to ``failures``, ``cost`` and the belief are as they were at the
-    decision, before it counted itself. ``outcome_at`` is when the outcome was first recorded.
+    ``decision`` is the decision in force, ``policy_decision`` the one that the policy made. ``rule``, ``limit``,
+    ``probability`` and ``threshold`` are those of the policy. ``arrivals`` to ``failures``, ``cost`` and the belief are
+    those before the decision was counted. ``outcome_at`` is the time when the outcome was first recorded.
     """
 
     id: str
@@ -66,14 +67,14 @@ COLUMNS = ExportRow.__struct_fields__
 
 
 def csv_parts(queries: Queries, filters: Filters) -> Iterator[bytes]:
-    """All decisions as CSV, a part at a time, the heading first."""
+    """Yield all decisions as CSV in parts, the heading first."""
     yield _csv_line(COLUMNS)
     for part in _parts(queries, filters):
         yield b"".join(_csv_line(msgspec.structs.astuple(line)) for line in part)
 
 
 def parquet(queries: Queries, filters: Filters) -> bytes:
-    """All decisions as a Parquet file."""
+    """Return all decisions as a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -86,7 +87,7 @@ def parquet(queries: Queries, filters: Filters) -> bytes:
 
 
 def _parts(queries: Queries, filters: Filters) -> Iterator[list[ExportRow]]:
-    """Some decisions after the other; each part is a transaction of its own."""
+    """Yield decisions in parts, each read in its own transaction."""
     after: str | None = None
     while True:
         with queries.store.read() as connection:
@@ -137,7 +138,7 @@ def _lines(
 
 
 def _decided(connection: Connection, rows: Sequence[Any]) -> dict[tuple[int, int], Decided]:
-    """The events of the decisions themselves."""
+    """Return the events of the decisions themselves."""
     events = schema.event
     decided: dict[tuple[int, int], Decided] = {}
     for chain in {row.chain_id for row in rows}:
@@ -150,7 +151,7 @@ def _decided(connection: Connection, rows: Sequence[Any]) -> dict[tuple[int, int
 
 
 def _since(connection: Connection, identities: list[str]) -> tuple[dict[str, Overridden], dict[str, str]]:
-    """What came after decisions: the last override of each, and when its outcome was recorded."""
+    """Return the last override of each decision, and the time when its outcome was recorded."""
     events = schema.event
     query = select(events.c.body).where(events.c.about.in_(identities)).order_by(events.c.chain_id, events.c.seq)
     overrides: dict[str, Overridden] = {}
@@ -171,7 +172,7 @@ def _csv_line(values: Sequence[Any]) -> bytes:
 
 
 def _harmless(value: Any) -> Any:
-    """A spreadsheet runs what begins like a formula; a quote before it makes it text. Truths as JSON has them."""
+    """Prefix text that a spreadsheet would run as a formula with a quote. Write booleans as in JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
@@ -180,7 +181,7 @@ def _harmless(value: Any) -> Any:
 def _parquet_schema() -> pyarrow.Schema:
     import pyarrow as pa
 
-    whole = dict.fromkeys(("arrivals", "pending", "successes", "failures", "limit"), pa.int64())
-    real = dict.fromkeys(("probability", "threshold", "cost", "belief_n", "belief_s"), pa.float64())
-    kinds = {"policy_version": pa.int32(), "overridden": pa.bool_(), **whole, **real}
+    integers = dict.fromkeys(("arrivals", "pending", "successes", "failures", "limit"), pa.int64())
+    reals = dict.fromkeys(("probability", "threshold", "cost", "belief_n", "belief_s"), pa.float64())
+    kinds = {"policy_version": pa.int32(), "overridden": pa.bool_(), **integers, **reals}
     return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])

@@ -23,7 +23,7 @@ def decisions_with_personal_data(queries: Queries, filters: Filters, after: str 
     with queries.store.read() as connection:
         query = queries.matching(connection, filters).where(start)
         last = None
-        if filters.reference is None:  # who has one has personal data
+        if filters.reference is None:  # a decision with a reference has personal data
             window = select(table.c.id, table.c.at).where(start).order_by(table.c.id).offset(SEARCH_SIZE - 1).limit(1)
             last = connection.execute(window).one_or_none()
             place = (personal.c.chain_id == events.c.chain_id) & (personal.c.seq == events.c.seq)

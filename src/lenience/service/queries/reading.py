@@ -1,4 +1,4 @@
-"""Reading: policies as they stand, decisions explained, pages of decisions."""
+"""Read policies, decisions with their explanations, and pages of decisions."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
 
 PAGE = 100
-VALUES_SECONDS = 5.0  # spent on the values of a policy's segments
+VALUES_SECONDS = 5.0  # for the values of a policy's segments
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """Which decisions."""
+    """The conditions that select decisions."""
 
     policy: str | None = None
     segment: str | None = None
@@ -50,14 +50,14 @@ class Filters(msgspec.Struct, frozen=True):
 
 
 class Queries:
-    """Questions to the database; each sees one state of it throughout."""
+    """Queries of the database. Each sees one consistent state."""
 
     def __init__(self, store: Store, registry: PolicyCache) -> None:
         self.store = store
         self.registry = registry
 
     def policies(self) -> PoliciesAnswer:
-        """All policies."""
+        """Return all policies."""
         with self.store.read() as connection:
             rows = connection.execute(select(schema.policy).order_by(schema.policy.c.name)).all()
             versions = connection.execute(
@@ -65,23 +65,23 @@ class Queries:
                     schema.version.c.policy_id, schema.version.c.number
                 )
             ).all()
-        of: dict[int, list[VersionView]] = {}
+        by_policy: dict[int, list[VersionView]] = {}
         for row in versions:
-            of.setdefault(row.policy_id, []).append(VersionView(row.number, row.state))
+            by_policy.setdefault(row.policy_id, []).append(VersionView(row.number, row.state))
         return PoliciesAnswer(
             [
                 PolicyEntry(
                     row.name,
                     iso_time(row.created_at),
-                    next((one.version for one in of[row.id] if one.state == "active"), None),
-                    of[row.id],
+                    next((version.version for version in by_policy[row.id] if version.state == "active"), None),
+                    by_policy[row.id],
                 )
                 for row in rows
             ]
         )
 
     def policy(self, name: str, number: int | None = None) -> PolicyView:
-        """A policy: its segments under the version asked for, the active one, or the newest."""
+        """Return a policy and its segments under the given version, the active one, or else the newest."""
         with self.store.read() as connection:
             record = self.registry.load(connection, name)
             shown = number or (record.active.number if record.active else max(record.states))
@@ -95,15 +95,15 @@ class Queries:
         return PolicyView(
             name=name,
             created_at=iso_time(record.created_at),
-            versions=[VersionView(one, state) for one, state in record.states.items()],
+            versions=[VersionView(each, state) for each, state in record.states.items()],
             version=shown,
             state=record.states[shown],
             specification=version.specification,
-            segments=[self._segment(version, one, counts[one], until) for one in version.rules],
+            segments=[self._segment(version, segment, counts[segment], until) for segment in version.rules],
         )
 
     def decision(self, identity: str) -> DecisionView:
-        """A decision, explained: what determined it, what it is worth to go on, and what would have changed it."""
+        """Return a decision with its grounds, the value of continuing, and what would have changed it."""
         with self.store.read() as connection:
             row = connection.execute(select(schema.decision).where(schema.decision.c.id == identity)).one_or_none()
             if row is None:
@@ -117,7 +117,7 @@ class Queries:
         counts = Counts(first.arrivals, first.accepted, first.pending, first.successes, first.failures)
         verdict = Verdict(first.decision, first.rule, first.limit, first.probability, first.threshold)
         rule = version.rules[chain.segment]
-        value, going_on = rule.table.value(counts.successes, counts.failures, counts.pending)
+        value, continuing = rule.table.value(counts.successes, counts.failures, counts.pending)
         own = notes.get(row.seq)
         features = None if own is None or own.details is None else msgspec.json.decode(own.details)
         return DecisionView(
@@ -140,11 +140,13 @@ class Queries:
             status=row.status,
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
-            value_of_continuing=going_on,
+            value_of_continuing=continuing,
             would_have_changed=what_would_change(rule, counts, verdict),
             shadows=[
-                ShadowView(one.version, one.decision, one.rule, one.threshold, one.limit, one.probability)
-                for one in first.shadows
+                ShadowView(
+                    shadow.version, shadow.decision, shadow.rule, shadow.threshold, shadow.limit, shadow.probability
+                )
+                for shadow in first.shadows
             ],
             reference=None if own is None else own.reference,
             features=features,
@@ -153,7 +155,7 @@ class Queries:
         )
 
     def page(self, filters: Filters, after: str | None, size: int, newest: bool = False) -> DecisionsPage:
-        """A page of decisions, oldest first or newest first."""
+        """Return a page of decisions, oldest first or newest first."""
         with self.store.read() as connection:
             rows = self.rows(connection, filters, after, size + 1, newest)
             names = self.chain_names(connection, [row.chain_id for row in rows])
@@ -162,7 +164,7 @@ class Queries:
 
     def _segment(self, version: Version, name: str, counts: Counts, until: float) -> SegmentView:
         rule = version.rules[name]
-        values = time.monotonic() < until  # many segments, or discounts near 1: the rest have no value shown
+        values = time.monotonic() < until  # later segments show no value if the time is over
         verdict = rule.decide(counts, 1.0)
         return SegmentView(
             name=name,
@@ -224,7 +226,7 @@ class Queries:
     def rows(
         self, connection: Connection, filters: Filters, after: str | None, size: int, newest: bool = False
     ) -> list[Any]:
-        """Decisions as they are stored, one page of them."""
+        """Return one page of decisions as stored."""
         table = schema.decision
         query = self.matching(connection, filters)
         if after is not None:
@@ -232,13 +234,13 @@ class Queries:
         return list(connection.execute(query.order_by(table.c.id.desc() if newest else table.c.id).limit(size)).all())
 
     def matching(self, connection: Connection, filters: Filters) -> Select[Any]:
-        """The statement that selects the decisions that match."""
+        """Return the statement that selects the matching decisions."""
         table = schema.decision
         where: list[ColumnElement[bool]] = []
         chains = self._chains(connection, filters)
         ids = None if filters.reference is None else few(connection, filters.reference)
-        if ids is not None:  # by their ids alone: told of chains too, SQLite goes through all that these hold
-            where.append(table.c.id.in_([one.decision for one in ids if chains is None or one.chain in chains]))
+        if ids is not None:  # by id only: with a condition on chains too, SQLite would scan whole chains
+            where.append(table.c.id.in_([match.decision for match in ids if chains is None or match.chain in chains]))
         elif chains is not None:
             where.append(table.c.chain_id.in_(chains))
         if ids is None and filters.reference is not None:
@@ -255,17 +257,17 @@ class Queries:
         return select(table).where(*where)
 
     def _chains(self, connection: Connection, filters: Filters) -> list[int] | None:
-        """The chains of the policy and the segment asked for; None if neither is."""
+        """Return the chains of the policy and segment in the filters, or None if neither is given."""
         if filters.policy is not None:
-            of = self.registry.load(connection, filters.policy).segments
-            return [chain for segment, chain in of.items() if filters.segment in (None, segment)]
+            segments = self.registry.load(connection, filters.policy).segments
+            return [chain for segment, chain in segments.items() if filters.segment in (None, segment)]
         if filters.segment is None:
             return None
         table = schema.chain
         return list(connection.scalars(select(table.c.id).where(table.c.segment == filters.segment)))
 
     def chain_names(self, connection: Connection, chains: list[int]) -> dict[int, tuple[int, str, str]]:
-        """The policy (its number and its name) and the segment of each chain."""
+        """Return the policy (id and name) and the segment of each chain."""
         wanted = list(set(chains))
         table = schema.chain
         rows = connection.execute(select(table.c.id, table.c.policy_id, table.c.segment).where(table.c.id.in_(wanted)))
@@ -274,7 +276,7 @@ class Queries:
         }
 
     def entry(self, row: Any, names: dict[int, tuple[int, str, str]]) -> DecisionEntry:
-        """A decision in a list."""
+        """Return a decision as an entry of a list."""
         _, policy, segment = names[row.chain_id]
         return DecisionEntry(
             id=row.id,
@@ -288,7 +290,7 @@ class Queries:
 
 
 def _volume_to_start(table: SolvedTable) -> float | None:
-    """From which discounted volume on the prior is worth a first acceptance, to a part in a thousand."""
+    """Return the discounted volume at which a first acceptance pays, to a part in a thousand."""
     from lenience.segments.starting import starting_volume
 
     if table.volume is None:
@@ -298,6 +300,6 @@ def _volume_to_start(table: SolvedTable) -> float | None:
 
 
 def _reason_after_overrides(reason: str, history: list[HistoryEntry]) -> str:
-    """The reason as it was given, after who has decided otherwise since."""
+    """Return the reason as given, preceded by the latest override."""
     last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
     return reason if last is None else overruled(reason, last.by or "", last.choice or "")

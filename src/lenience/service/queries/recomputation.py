@@ -1,4 +1,4 @@
-"""Recompute a chain: every hash, count and decision, and what the tables beside the log must then hold."""
+"""Recompute a chain: every hash, count and decision, and the rows that the other tables must hold."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AT_A_TIME = 2_000
 def walk(
     connection: Connection, chain: int, start: str, label: str, report: Report
 ) -> Iterator[tuple[Any, Event, str]]:
-    """The events of a chain with the hash before each; a break is reported where it is, and the walk goes on."""
+    """Yield the events of a chain with the hash before each. Report breaks where they are, and continue."""
     events = schema.event
     query = select(events).where(events.c.chain_id == chain).order_by(events.c.seq)
     previous, expected = start, 1
@@ -54,7 +54,7 @@ def walk(
                 return
             about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
             if row.about != about:
-                report(where, f"it is filed under the decision {row.about!r}, not {about!r}")
+                report(where, f"its row names the decision {row.about!r}, not {about!r}")
             yield row, event, previous
             previous = row.hash
             expected += 1
@@ -62,7 +62,7 @@ def walk(
 
 @dataclass(slots=True)
 class ExpectedDecision:
-    """What a decision's row must say."""
+    """The expected content of a decision's row."""
 
     seq: int
     version: int
@@ -79,11 +79,11 @@ class SegmentRecomputation:
     segment: str
     versions: Callable[[int], Version | None]
     report: Report
-    follows: Report  # what another finding has caused
+    follows: Report  # reports a finding that another one has caused
     counts: Counts = field(default_factory=Counts)
     expected_decisions: dict[str, ExpectedDecision] = field(default_factory=dict)
-    commitments: dict[int, str] = field(default_factory=dict)  # by event: what personal data must stand beside it
-    beside: dict[str, list[int]] = field(default_factory=dict)  # by decision: those events
+    commitments: dict[int, str] = field(default_factory=dict)  # commitments to personal data, by event
+    beside: dict[str, list[int]] = field(default_factory=dict)  # events with personal data, by decision
     length: int = 0
     head: str = ""
 
@@ -102,7 +102,7 @@ class SegmentRecomputation:
         if isinstance(event, Repeated):
             return
         if not isinstance(event, Observed | Corrected | Expired | Overridden | Erased):
-            self.report(where, f"a {type(event).__name__} has no place in a segment's chain")
+            self.report(where, f"a {type(event).__name__} event does not belong in a segment's chain")
             return
         life = self.expected_decisions.get(event.decision)
         if life is None:
@@ -152,7 +152,7 @@ class SegmentRecomputation:
         stated = Counts(event.arrivals, event.accepted, event.pending, event.successes, event.failures)
         if stated != self.counts:
             self.report(
-                where, f"it states {_counts_text(stated)}, but the events before it give {_counts_text(self.counts)}"
+                where, f"it has {_counts_text(stated)}, but the events before it give {_counts_text(self.counts)}"
             )
             self.counts = stated
         version = self.versions(event.version)
@@ -199,7 +199,7 @@ class SegmentRecomputation:
                 self.report(where, f"its shadow, {difference}")
 
     def check_rows(self, connection: Connection, chain: int) -> None:
-        """Compare the decisions' rows and the personal data with what the log says."""
+        """Compare the rows of decisions and personal data with the log."""
         self._check_decisions(connection, chain)
         self._check_personal(connection, chain)
 
@@ -208,15 +208,15 @@ class SegmentRecomputation:
         seen = 0
         query = select(decisions).where(decisions.c.chain_id == chain)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
-            life = self.expected_decisions.get(row.id)
-            if life is None:
+            expected = self.expected_decisions.get(row.id)
+            if expected is None:
                 self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
                 continue
             seen += 1
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
             stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status)
-            if stored != life:
-                self.report(f"decision {row.id}", describe_differences(stored, life, "in the table", "in the log"))
+            if stored != expected:
+                self.report(f"decision {row.id}", describe_differences(stored, expected, "in the table", "in the log"))
         if seen < len(self.expected_decisions):
             missing = set(self.expected_decisions)
             for (identity,) in connection.execute(select(decisions.c.id).where(decisions.c.chain_id == chain)):
@@ -226,31 +226,31 @@ class SegmentRecomputation:
 
     def _check_personal(self, connection: Connection, chain: int) -> None:
         personal = schema.personal
-        waiting = dict(self.commitments)
+        unmatched = dict(self.commitments)
         query = select(personal).where(personal.c.chain_id == chain)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
             where = f"personal data at event {row.seq} of {self.label}"
-            digest = waiting.pop(row.seq, None)
+            digest = unmatched.pop(row.seq, None)
             if digest is None:
-                self.report(where, "no event commits to it, or it was to be erased")
+                self.report(where, "no event commits to it, or it should have been erased")
             elif commitment(row.salt, row.reference, row.details) != digest:
-                self.report(where, "it is not what the event commits to")
-        for seq in sorted(waiting)[:10]:
-            self.report(f"personal data at event {seq} of {self.label}", "it is missing, and was not erased on request")
+                self.report(where, "it differs from what the event commits to")
+        for seq in sorted(unmatched)[:10]:
+            self.report(f"personal data at event {seq} of {self.label}", "it is missing, but was not erased on request")
 
 
-def describe_differences(one: object, other: object, here: str, there: str) -> str:
-    """The fields in which two values of a kind differ, and what each says.
+def describe_differences(first: object, second: object, here: str, there: str) -> str:
+    """Describe the fields in which two values of the same type differ.
 
     >>> row = ExpectedDecision(3, 1, 0, True, "failure")
     >>> describe_differences(row, ExpectedDecision(3, 1, 10**6, True, "success"), "in the table", "in the log")
     'at: 1970-01-01T00:00:00.000000Z in the table, 1970-01-01T00:00:01.000000Z in the log; status: failure in the ...'
     """
-    names = getattr(one, "_fields", None) or type(one).__slots__  # type: ignore[attr-defined]
+    names = getattr(first, "_fields", None) or type(first).__slots__  # type: ignore[attr-defined]
     differences = []
     for name in names:
-        if getattr(one, name) != getattr(other, name):
-            shown = [_shown(name, getattr(value, name)) for value in (one, other)]
+        if getattr(first, name) != getattr(second, name):
+            shown = [_shown(name, getattr(value, name)) for value in (first, second)]
             differences.append(f"{name}: {shown[0]} {here}, {shown[1]} {there}")
     return "; ".join(differences)
 

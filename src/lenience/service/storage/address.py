@@ -1,4 +1,4 @@
-"""The address of a database: what is refused, before anything tries to reach it or prints what it took for a host."""
+"""The address of a database, checked before anything connects to it or prints it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql+psycopg")
 
 
 def database_url(database: str) -> URL:
-    """The address of a database: a file's path, sqlite:///path or postgresql://user:password@host/name.
+    """Return the address of a database: a file's path, sqlite:///path or postgresql://user:password@host/name.
 
     >>> database_url("decisions.db").drivername, database_url("postgresql://localhost/lenience").drivername
     ('sqlite', 'postgresql+psycopg')
     >>> database_url("postgresql://me:p@ss@localhost/lenience")
     Traceback (most recent call last):
         ...
-    lenience.core.errors.InputError: database must have no @ but the one before the host. In a password, write %40 ...
+    lenience.core.errors.InputError: database must have only one @, before the host. In a password, write %40 for @.
     """
     try:
         url = make_url(database) if "://" in database else URL.create("sqlite", database=database)
@@ -34,7 +34,7 @@ def database_url(database: str) -> URL:
         raise InputError("database", allowed="a file's path, sqlite:///path or postgresql://user@host/name")
     if url.drivername not in DRIVERS:
         raise InputError.because(
-            f"must be without a driver, as postgresql://user@host/name, not {url.drivername}://",
+            f"must not name a driver: write postgresql://user@host/name, not {url.drivername}://",
             "database",
             value=url.drivername,
         )
@@ -47,7 +47,7 @@ def database_url(database: str) -> URL:
 
 def _check_file(url: URL) -> None:
     if url.database in (None, "", ":memory:"):
-        raise InputError("database", allowed="a file: a database in memory would forget what it decided")
+        raise InputError("database", allowed="a file (a database in memory would lose all decisions)")
     if Path(str(url.database)).is_dir():
         raise InputError.because(
             f"must be a file; {str(url.database)!r} is a folder", "database", value=str(url.database), allowed="a file"
@@ -60,11 +60,10 @@ def _check_file(url: URL) -> None:
 def _check_server(database: str, url: URL) -> None:
     from psycopg.pq import Conninfo
 
-    if database.count("@") > (
-        (url.username, url.password) != (None, None)
-    ):  # the rest of the password would be taken for the host
+    # An unescaped @ in the password would make the rest of it part of the host.
+    if database.count("@") > ((url.username, url.password) != (None, None)):
         raise InputError.because(
-            "must have no @ but the one before the host", "database", hint="In a password, write %40 for @."
+            "must have only one @, before the host", "database", hint="In a password, write %40 for @."
         )
     known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     for name in url.query:

@@ -1,4 +1,4 @@
-"""What the writer runs: commands, and how their answers are stored under an idempotency key."""
+"""The commands that the writer runs, and how their answers are stored under an idempotency key."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lenience.service.storage.ledger import Ledger
 
 
 class Command(Protocol):
-    """A command: it says which chains it needs, then runs on them. Until it appends its first event it may refuse."""
+    """A command names the chains it needs, then runs on them. It may fail only before it appends an event."""
 
     @property
     def sender(self) -> Sender:
-        """Who sent it."""
+        """The sender of the command."""
 
     @property
     def size(self) -> int:
@@ -22,19 +22,19 @@ class Command(Protocol):
 
     @property
     def decisions(self) -> Sequence[str]:
-        """The decisions it is about: found, and read once their chains are locked, for all commands together."""
+        """The decisions it changes. The writer locates and reads those of all commands together."""
 
     def resolve(self, ledger: Ledger) -> None:
-        """Know what must be known before chains are locked, or refuse."""
+        """Load what must be known before chains are locked, or raise a Problem."""
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The chains to lock."""
+        """Return the chains to lock."""
 
     def run(self, ledger: Ledger) -> CommandAnswer:
-        """Do it."""
+        """Run the command on the locked chains."""
 
 
-def store_answer(ledger: Ledger, sender: Sender, given: Receipt, chain: int, seq: int, answer: CommandAnswer) -> None:
-    """Keep an answer given under a key."""
+def store_answer(ledger: Ledger, sender: Sender, receipt: Receipt, chain: int, seq: int, answer: CommandAnswer) -> None:
+    """Store the answer to a command that has a key."""
     if sender.key is not None:
-        ledger.add_answer(sender.key, sender.request, given.salt, chain, seq, answer.status, answer.body.decode())
+        ledger.add_answer(sender.key, sender.request, receipt.salt, chain, seq, answer.status, answer.body.decode())

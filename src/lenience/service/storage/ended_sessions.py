@@ -1,8 +1,7 @@
-"""Sessions of the dashboard that were ended before their time: kept until they would have ended by themselves.
+"""Dashboard sessions that were ended early, stored until they would have expired.
 
-A session is a signed cookie, and nothing is stored of it (see lenience.dashboard.session); so what is stored is
-which of them
-no longer count, for every process of the service to see.
+A session is a signed cookie and is not stored itself (see lenience.dashboard.session). The database stores only which
+sessions are no longer valid, so that every process of the service sees it.
 """
 
 from __future__ import annotations
@@ -19,24 +18,24 @@ from lenience.service.storage.store import Store
 
 
 def digest_of(session: str) -> str:
-    """What stands for a session in the database."""
+    """Return the digest that stands for a session in the database."""
     return sha256(session.encode()).hexdigest()
 
 
 def end_session(store: Store, session: str, until: int) -> None:
-    """Let a session count no more; it would have counted until a time in microseconds."""
+    """End a session that would have been valid until a time in microseconds."""
     values = {"session": digest_of(session), "until": until}
-    with suppress(IntegrityError), store.write() as connection:  # it may have been ended twice
+    with suppress(IntegrityError), store.write() as connection:  # the session may have ended before
         connection.execute(insert(schema.signed_out).values(values))
 
 
 def ended_sessions(store: Store) -> frozenset[str]:
-    """The digests of those that count no more."""
+    """Return the digests of ended sessions."""
     with store.read() as connection:
         return frozenset(connection.execute(select(schema.signed_out.c.session)).scalars())
 
 
 def forget_ended(store: Store) -> None:
-    """Forget those that are over anyway."""
+    """Delete the records of sessions that have expired."""
     with store.write() as connection:
         connection.execute(delete(schema.signed_out).where(schema.signed_out.c.until < now()))

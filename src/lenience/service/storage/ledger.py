@@ -1,7 +1,7 @@
-"""Ledger: one transaction's working copy of the chains it has locked, and the rows it is going to write.
+"""Ledger: one transaction's working copy of the chains it has locked, and the rows it will write.
 
-Chains are locked in the order of their ids (so no two processes can wait for each other), read once, changed in memory
-by one command after the other, and written once at the end, whatever the number of commands.
+Chains are locked in the order of their ids, so that processes cannot deadlock. They are read once, changed in memory by
+one command after the other, and written once at the end, whatever the number of commands.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "succ
 
 @dataclass(slots=True)
 class Ledger:
-    """The working copy; :meth:`flush` writes it."""
+    """The working copy. :meth:`flush` writes it."""
 
     store: Store
     connection: Connection
@@ -36,8 +36,8 @@ class Ledger:
     now: int = field(default_factory=now)
     chains: dict[int, ChainState] = field(default_factory=dict)
     decisions: dict[str, DecisionState] = field(default_factory=dict)
-    chain_of: dict[str, int] = field(default_factory=dict)  # of the decisions that were found
-    referred: dict[str, list[str]] = field(default_factory=dict)  # the decisions of references, oldest first
+    chain_of: dict[str, int] = field(default_factory=dict)  # by decision
+    referred: dict[str, list[str]] = field(default_factory=dict)  # decisions by reference, oldest first
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
@@ -61,14 +61,14 @@ class Ledger:
             self.chains[row[0]] = ChainState(row[0], row[1], row[2], row[3], row[4], row[5], Counts(*row[6:]))
 
     def find(self, decisions: Iterable[str]) -> None:
-        """Find the chains of decisions; they never change, so no lock is needed."""
+        """Find the chains of decisions. A decision never changes its chain, so no lock is needed."""
         wanted = list(set(decisions) - self.chain_of.keys())
         for part in _parts(wanted):
             query = select(schema.decision.c.id, schema.decision.c.chain_id).where(schema.decision.c.id.in_(part))
             self.chain_of.update((row[0], row[1]) for row in self.connection.execute(query))
 
     def find_references(self, references: Iterable[str]) -> None:
-        """Find the decisions of references, and their chains."""
+        """Find the decisions with these references, and their chains."""
         wanted = list(set(references) - self.referred.keys())
         for some in _parts(wanted):
             self.referred.update((reference, []) for reference in some)
@@ -87,7 +87,7 @@ class Ledger:
                 self.decisions[row[0]] = DecisionState(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6])
 
     def append(self, chain: ChainState, event: Event) -> int:
-        """Add an event at the end of a locked chain; its sequence number."""
+        """Append an event to a locked chain and return its sequence number."""
         text = write(event)
         chain.head = head = link(chain.head, text)
         chain.length = seq = chain.length + 1
@@ -97,12 +97,12 @@ class Ledger:
         return seq
 
     def add_decision(self, identity: str, chain: int, seq: int, version: int, accepted: bool) -> None:
-        """Add the row of a new decision: nobody can have anything to say of it before this transaction is over."""
+        """Add the row of a new decision, which no other command of this transaction can refer to."""
         status = schema.PENDING if accepted else schema.REJECTED
         self._decisions.append((identity, chain, seq, version, self.now, int(accepted), status))
 
     def add_personal(self, chain: int, seq: int, data: Personal) -> None:
-        """Put personal data beside the log, at the place of the event that commits to it."""
+        """Store personal data beside the log, at the position of the event that commits to it."""
         self._personal.append((chain, seq, *data))
 
     def erase_personal(self, state: DecisionState, seq: int) -> None:
@@ -110,12 +110,12 @@ class Ledger:
         self._erased.append((state, seq))
 
     def unerased(self, states: Sequence[DecisionState]) -> list[DecisionState]:
-        """The decisions whose personal data was not erased, or to which some was added since (by an override)."""
+        """Return the decisions whose personal data was not erased, or was added since by an override."""
         written: list[tuple[str, str]] = []
         for some in _parts(states):
             query = _about(some, schema.event.c.about, schema.event.c.body)
             written += [(row[0], row[1]) for row in self.connection.execute(query)]
-        # What this transaction has added is not in the database yet.
+        # The events of this transaction are not in the database yet.
         ids = {state.id for state in states}
         written += [(about, text) for _, _, text, _, about in self._events if about in ids]
         events = ((about, read(text)) for about, text in written)
@@ -123,16 +123,16 @@ class Ledger:
         return [state for state in states if not isinstance(last.get(state.id), Erased)]
 
     def add_answer(self, key: str, request: str, salt: str, chain: int, seq: int, status: int, answer: str) -> None:
-        """Keep the answer given under an idempotency key."""
+        """Store the answer given under an idempotency key."""
         self._idempotency.append((key, request, salt, chain, seq, status, answer, self.now))
 
     def flush(self) -> None:
-        """Write everything; the transaction's commit makes it durable."""
+        """Write everything. The transaction's commit makes it durable."""
         store, connection = self.store, self.connection
         store.insert(connection, schema.event, self._events)
         store.insert(connection, schema.decision, self._decisions)
         store.insert(connection, schema.personal, self._personal)
-        # In the order of their keys: two processes with the same keys then wait for, and do not block, each other.
+        # Sorted by key, so that two processes with the same keys wait for each other without a deadlock.
         store.insert(connection, schema.idempotency, sorted(self._idempotency))
         chains = [
             (
@@ -149,7 +149,7 @@ class Ledger:
         self._delete_erased()
 
     def _delete_erased(self) -> None:
-        """Delete the personal data that was erased: the decisions' own, and that of events before the erasure."""
+        """Delete erased personal data: that of the decisions, and that of events before the erasure."""
         until = {state.id: seq for state, seq in self._erased}
         places: dict[int, list[int]] = {}
         for some in _parts([state for state, _ in self._erased]):
@@ -167,12 +167,12 @@ class Ledger:
 
 
 def _about(states: Sequence[DecisionState], *columns: ColumnElement[Any]) -> Select[Any]:
-    """The events about decisions, after them, in order."""
+    """Return the query for the events about decisions, in order."""
     events = schema.event
     return select(*columns).where(events.c.about.in_([state.id for state in states])).order_by(events.c.seq)
 
 
 def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """As many at a time as a statement takes."""
+    """Divide items into parts that fit into a statement."""
     for start in range(0, len(items), 500):
         yield items[start : start + 500]

@@ -1,4 +1,4 @@
-"""Bring a database to the newest schema, from an empty one or from any earlier schema."""
+"""Upgrade a database to the newest schema, from an empty database or any earlier schema."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(connection: Connection, revision: str = "head") -> None:
-    """Run the migrations that are missing, inside the transaction of this connection."""
+    """Run the missing migrations inside the transaction of this connection."""
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
 
 
 def newest() -> str:
-    """The revision this software works with."""
+    """Return the revision that this software needs."""
     head = ScriptDirectory.from_config(_config()).get_current_head()
     assert head is not None
     return head
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The revision a database is at; nothing if it is empty."""
+    """Return the revision of a database, or None if it is empty."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
 def refuse_others(connection: Connection, revision: str | None) -> None:
-    """Refuse a database that has no schema of ours, and is not empty."""
+    """Raise InputError if a database has tables that are not ours."""
     if revision is None:
-        found = sorted(inspect(connection).get_table_names())
-        if found:
-            shown = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+        tables = sorted(inspect(connection).get_table_names())
+        if tables:
+            shown = ", ".join(tables[:3]) + (", …" if len(tables) > 3 else "")
             raise InputError.because(
-                f"holds other tables ({shown})",
+                f"has tables of another application ({shown})",
                 "database",
                 label="this database",
-                hint="Give lenience a database of its own.",
+                hint="Use a separate database for lenience.",
                 code="schema_mismatch",
             )
 
 
 def refuse_newer(revision: str | None, name: str) -> None:
-    """Refuse a database that a newer version of the software has written."""
+    """Raise InputError if a newer version of the software wrote the database."""
     known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
     if revision is not None and revision not in known:
         raise InputError.because(
@@ -58,7 +58,7 @@ def refuse_newer(revision: str | None, name: str) -> None:
             "database",
             label=f"the database {name}",
             value=revision,
-            hint="A newer version wrote it: install that version.",
+            hint="A newer version wrote it. Install that version.",
             code="schema_mismatch",
         )
 

@@ -1,8 +1,8 @@
-"""Policies as the engine uses them: versions and solved tables read from the database once, and kept.
+"""Policies as the engine uses them: versions and solved tables, read from the database once and cached.
 
-Versions and tables never change, so they are kept for good (the tables up to a number). Which version is active does
-change: each chain of a policy carries a ``revision`` that every change of state raises, under the same lock a decision
-takes, so a process that has kept an old picture notices before it decides.
+Versions and tables never change, so they stay cached (tables up to a limit). The active version can change. Each chain
+of a policy carries a ``revision`` that every change of state increases, under the same lock that a decision takes. A
+process with an outdated copy therefore notices before it decides.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from lenience.service.domain.solved_tables import SolvedTable, load
 from lenience.service.domain.specification import ONLY_SEGMENT, PolicySpecification
 from lenience.service.storage import schema
 
-KEPT_TABLES = 4096
+CACHED_TABLES = 4096
 
 
 class StoredSegment(msgspec.Struct, frozen=True):
-    """A segment of a version: its table, by digest, and its constraints."""
+    """A segment of a version: the digest of its table, and its constraints."""
 
     name: str
     share: float
@@ -65,20 +65,20 @@ class PolicyRecord:
     shadows: list[Version] = field(default_factory=list)
 
     def ruling(self) -> Version:
-        """The active version."""
+        """Return the active version, or raise Conflict."""
         if self.active is None:
             raise Conflict(
-                f"the policy {self.name!r} has no active version: activate one first", code="no_active_version"
+                f"the policy {self.name!r} has no active version. Activate one first", code="no_active_version"
             )
         return self.active
 
     def segment(self, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
-        """The segment that a request means."""
+        """Return the segment that a request names, directly or by features."""
         version = self.ruling()
         spec = version.specification
         if spec.features:
             if features is None or segment is not None:
-                detail = f"the policy {self.name!r} takes features instead of a segment"
+                detail = f"the policy {self.name!r} needs features instead of a segment"
                 raise BadRequest(detail, code="missing", field="features")
             try:
                 return segment_of(spec.features, features)
@@ -99,7 +99,7 @@ class PolicyRecord:
 
 
 class PolicyCache:
-    """The policies this process knows."""
+    """The policies that this process has loaded."""
 
     def __init__(self) -> None:
         self._policies: dict[str, PolicyRecord] = {}
@@ -109,11 +109,11 @@ class PolicyCache:
         self._lock = Lock()
 
     def known(self, name: str) -> PolicyRecord | None:
-        """A policy as last seen; it may have changed since."""
+        """Return a policy as last loaded. It may have changed since."""
         return self._policies.get(name)
 
     def name_of(self, connection: Connection, policy_id: int) -> str:
-        """The name of a policy."""
+        """Return the name of a policy."""
         name = self._names.get(policy_id)
         if name is None:
             name = connection.execute(select(schema.policy.c.name).where(schema.policy.c.id == policy_id)).scalar_one()
@@ -121,10 +121,10 @@ class PolicyCache:
         return name
 
     def load(self, connection: Connection, name: str) -> PolicyRecord:
-        """A policy as it is now."""
+        """Load the current state of a policy."""
         policy_row = connection.execute(select(schema.policy).where(schema.policy.c.name == name)).one_or_none()
         if policy_row is None:
-            raise NotFound(f"there is no policy {name!r}", code="unknown_policy", field="policy", value=name)
+            raise NotFound(f"the policy {name!r} does not exist", code="unknown_policy", field="policy", value=name)
         columns = (schema.chain.c.id, schema.chain.c.segment, schema.chain.c.revision)
         chains = connection.execute(select(*columns).where(schema.chain.c.policy_id == policy_row.id)).all()
         own = next(row for row in chains if row.segment is None)
@@ -153,14 +153,14 @@ class PolicyCache:
         return record
 
     def version(self, connection: Connection, policy_id: int, number: int) -> Version:
-        """One version, with its tables."""
+        """Return one version with its tables."""
         cached = self._versions.get((policy_id, number))
         if cached is not None:
             return cached
         where = (schema.version.c.policy_id == policy_id) & (schema.version.c.number == number)
         row = connection.execute(select(schema.version).where(where)).one_or_none()
         if row is None:
-            raise NotFound(f"there is no version {number}", code="unknown_version", field="version", value=number)
+            raise NotFound(f"version {number} does not exist", code="unknown_version", field="version", value=number)
         stored = msgspec.json.decode(row.segments, type=list[StoredSegment])
         self._read_tables(connection, [segment.solved for segment in stored])
         version = Version(
@@ -184,7 +184,7 @@ class PolicyCache:
         return version
 
     def forget(self) -> None:
-        """Forget everything: after the database was out of reach it may be another one (a restored backup)."""
+        """Clear the cache: a database that was unreachable may be another one now (a restored backup)."""
         self._policies.clear()
         self._names.clear()
         self._versions.clear()
@@ -192,7 +192,7 @@ class PolicyCache:
     def _read_tables(self, connection: Connection, digests: Iterable[str]) -> None:
         with self._lock:
             wanted = list(set(digests))
-            if len(self._tables) + len(wanted) > KEPT_TABLES:
+            if len(self._tables) + len(wanted) > CACHED_TABLES:
                 self._tables.clear()
             missing = [digest for digest in wanted if digest not in self._tables]
             for start in range(0, len(missing), 100):
@@ -200,7 +200,7 @@ class PolicyCache:
                 rows = connection.execute(select(schema.solved).where(schema.solved.c.digest.in_(some))).all()
                 for row in rows:
                     if sha256(row.body.encode()).hexdigest() != row.digest:
-                        raise RuntimeError(f"the solved table {row.digest} is not what it was: run lenience audit")
+                        raise RuntimeError(f"the solved table {row.digest} has been changed: run lenience audit")
                     self._tables[row.digest] = load(row.body)
 
 

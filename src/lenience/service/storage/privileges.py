@@ -1,4 +1,4 @@
-"""The rights that the user of a PostgreSQL database needs: each is asked for before it is missed."""
+"""The privileges that the user of a PostgreSQL database needs, checked before they are used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERED = ("policy", "chain")  # whose rows take their number from a sequence
 
 
 def missing_rights(connection: Connection) -> list[str]:
-    """The rights that are missing, such as DELETE on personal."""
+    """Return the missing privileges, such as DELETE on personal."""
     wanted = [(table, right) for table, rights in RIGHTS.items() for right in rights.split(", ")]
     columns = ", ".join(f"has_table_privilege('{table}', '{right}')" for table, right in wanted)
     held = connection.execute(text(f"SELECT {columns}")).one()

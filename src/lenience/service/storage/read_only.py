@@ -1,10 +1,10 @@
-"""A SQLite file that is only read: by an audit, say, of a copy that nobody may write, in a folder nobody may write to.
+"""Open a SQLite file without writing, e.g. to audit a copy in a read-only folder.
 
-A file in WAL mode is not read without ado: SQLite makes two files beside it (-wal, -shm), even for a reader, and cannot
-where the folder is read-only. Where neither is there nobody has the file open, and all of it is in the one file: then
-it is read as *immutable*, which makes nothing and locks nothing. Should a service start meanwhile, its writes go to a
--wal first, and to the file later: a file that is as it was when it was opened was read as one state. If it is not, the
-reading is refused. Where one of them is there, SQLite reads both, beside the service that writes.
+SQLite creates two files (-wal, -shm) next to a file in WAL mode even to read it, which fails in a read-only folder. If
+neither exists, no process has the file open and the file is complete. It is then opened as *immutable*, which creates
+and locks nothing. If a service starts meanwhile, it writes to a -wal first and to the file later. So if the file is
+unchanged after reading, one consistent state was read, and otherwise the read fails. If one of the two files exists,
+SQLite reads both, next to the service that writes.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ PATIENCE = 5.0  # seconds to wait for a lock
 
 
 class ReadOnlyFile:
-    """The file, and how it was when it was first looked at."""
+    """A SQLite file and its state when it was opened."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
             raise InputError.because(
-                f"There is no database {str(path)!r}", "database", label="", value=str(path), code="missing_file"
+                f"The database {str(path)!r} does not exist", "database", label="", value=str(path), code="missing_file"
             )
         self._path = path
         self._before = self._state()
         self._immutable = not (_holds_any(Path(f"{path}-wal")) or Path(f"{path}-shm").exists())
 
     def connect(self) -> sqlite3.Connection:
-        """A connection that can change nothing."""
+        """Return a connection that cannot write."""
         how = "immutable=1" if self._immutable else "mode=ro"
         address = f"file:{quote(str(self._path.absolute()))}?{how}"
         return sqlite3.connect(address, uri=True, timeout=PATIENCE, check_same_thread=False)
 
     def check_unchanged(self) -> None:
-        """Refuse what was read of an immutable file that has changed."""
+        """Raise Unavailable if a file that was opened as immutable has changed."""
         if self._immutable and self._state() != self._before:
-            raise Unavailable(f"the database {str(self._path)!r} was written to while it was read: try again")
+            raise Unavailable(f"the database {str(self._path)!r} changed while it was read: try again")
 
     def _state(self) -> tuple[int, ...]:
         status = os.stat(self._path)

@@ -1,7 +1,7 @@
-"""Which decisions were made under a reference of the sender's own.
+"""Find the decisions made under a reference of the sender.
 
-They are found from the index on references, by way of the events, which are found by their place in the log: to find a
-decision by its event's place, all decisions of a chain would be looked at, for every one that has the reference.
+The query goes from the index on references to the events, which are found by their position in the log. Finding a
+decision directly by the position of its event would scan all decisions of a chain for each match.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Referred(NamedTuple):
 
 
 def referred(connection: Connection, references: Sequence[str], most: int | None = None) -> list[Referred]:
-    """The decisions that were made under one of these references, in no order; at most so many."""
+    """Return the decisions made under one of these references, unordered, at most ``most``."""
     events, personal = schema.event, schema.personal
     place = (events.c.chain_id == personal.c.chain_id) & (events.c.seq == personal.c.seq)
     query = select(personal.c.reference, events.c.body, events.c.chain_id).join(events, place)
@@ -39,13 +39,13 @@ def referred(connection: Connection, references: Sequence[str], most: int | None
 
 
 def few(connection: Connection, reference: str) -> list[Referred] | None:
-    """The decisions that were made under this reference; None if they are not few."""
+    """Return the decisions made under this reference, or None if there are many."""
     matches = referred(connection, [reference], FEW + 1)
     return matches if len(matches) <= FEW else None
 
 
 def under(reference: str) -> ColumnElement[bool]:
-    """That a decision was made under this reference: if many were, going through all in order soon fills a page."""
+    """Return the condition that a decision was made under this reference, for references with many decisions."""
     table, personal = schema.decision, schema.personal
     place = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
     return exists().where(place & (personal.c.reference == reference))

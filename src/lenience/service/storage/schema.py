@@ -1,14 +1,14 @@
-"""The tables of the service's database, as the newest migration leaves them.
+"""The tables of the service's database, as of the newest migration.
 
-``event`` is the truth: an append-only log in hash chains, one chain for each segment of a policy, one for each
-policy's own life and one for the system (which policies and keys there are). Everything else is either content that
-an event commits to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection
-that a recomputation of the log reproduces (``chain``'s counts, ``decision``). ``lenience audit`` checks each row of
-each. Beside them ``audited`` says what the service's last audit found, and ``signed_out`` which sessions were ended,
-both for the dashboard: they prove nothing.
+``event`` is the source of truth: an append-only log in hash chains. There is one chain for each segment of a policy,
+one for each policy and one for the system (policies and keys). Everything else is either content that an event commits
+to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection that can be
+recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit`` checks every row of them.
+``audited`` holds the result of the last audit and ``signed_out`` the ended sessions. Both serve the dashboard and prove
+nothing.
 
-One chain a segment, rather than one for all, because a decision holds its segment's row anyway (for the belief and the
-pending count): the chain then costs no further lock, and processes that decide on different segments never wait.
+Each segment has its own chain because a decision locks its segment's row anyway (for the belief and the pending count).
+The chain then needs no further lock, and processes that decide on different segments never wait for each other.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ event = Table(
     Column("seq", BigInteger, primary_key=True),
     Column("body", Text, nullable=False),
     Column("hash", String(64), nullable=False),
-    Column("about", String(36), nullable=True),  # the decision, of events that follow one
+    Column("about", String(36), nullable=True),  # the decision that a later event changes
 )
 Index(
     "event_about", event.c.about, sqlite_where=event.c.about.is_not(None), postgresql_where=event.c.about.is_not(None)
 )
-# Those are few, and all of them are asked for at once. A query that is to use the index must hold the same words.
+# Overrides are few and read all at once. A query uses this partial index only if it has the same condition.
 OVERRIDE = text("""substr(body, 1, 18) = '{"kind":"override"'""")
 Index("event_override", event.c.chain_id, event.c.seq, sqlite_where=OVERRIDE, postgresql_where=OVERRIDE)
 
@@ -105,7 +105,7 @@ decision = Table(
     Index("decision_of_chain", "chain_id", "id"),
     sqlite_with_rowid=False,
 )
-# Those still awaited, oldest first: what expiry goes through. Decided and answered ones cost it nothing.
+# Pending decisions, oldest first, for expiry. Other decisions are not in the index.
 Index(
     "decision_pending",
     decision.c.chain_id,
@@ -160,13 +160,13 @@ audited = Table(
     "audited",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),  # one row
-    Column("running_at", BigInteger, nullable=True),  # the last sign of life of one that is running
-    Column("found", Text, nullable=True),  # what the last one found that came to its end
+    Column("running_at", BigInteger, nullable=True),  # last heartbeat of a running audit
+    Column("found", Text, nullable=True),  # the report of the last finished audit
 )
 
 signed_out = Table(
     "signed_out",
     metadata,
     Column("session", String(64), primary_key=True),  # its digest
-    Column("until", BigInteger, nullable=False),  # when it would have ended by itself
+    Column("until", BigInteger, nullable=False),  # when it would have expired
 )

@@ -1,9 +1,9 @@
-"""The database: one class for SQLite and PostgreSQL, which differ only in what this file says.
+"""The database: one class for SQLite and PostgreSQL, with all their differences in this file.
 
-SQLite: one file, one writing process (a second is refused by a lock beside the file), readers beside it. WAL with
-synchronous=FULL: a commit that returned is on the disk. PostgreSQL: any number of processes; rows are locked by those
-who change them. In both, a database that is full, gone or unreachable is :class:`Unavailable`, and nothing is half
-written, since everything that belongs together is one transaction.
+SQLite: one file, one writing process (a lock file rejects a second one), and readers next to it. WAL with
+synchronous=FULL: a commit that returned is on the disk. PostgreSQL: any number of processes, which lock the rows that
+they change. In both, a database that is full or unreachable raises :class:`Unavailable`. Nothing is half written,
+because everything that belongs together is one transaction.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a co
 MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
 # Another transaction got there first: the same work, done again, comes out right.
 AGAIN = {"40001", "40P01", "23505"}
-NO_RIGHT = "the user of the database may not write to it as lenience must"
+NO_RIGHT = "the database user lacks privileges that lenience needs"
 NO_TABLE = re.compile(r'no such table: (?:main\.)?(\w+)|relation "(\w+)" does not exist')
 DAMAGED = {"file is not a database", "database disk image is malformed"}
 
 
 class Store:
-    """An open database; :meth:`close` it when done.
+    """An open database. :meth:`close` it when done.
 
-    One that is ``serving`` is the only writer of a SQLite file. One that is ``reading`` changes nothing, makes no file,
-    and needs no permission to: see :class:`ReadOnlyFile`.
+    With ``serving`` it is the only writer of a SQLite file. With ``reading`` it changes nothing, creates no file and
+    needs no write permission (see :class:`ReadOnlyFile`).
     """
 
     def __init__(self, database: str, *, serving: bool = False, reading: bool = False) -> None:
@@ -63,13 +63,13 @@ class Store:
         self._inserts: dict[tuple[str, int], str] = {}
 
     def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> bool:
-        """Bring the schema, or that of an empty database only, to the newest revision: whether it was empty.
+        """Upgrade the schema (with ``only_empty``, only of an empty database). Return whether it was empty.
 
         Processes that start together do it one after the other.
         """
         if self.sqlite:
-            with suppress(OSError):  # it is there, or SQLite will say why it cannot be
-                # It will hold personal data; the files that SQLite makes beside it are given the same mode.
+            with suppress(OSError):  # the file exists, or SQLite will report why it cannot be created
+                # The file will hold personal data. SQLite gives its -wal and -shm files the same mode.
                 os.close(os.open(str(self.url.database), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self.write() as connection:
             if not self.sqlite:
@@ -83,51 +83,51 @@ class Store:
         return current is None
 
     def check_schema(self) -> None:
-        """Refuse a database whose schema is not the one this software works with."""
+        """Raise InputError if the schema is not the one that this software needs."""
         with self.read() as connection:
-            found = revision_of(connection)
-            refuse_others(connection, found)
-        refuse_newer(found, self.name)
-        if found != newest():
-            at = "is empty" if found is None else f"has schema {found}"
+            revision = revision_of(connection)
+            refuse_others(connection, revision)
+        refuse_newer(revision, self.name)
+        if revision != newest():
+            state = "is empty" if revision is None else f"has schema {revision}"
             raise InputError.because(
-                f"{at}; this version of lenience needs {newest()}",
+                f"{state}; this version of lenience needs schema {newest()}",
                 "database",
                 label=f"the database {self.name}",
-                value=found,
-                hint="Start lenience serve once: it upgrades the database.",
+                value=revision,
+                hint="Start lenience serve once to upgrade the database.",
                 code="schema_mismatch",
             )
 
     def check_writable(self) -> None:
-        """Refuse if what writes cannot be used: a connection of its own, with the right to write."""
-        if self.sqlite:  # to begin there what writes would wait for the one that does
+        """Raise Unavailable if the database cannot be written."""
+        if self.sqlite:  # a write transaction would wait for the running one
             with self.read() as connection:
                 connection.execute(text("SELECT id FROM chain LIMIT 1"))
             return
         try:
-            self._ask_rights()
+            self._check_rights()
         except Unavailable as problem:
             if not problem.lost:
                 raise
-            self._ask_rights()  # the database was away, and may be back
+            self._check_rights()  # the database was restarted and may be back
 
-    def _ask_rights(self) -> None:
+    def _check_rights(self) -> None:
         with self.write() as connection:
             if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
-                raise Unavailable("the database cannot be written to now (it is read-only)")
+                raise Unavailable("the database is read-only now")
             missing = missing_rights(connection)
         if missing:
-            raise Unavailable(f"{NO_RIGHT}: it lacks {', '.join(missing)}")
+            raise Unavailable(f"{NO_RIGHT}: {', '.join(missing)}")
 
     @property
     def name(self) -> str:
-        """The database's address without a password."""
+        """The address of the database without the password."""
         return self.url.render_as_string(hide_password=True)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is on the disk when this block is left, or has not happened at all."""
+        """Run a transaction that is on the disk when this block ends, or has no effect at all."""
         assert not self._reading
         self._check_file()
         with _translate_errors(), self._writer.begin() as connection:
@@ -135,7 +135,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database throughout."""
+        """Run a transaction that sees one consistent state of the database."""
         self._check_file()
         with _translate_errors(), self._reader.begin() as connection:
             yield connection
@@ -156,7 +156,7 @@ class Store:
             connection.exec_driver_sql(self._insert_statement(table, 1), columns)
 
     def update(self, connection: Connection, table: Table, key: str, names: Sequence[str], rows: list[Any]) -> None:
-        """Set columns of many rows in one round trip; each row's values are in the order of the names, its key last."""
+        """Set columns of many rows in one round trip. The values of a row follow the names, then its key."""
         if not rows:
             return
         values = ", ".join(f"{name} = given.{name}" for name in names)
@@ -180,7 +180,7 @@ class Store:
         connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
 
     def lock(self, connection: Connection, table: Table, ids: Sequence[int]) -> Sequence[Any]:
-        """Lock rows in the order of their ids, and read them. (SQLite's only writer holds them all anyway.)"""
+        """Lock rows in the order of their ids and read them. (On SQLite the only writer holds them anyway.)"""
         names = ", ".join(column.name for column in table.columns)
         if self.sqlite:
             places = ", ".join("?" * len(ids))
@@ -190,29 +190,29 @@ class Store:
         return connection.exec_driver_sql(statement, (list(ids),)).all()
 
     def close(self) -> None:
-        """Close all connections and let go of the file."""
+        """Close all connections and release the file."""
         self._writer.dispose()
         self._reader.dispose()
         self._unlock()
 
     def _insert_statement(self, table: Table, rows: int) -> str:
-        """The statement that inserts so many rows (PostgreSQL: any number)."""
+        """Return the statement that inserts this number of rows (PostgreSQL: any number)."""
         known = self._inserts.get((table.name, rows))
         if known is None:
             names = ", ".join(column.name for column in table.columns)
             if self.sqlite:
                 values = ", ".join([f"({', '.join('?' * len(table.columns))})"] * rows)
-                # A failure undoes the whole transaction, so SQLite need not be able to undo the one statement.
+                # OR FAIL: a failure rolls back the whole transaction, so SQLite need not save each statement.
                 known = f"INSERT OR FAIL INTO {table.name} ({names}) VALUES {values}"
             else:
-                # One array a column: one statement and one round trip whatever the number of rows.
+                # One array per column: one statement and one round trip for any number of rows.
                 arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
                 known = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
             self._inserts[table.name, rows] = known
         return known
 
     def _array(self, table: Table, name: str) -> str:
-        """A column's type, without its length."""
+        """Return the type of a column without its length."""
         return table.columns[name].type.compile(self._writer.dialect).split("(")[0]
 
     def _engine(self, *, writing: bool) -> Engine:
@@ -221,10 +221,10 @@ class Store:
                 self.url,
                 connect_args={"timeout": PATIENCE, "check_same_thread": False},
                 pool_timeout=PATIENCE,
-                pool_reset_on_return=None,  # every transaction here ends by itself
+                pool_reset_on_return=None,  # every transaction here is ended explicitly
                 **({} if self._file is None else {"creator": self._file.connect}),
             )
-            event.listen(engine, "connect", _pragmas if self._file is None else _begun_here)
+            event.listen(engine, "connect", _pragmas if self._file is None else _disable_driver_transactions)
             event.listen(engine, "begin", _begin_immediate if writing else _begin)
             return engine
         options = "-c lock_timeout=20s -c statement_timeout=120s -c application_name=lenience"
@@ -234,7 +234,7 @@ class Store:
             self.url,
             pool_size=4,
             pool_timeout=PATIENCE,
-            pool_pre_ping=not writing,  # a writer finds out by itself, and does its work once more
+            pool_pre_ping=not writing,  # the writer detects a lost connection itself and retries
             isolation_level="READ COMMITTED" if writing else "REPEATABLE READ",
             connect_args={"connect_timeout": 5, "options": options},
         )
@@ -245,14 +245,14 @@ class Store:
             self._identity = (status.st_dev, status.st_ino)
 
     def _check_file(self) -> None:
-        """A file that was moved away would still be written to, and what is written lost with it."""
+        """Raise if the file is gone, and reconnect if it was replaced: writes to the old file would be lost."""
         if self._identity is None:
             return
         path = str(self.url.database)
         try:
             status = os.stat(path)
         except OSError:
-            raise Unavailable("the database file is gone") from None
+            raise Unavailable("the database file does not exist any more") from None
         if (status.st_dev, status.st_ino) != self._identity:
             self._writer.dispose()
             self._reader.dispose()
@@ -265,9 +265,9 @@ class Store:
 
 
 def _parts(rows: int) -> Iterator[tuple[int, int]]:
-    """Where each statement that writes some of the rows begins, and how many it takes: powers of two, so few differ.
+    """Yield the start and size of each statement's rows. Sizes are powers of two, so that few statements differ.
 
-    Many rows a statement, because the driver lets go of the interpreter at each, and may then wait for it.
+    Statements have many rows because the driver releases the interpreter at each and may then wait for it.
 
     >>> list(_parts(261))
     [(0, 128), (128, 128), (256, 4), (260, 1)]
@@ -280,13 +280,13 @@ def _parts(rows: int) -> Iterator[tuple[int, int]]:
 
 
 def try_again(error: BaseException) -> bool:
-    """Whether the same transaction, done again, may succeed: another one got in its way."""
+    """Return whether the same transaction may succeed if repeated, because another one conflicted with it."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN
 
 
 def _only_writer(path: Path) -> IO[str]:
-    beside = f"{path.resolve()}.lock"  # the same one whatever link leads to the file
-    lock = os.fdopen(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
+    lock_path = f"{path.resolve()}.lock"  # the same for every link to the file
+    lock = os.fdopen(os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -294,11 +294,11 @@ def _only_writer(path: Path) -> IO[str]:
         owner = lock.read().strip()
         lock.close()
         raise InputError.because(
-            f"Another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}: SQLite has one writer",
+            f"Another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}. SQLite allows one writer",
             "database",
             label="",
             value=str(path),
-            hint="For several processes use PostgreSQL.",
+            hint="Use PostgreSQL to run several processes.",
             code="database_in_use",
         ) from None
     lock.truncate(0)
@@ -308,18 +308,18 @@ def _only_writer(path: Path) -> IO[str]:
 
 
 def _raw_connection(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection: for the few statements that every decision runs, the layers above it tell."""
+    """Return the raw DBAPI connection: SQLAlchemy's overhead matters on this path."""
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
 
 
-def _begun_here(connection: Any, record: object) -> None:
-    connection.isolation_level = None  # transactions are begun below, not guessed by the driver
+def _disable_driver_transactions(connection: Any, record: object) -> None:
+    connection.isolation_level = None  # the listeners below begin transactions, not the driver
 
 
 def _pragmas(connection: Any, record: object) -> None:
-    _begun_here(connection, record)
+    _disable_driver_transactions(connection, record)
     cursor = connection.cursor()
     for pragma in (
         "journal_mode = WAL",
@@ -342,7 +342,7 @@ def _begin_immediate(connection: Connection) -> None:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Turn the driver's errors that mean «not now» into :class:`Unavailable`."""
+    """Turn temporary errors of the driver into :class:`Unavailable`."""
     try:
         yield
     except PoolTimeout as error:
@@ -355,22 +355,24 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _as_problem(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
-    """What an error of the driver means, if it is one that was foreseen. Callers learn nothing of where it is."""
+    """Return the problem for an expected error of the driver, without details of the host, or None."""
     original = error.orig if isinstance(error, DBAPIError) else error
     message = (str(original).strip() or type(original).__name__).splitlines()[0]
     state = getattr(original, "sqlstate", None) or ""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     missing = NO_TABLE.search(message)
     if missing is not None:
-        return Damaged(f"the database is damaged: it has no table {missing[1] or missing[2]!r}; restore a backup")
+        return Damaged(f"the database is damaged: the table {missing[1] or missing[2]!r} is missing. Restore a backup.")
     if message in DAMAGED:
-        return Damaged(f"the database's file is damaged or no database ({message})")
+        return Damaged(f"the file is damaged or is not a database ({message})")
     if state == "42501":
         return Unavailable(NO_RIGHT, cause=message)
-    # 53: out of disk or memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
-    away = state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03")
-    if lost or away or isinstance(error, sqlite3.OperationalError | OperationalError | InterfaceError):
+    # 53: out of disk, memory or connections; 57: shutting down; 08: connection; 25006: read-only; 58: system.
+    unreachable = state[:2] in ("53", "57", "08", "58") or state in ("25006", "55P03")
+    if lost or unreachable or isinstance(error, sqlite3.OperationalError | OperationalError | InterfaceError):
         if state or isinstance(original, sqlite3.Error):
-            return Unavailable(f"the database cannot be used now ({message})", lost=lost)
-        return Unavailable("the database cannot be used now", lost=lost, cause=message)  # it may name host and port
+            return Unavailable(f"the database is unavailable ({message})", lost=lost)
+        return Unavailable(
+            "the database is unavailable", lost=lost, cause=message
+        )  # the message may name host and port
     return None

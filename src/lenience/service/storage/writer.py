@@ -1,16 +1,15 @@
-"""Group commit: one thread writes; what arrives while it writes goes together into the next transaction.
+"""Group commit: one thread writes. Commands that arrive during a transaction go together into the next one.
 
-Each command is acknowledged only after the commit that holds it. On SQLite those of one transaction are told of it when
-the next is about to be committed (at once if there is none): one interpreter serves this thread and the event loop, and
-so the loop answers them and reads new requests while the disk is waited for, not while the next transaction is made.
-For the same reason a transaction there takes half of the commands that are under way, if they are many: one half is at
-the disk while the other is answered and asks again.
+A command is acknowledged only after the commit that holds it. On SQLite the commands of one transaction are answered
+just before the next commit (or at once if there is none). One interpreter runs this thread and the event loop, so the
+loop then answers and reads new requests while this thread waits for the disk, not while it prepares the next
+transaction. For the same reason a transaction takes only half of the waiting commands if there are many: one half is
+written while the other half is answered and sends new requests.
 
-A command that refuses (an unknown decision, a contradiction) has changed nothing and does not hinder the others. If a
-transaction fails because another process got in its way, it is done again; and once if its connection was found dead
-before it was to be committed (PostgreSQL has been restarted). If the database is full, gone or damaged, all its
-commands are answered 503 and nothing is written; if one command fails in a way that nobody foresaw, the others
-are done without it.
+A command that raises a Problem (an unknown decision, a conflict) has changed nothing and does not affect the others. A
+transaction that conflicts with another process is repeated. It is also repeated once if its connection was lost before
+the commit (PostgreSQL was restarted). If the database is full, unreachable or damaged, all commands get a 503 and
+nothing is written. If one command fails unexpectedly, the others are run without it.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store, try_again
 
 MOST_COMMANDS = 256
-A_GROUP = 8  # commands that are not divided among two transactions
+SMALL_BATCH = 8  # commands that are not divided between two transactions
 MOST_ROWS = 6_000
 MOST_TRIES = 8
-MOST_BEHIND = 1.0  # seconds that a clock may be set back without a word
-MOST_WAITING = 10_000  # commands in the queue; more are refused at once
+MOST_BEHIND = 1.0  # seconds that the clock may be set back without a warning
+MOST_WAITING = 10_000  # commands in the queue; more are rejected at once
 
 log = logging.getLogger("lenience.service")
 
@@ -48,14 +47,14 @@ Result = CommandAnswer | BaseException
 
 @dataclass(slots=True)
 class QueuedCommand:
-    """A command in the queue and what is called with its result (in the writer's thread)."""
+    """A command in the queue, and the callback for its result (called in the writer's thread)."""
 
     command: Command
     done: Callable[[Result], None]
 
 
 class Writer:
-    """The one thread that writes."""
+    """The only thread that writes."""
 
     def __init__(
         self,
@@ -68,20 +67,20 @@ class Writer:
         self.store = store
         self.registry = registry
         self.batches = 0
-        self._count = written  # called with what a transaction did, once that is on the disk
-        self._clock = clock  # a demonstration plays the past at another speed
+        self._count = written  # called with the answers of a transaction after its commit
+        self._clock = clock  # a demonstration replays the past at another speed
         self._latest = _last_time(store)
         self._set_back = False
-        self._after = after  # called once after each batch: whoever waits is told in one go
+        self._after = after  # called once after each batch, to wake the event loop once
         self._queue: SimpleQueue[QueuedCommand | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._closed = False
-        self._committing = False  # from then on nobody knows whether a transaction that failed was written
-        self._written: list[tuple[QueuedCommand, Result]] = []  # on the disk, and not told yet
+        self._committing = False  # a transaction that fails during the commit may or may not be written
+        self._written: list[tuple[QueuedCommand, Result]] = []  # committed, but not answered yet
         self._thread.start()
 
     def submit(self, command: Command, done: Callable[[Result], None]) -> None:
-        """Put a command into the queue."""
+        """Queue a command."""
         if self._closed:
             done(Unavailable("the service is stopping", code="stopping"))
         elif self._queue.qsize() > MOST_WAITING:
@@ -90,7 +89,7 @@ class Writer:
             self._queue.put(QueuedCommand(command, done))
 
     def call(self, command: Command) -> CommandAnswer:
-        """Put a command into the queue and wait for its answer."""
+        """Queue a command and wait for its answer."""
         future: Future[CommandAnswer] = Future()
 
         def done(result: Result) -> None:
@@ -104,11 +103,11 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many commands are in the queue."""
+        """The number of commands in the queue."""
         return self._queue.qsize()
 
     def close(self) -> None:
-        """Write what is in the queue, then stop."""
+        """Write the commands in the queue, then stop."""
         self._closed = True
         self._queue.put(None)
         self._thread.join()
@@ -121,22 +120,22 @@ class Writer:
                 break
             batch, stop = self._gather(first)
             results = self._write(batch)
-            self._tell()
+            self._answer()
             self._written = list(zip(batch, results, strict=True))
             self.batches += 1
-            if not self.store.sqlite:  # the next transaction may wait for another process
-                self._tell()
-        self._tell()
+            if not self.store.sqlite:  # the next transaction may have to wait for another process
+                self._answer()
+        self._answer()
 
     def _next(self) -> QueuedCommand | None:
         try:
             return self._queue.get_nowait()
         except Empty:
-            self._tell()
+            self._answer()
             return self._queue.get()
 
-    def _tell(self) -> None:
-        """Tell those whose transaction is on the disk."""
+    def _answer(self) -> None:
+        """Answer the commands whose transaction is committed."""
         if self._written:
             written, self._written = self._written, []
             for waiting, result in written:
@@ -147,8 +146,8 @@ class Writer:
     def _gather(self, first: QueuedCommand) -> tuple[list[QueuedCommand], bool]:
         batch, rows = [first], first.command.size
         most = MOST_COMMANDS
-        if self.store.sqlite and not self._written:  # all who are under way are in the queue, or will be
-            most = min(most, max(A_GROUP, (1 + self._queue.qsize()) // 2))
+        if self.store.sqlite and not self._written:  # no answers are outstanding, so all commands are in the queue
+            most = min(most, max(SMALL_BATCH, (1 + self._queue.qsize()) // 2))
         while len(batch) < most and rows < MOST_ROWS:
             try:
                 another = self._queue.get_nowait()
@@ -182,12 +181,14 @@ class Writer:
         raise AssertionError("unreachable")
 
     def _now(self) -> int:
-        """The time, which never goes back: who reads decisions in the order of their ids would miss those made then."""
+        """Return the time, which never goes back: readers page by id and would miss decisions with earlier ids."""
         time = self._clock()
         behind = (self._latest - time) / 1e6
         if behind > MOST_BEHIND and not self._set_back:
             fields = {"seconds": round(behind, 3)}
-            log.warning("the clock was set back: times stand still until it has caught up", extra={"fields": fields})
+            log.warning(
+                "the clock was set back: logged times stand still until it catches up", extra={"fields": fields}
+            )
         self._set_back = behind > MOST_BEHIND
         self._latest = max(time, self._latest)
         return self._latest
@@ -198,23 +199,23 @@ class Writer:
         self._committing = False
         with self.store.write() as connection:
             ledger = Ledger(self.store, connection, self.registry, self._now())
-            wanted: set[int] = set()
-            about = [decision for command in commands for decision in command.decisions]
-            ledger.find(about)
+            chains: set[int] = set()
+            decisions = [decision for command in commands for decision in command.decisions]
+            ledger.find(decisions)
             for i, command in enumerate(commands):
                 try:
                     command.resolve(ledger)
-                    wanted.update(command.chains(ledger))
+                    chains.update(command.chains(ledger))
                 except Problem as problem:
                     results[i] = problem
-            ledger.lock(wanted)
-            ledger.read_decisions(decision for decision in about if decision in ledger.chain_of)
+            ledger.lock(chains)
+            ledger.read_decisions(decision for decision in decisions if decision in ledger.chain_of)
             stored = _stored_answers(ledger, commands)
             for i, command in enumerate(commands):
                 sender = command.sender
                 if sender.key is not None and sender.key in stored:
                     request, answer = stored[sender.key]
-                    results[i] = answer if request == sender.request else _other_body()
+                    results[i] = answer if request == sender.request else _key_reused()
                     continue
                 if results[i] is not None:
                     continue
@@ -228,7 +229,7 @@ class Writer:
                 if sender.key is not None:
                     stored[sender.key] = (sender.request, answer)
             ledger.flush()
-            self._tell()
+            self._answer()
             self._committing = True
         if self._count is not None:
             self._count(new)
@@ -236,14 +237,14 @@ class Writer:
 
 
 def _last_time(store: Store) -> int:
-    """The time of the newest decision: this process may have been started after the clock was set back."""
+    """Return the time of the newest decision, because the clock may have been set back before this start."""
     with store.read() as connection:
         newest = connection.execute(select(func.max(schema.decision.c.id))).scalar_one()
     return 0 if newest is None else time_after(newest)
 
 
 def _stored_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, CommandAnswer]]:
-    """The answers given before under the keys of these commands."""
+    """Return the stored answers to earlier commands with the same keys."""
     keys = list({command.sender.key for command in commands if command.sender.key is not None})
     if not keys:
         return {}
@@ -253,6 +254,6 @@ def _stored_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tu
     return {row.key: (row.request, CommandAnswer(row.status, row.answer.encode())) for row in rows}
 
 
-def _other_body() -> Conflict:
-    detail = "this Idempotency-Key was used before with another request"
+def _key_reused() -> Conflict:
+    detail = "this Idempotency-Key was already used for a different request"
     return Conflict(detail, code="idempotency_key_reused", field="Idempotency-Key")

@@ -1,4 +1,4 @@
-"""The first schema: policies, their versions and solved tables, the log, and what stands beside it."""
+"""The first schema: policies, versions, solved tables, the log, and the tables beside it."""
 
 from __future__ import annotations
 
@@ -109,5 +109,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """The log is not thrown away by a command."""
+    """Raise NotImplementedError, because a command must not delete the log."""
     raise NotImplementedError("the first schema cannot be undone: restore a backup instead")

@@ -1,4 +1,4 @@
-"""Index the decisions whose outcome is awaited, so that expiry need not go through those that are answered."""
+"""Index the decisions with pending outcomes, so that expiry does not scan the others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ depends_on = None
 
 def upgrade() -> None:
     """Create the partial index."""
-    awaited = sa.text("status = 'pending'")
-    op.create_index("decision_pending", "decision", ["chain_id", "id"], sqlite_where=awaited, postgresql_where=awaited)
+    pending = sa.text("status = 'pending'")
+    op.create_index("decision_pending", "decision", ["chain_id", "id"], sqlite_where=pending, postgresql_where=pending)
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the index."""
     op.drop_index("decision_pending", "decision")

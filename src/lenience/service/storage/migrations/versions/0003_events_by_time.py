@@ -16,7 +16,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Write the table anew."""
+    """Rewrite the table of events."""
     _write_anew(with_rowid=True)
 
 

@@ -1,4 +1,4 @@
-"""Index the overrides in the log: they are few, and the fairness page asks for all of them each time."""
+"""Index the overrides in the log: they are few, and the fairness page reads all of them."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the index."""
     op.drop_index("event_override", "event")

@@ -1,4 +1,4 @@
-"""Keep what the last audit asked of the service found, so that all its processes say the same."""
+"""Store the result of the last audit, so that all processes show the same."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the table."""
     op.drop_table("audited")

@@ -1,4 +1,4 @@
-"""Keep which sessions of the dashboard were ended, so that no process takes their cookies for valid."""
+"""Store the ended sessions of the dashboard, so that no process accepts their cookies."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the table."""
     op.drop_table("signed_out")

@@ -70,10 +70,10 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     # The file is used up: the form cannot be sent twice.
     again = clerk.post("/new/create", **answers, state="active")
     assert again.status_code == 404
-    assert "not kept any more" in again.text
+    assert "has been deleted" in again.text
     # The same name again becomes its next version, and the page says so.
     answers = {**clerk.uploaded(CSV.encode()), **OBJECTIVE, "model": "shared"}
-    assert "this becomes its version 2" in clerk.http.get("/new/check", params=answers).text
+    assert "This becomes version 2" in clerk.http.get("/new/check", params=answers).text
     made = clerk.post("/new/create", **answers, state="draft")
     assert made.headers["location"] == "/policies/loans?version=2"
     with forms.client() as client:

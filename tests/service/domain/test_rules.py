@@ -182,7 +182,7 @@ def test_expiry() -> None:
     assert not again.recorded
     assert after(again) == (20, 10, 4, 3, 2)
     for status in ("success", "failure", "rejected"):
-        with pytest.raises(Conflict, match="is not pending"):
+        with pytest.raises(Conflict, match="not pending"):
             plan_expiry(state(status))
 
 

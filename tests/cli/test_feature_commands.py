@@ -75,7 +75,7 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
     assert "--label-delay must be a number of at least 0, not -1" in err
     code, out, err = run(*words, "--horizon", "50", "--label-delay", "5")
     assert (code, out) == (2, "")
-    assert "objective must be discounted" in err
+    assert "objective must be a Discounted objective" in err
 
 
 def test_replay_table(run: Run, loans: Path) -> None:
@@ -212,4 +212,4 @@ def test_a_log_without_overlap_is_refused(run: Run, tmp_path: Path) -> None:
     file.write_text(f"score,accepted,propensity,outcome\n{rows}")
     code, _, err = run("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
     assert code == 2
-    assert "no overlap with the proposal: of those whom it would accept, 50%" in err
+    assert "does not overlap with the proposal: of those whom it would accept, 50%" in err

@@ -24,7 +24,7 @@ def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], ba
         columns = {name: [row.get(name) for row in rows] for name in names}
     chosen: Any = default_backend() if backend is None else backend
     if chosen not in BACKENDS:
-        raise InputError("backend", backend, f"one of {', '.join(BACKENDS)}")
+        raise InputError.unknown_name("backend", backend, BACKENDS)
     return nw.from_dict(columns, backend=chosen).to_native()
 
 

@@ -191,19 +191,18 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
 
 def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
     """What a policy says of one row of beliefs, checked: one probability for each."""
-    found = np.asarray(policy.acceptance(n, s), dtype=np.float64)
-    if found.shape != s.shape:
+    probabilities = np.asarray(policy.acceptance(n, s), dtype=np.float64)
+    if probabilities.shape != s.shape:
         raise InputError.because(
-            f"must give one probability for each of {s.size} beliefs, not an array of {found.shape}",
+            f"must give one probability for each of {s.size} beliefs, not an array of {probabilities.shape}",
             "policy",
-            value=found.shape,
+            value=probabilities.shape,
             code="length_mismatch",
         )
-    if not np.all((found >= 0.0) & (found <= 1.0)):
-        raise InputError(
-            "policy", float(found[~((found >= 0.0) & (found <= 1.0))][0]), "one whose probabilities are from 0 to 1"
-        )
-    return found
+    outside = ~((probabilities >= 0.0) & (probabilities <= 1.0))
+    if outside.any():
+        raise InputError("policy", float(probabilities[outside][0]), "one whose probabilities are from 0 to 1")
+    return probabilities
 
 
 def looks_at_pending(policy: Accepts) -> bool:

@@ -12,7 +12,7 @@ from lenience.core.formatting import counted, even_percent, plural
 from lenience.reports.canvas import linear_ticks
 from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart
 from lenience.reports.rendering import render
-from lenience.reports.views import Cell, Table
+from lenience.reports.views import ReportTable, TableCell
 from lenience.simulation.replay import ReplayResult
 from lenience.simulation.replay_table import replay_tables
 
@@ -116,10 +116,10 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
     return target
 
 
-def _table(headings: list[str], rows: list[list[str]]) -> Table:
+def _table(headings: list[str], rows: list[list[str]]) -> ReportTable:
     """Make a table whose first row, the policy that the others are compared with, stands out."""
-    first = [Cell(text, "strong") for text in rows[0]] if headings[0] == "policy" else rows[0]
-    return Table(headings, [first, *rows[1:]])
+    first = [TableCell(text, "strong") for text in rows[0]] if headings[0] == "policy" else rows[0]
+    return ReportTable(headings, [first, *rows[1:]])
 
 
 def _total_chart(result: ReplayResult) -> Markup:

@@ -33,7 +33,7 @@ from lenience.reports.segment_report_groups import (
     model_section,
     status_quo_section,
 )
-from lenience.reports.views import Cell, Section, Table, decision_cell
+from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segments
@@ -257,13 +257,13 @@ def _rejected_section(segments: Segments, shut: list[Start], truths: Mapping[str
     if truths is not None:
         header += ["above break-even", "of these, never accepted", "share of their applicants"]
     out = {row.name for row in shut}
-    body: list[list[str | Cell]] = []
+    body: list[list[str | TableCell]] = []
     for row in shut_out_at_outset(segments, truths, begin={name: name not in out for name in segments.names}):
-        line: list[str | Cell] = [row.group or "all", f"{row.segments:,}", f"{row.shut:,}"]
+        line: list[str | TableCell] = [row.group or "all", f"{row.segments:,}", f"{row.shut:,}"]
         if row.deserving is not None:
             line += [f"{row.deserving:,}", f"{row.deserving_shut:,}", even_percent(row.deserving_share_shut or 0.0, 0)]
         body.append(line)
-    return Section(title, paragraphs, table=Table(header, body))
+    return Section(title, paragraphs, table=ReportTable(header, body))
 
 
 def _rates_section(policies: SegmentPolicies, rows: list[Start], late: bool) -> Section:
@@ -328,10 +328,10 @@ def _segments_section(
     header += ["expected success rate", "evidence", "value"]
     header += [*(["accepted / applicants"] if past else []), "share", "volume"]
     header += [] if limits else ["volume needed"]
-    body: list[list[str | Cell]] = []
+    body: list[list[str | TableCell]] = []
     for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
         own, late = past.get(row.name), limits.get(row.name)
-        line: list[str | Cell] = [row.name, *([row.group] if grouped else [])]
+        line: list[str | TableCell] = [row.name, *([row.group] if grouped else [])]
         if late is None:
             line.append(decision_cell("accept" if row.starts else "reject", row.starts))
         else:
@@ -350,7 +350,7 @@ def _segments_section(
         "Evidence: how many outcomes the expected success rate rests on. Value: what the segment is expected to earn, "
         f"{money.words}. Volume: the number of applicants still to come, where later ones count less.{needed_text}"
     )
-    return Section("All segments", [text], table=Table(header, body, note))
+    return Section("All segments", [text], table=ReportTable(header, body, note))
 
 
 def _evidence_section(rows: Sequence[Shrinkage]) -> Section:
@@ -376,4 +376,4 @@ def _evidence_section(rows: Sequence[Shrinkage]) -> Section:
         "The expected success rate combines two sources: what other segments or the prior suggest, "
         "and the segment's own outcomes. Evidence is counted in outcomes."
     )
-    return Section("Where the expected success rates come from", [text], table=Table(header, body, note))
+    return Section("Where the expected success rates come from", [text], table=ReportTable(header, body, note))

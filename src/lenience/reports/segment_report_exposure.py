@@ -9,7 +9,7 @@ from lenience.analysis.ignored_delay import Ignored
 from lenience.analysis.status_quo import Money
 from lenience.core.formatting import counted, plural
 from lenience.reports.exposure_text import describe_limits
-from lenience.reports.views import Cell, Section, Table, decision_cell
+from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
 
 MOST_LISTED = 60  # segments whose limit is a number
@@ -29,7 +29,7 @@ def exposure_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money
     blind = {row.segment: row for row in ignored if row.blind is not None}
     header = ["segment", "decision now", "pending", "limit"]
     header += ["value with the limit", "value if the delay is ignored"] if blind else []
-    body: list[list[str | Cell]] = []
+    body: list[list[str | TableCell]] = []
     for row in listed:
         body.append([row.name, decision_cell(row.now, row.accept), f"{row.pending:,}", row.most])
         if blind:
@@ -43,7 +43,7 @@ def exposure_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money
         DELAY_SCOPE,
     ]
     note = f"The {MOST_LISTED} largest of {len(limited):,} segments with a limit." if len(limited) > MOST_LISTED else ""
-    table = Table(header, body, note) if body else None
+    table = ReportTable(header, body, note) if body else None
     return Section("Delayed outcomes", [text for text in paragraphs if text], table=table)
 
 

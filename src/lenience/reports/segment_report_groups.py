@@ -9,7 +9,7 @@ from lenience.analysis.fairness import ConstraintCost, GroupFate
 from lenience.analysis.status_quo import CAVEAT, Money, StatusQuoComparison, describe_status_quo
 from lenience.core.formatting import even_percent
 from lenience.history.fit import History
-from lenience.reports.views import Cell, Section, Table
+from lenience.reports.views import ReportTable, Section, TableCell
 from lenience.segments.segments import Segments
 from lenience.segments.starting import Shutout
 
@@ -24,12 +24,12 @@ def group_section(groups: Sequence[GroupFate], segments: Segments, history: Hist
     header += ["accepted in the past"] if past else []
     header += ["accepted from now on", "first half", "second half", "wrongly rejected (probability)"]
     header += ["would succeed, rejected", "would fail, accepted"] if known else []
-    body: list[list[str | Cell]] = []
+    body: list[list[str | TableCell]] = []
     for row in groups:
-        line: list[str | Cell] = [row.group or "all", even_percent(row.share)]
+        line: list[str | TableCell] = [row.group or "all", even_percent(row.share)]
         line += [past.get(row.group, "")] if past else []
         line += [
-            Cell(even_percent(row.acceptance), bar=row.acceptance),
+            TableCell(even_percent(row.acceptance), bar=row.acceptance),
             even_percent(row.early),
             even_percent(row.late),
         ]
@@ -43,7 +43,7 @@ def group_section(groups: Sequence[GroupFate], segments: Segments, history: Hist
         "future. Wrongly rejected: the probability that an applicant from a segment above the break-even finds it "
         "closed for good."
     )
-    return Section("Outcomes by group", [text], table=Table(header, body))
+    return Section("Outcomes by group", [text], table=ReportTable(header, body))
 
 
 def _past_acceptance(segments: Segments, history: History | None) -> dict[str, str]:
@@ -62,13 +62,13 @@ def model_section(outset: Sequence[Shutout], known: bool) -> Section:
     """Show by model and group how many segments are never accepted, and how many of them are above the break-even."""
     groups = list(dict.fromkeys(row.group for row in outset))
     by = {(row.model, row.group): row for row in outset}
-    body: list[list[str | Cell]] = []
+    body: list[list[str | TableCell]] = []
     for model in dict.fromkeys(row.model for row in outset):
-        line: list[str | Cell] = [model or ""]
+        line: list[str | TableCell] = [model or ""]
         for group in groups:
             row = by[model, group]
             line.append(
-                Cell(
+                TableCell(
                     f"{row.shut:,} of {row.segments:,}",
                     note=f"{row.deserving_shut:,} of {row.deserving:,} above break-even",
                     note_kind="reject" if row.deserving_shut else "soft",
@@ -81,7 +81,7 @@ def model_section(outset: Sequence[Shutout], known: bool) -> Section:
         f"line counts only segments whose {basis} is above the break-even."
     )
     return Section(
-        "Segments that each model rejects", [text], table=Table(["model", *(g or "all" for g in groups)], body)
+        "Segments that each model rejects", [text], table=ReportTable(["model", *(g or "all" for g in groups)], body)
     )
 
 
@@ -90,15 +90,17 @@ def constraint_section(name: str, costs: Sequence[ConstraintCost] | str, total_v
     title = f"Constraint: {name}"
     if isinstance(costs, str):
         return Section(title, [f"The cost of this constraint was not computed: {costs}."])
-    body: list[list[str | Cell]] = []
+    body: list[list[str | TableCell]] = []
     for group in dict.fromkeys(row.group for row in costs):
         of_group = [row for row in costs if row.group == group]
         body.append([group or "all", f"{len(of_group):,}", *_constraint_cells(of_group, total_value, money)])
     if len(body) > 1:
-        body.append([Cell("all groups", "strong"), f"{len(costs):,}", *_constraint_cells(costs, total_value, money)])
+        body.append(
+            [TableCell("all groups", "strong"), f"{len(costs):,}", *_constraint_cells(costs, total_value, money)]
+        )
     header = ["group", "segments", "value without", "value with", "cost", "share of the total value"]
     text = f"What the constraint costs, computed exactly from the evidence on each segment. Amounts are {money.words}."
-    return Section(title, [text], table=Table(header, body))
+    return Section(title, [text], table=ReportTable(header, body))
 
 
 def _constraint_cells(rows: Sequence[ConstraintCost], total_value: float, money: Money) -> list[str]:
@@ -112,9 +114,11 @@ def status_quo_section(rows: Sequence[StatusQuoComparison], money: Money) -> Sec
     """Compare the proposal with today's acceptance rates, by segment."""
     header = ["segment", "accepted today → proposal", "value today", "value of the proposal", "difference"]
     largest = sorted(rows, key=lambda row: -abs(row.more))[:MOST_COMPARED]
-    body: list[list[str | Cell]] = [
+    body: list[list[str | TableCell]] = [
         [row.segment, row.change, *(money.show(value) for value in (row.as_now, row.proposed, row.more))]
         for row in largest
     ]
     note = f"The {MOST_COMPARED} segments of {len(rows):,} that differ most." if len(rows) > MOST_COMPARED else ""
-    return Section("Compared with today", [describe_status_quo(rows, money), CAVEAT], table=Table(header, body, note))
+    return Section(
+        "Compared with today", [describe_status_quo(rows, money), CAVEAT], table=ReportTable(header, body, note)
+    )

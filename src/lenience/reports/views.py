@@ -8,7 +8,7 @@ import msgspec
 from markupsafe import Markup
 
 
-class Cell(msgspec.Struct, frozen=True):
+class TableCell(msgspec.Struct, frozen=True):
     """A table cell that is more than text.
 
     Parameters
@@ -32,21 +32,21 @@ class Cell(msgspec.Struct, frozen=True):
     note_kind: str = "soft"
 
 
-class Table(msgspec.Struct, frozen=True):
+class ReportTable(msgspec.Struct, frozen=True):
     """A table: one heading per column, then the rows.
 
     Parameters
     ----------
     header : sequence of str
         The column headings.
-    rows : sequence of sequences of str or Cell
+    rows : sequence of sequences of str or TableCell
         The cells, row by row.
     note : str
         A line below the table, e.g. how many rows are left out.
     """
 
     header: Sequence[str]
-    rows: Sequence[Sequence[str | Cell]]
+    rows: Sequence[Sequence[str | TableCell]]
     note: str = ""
 
 
@@ -61,20 +61,20 @@ class Section(msgspec.Struct, frozen=True):
         The text.
     figures : sequence of Markup
         SVG drawings, e.g. a wide and a narrow one.
-    table : Table, optional
+    table : ReportTable, optional
         The table below them.
     """
 
     title: str
     paragraphs: Sequence[str] = ()
     figures: Sequence[Markup] = ()
-    table: Table | None = None
+    table: ReportTable | None = None
 
 
-def decision_cell(text: str, accept: bool | None) -> Cell:
+def decision_cell(text: str, accept: bool | None) -> TableCell:
     """Make a cell for a decision, in the colour of acceptance or rejection.
 
     >>> decision_cell("wait", False).kind
     'reject'
     """
-    return Cell(text, "accept" if accept else "reject")
+    return TableCell(text, "accept" if accept else "reject")

@@ -91,7 +91,7 @@ class Backtest(msgspec.Struct, frozen=True):
         return sum(segment.new.value(segment.cost) for segment in self.segments)
 
 
-class _Walk:
+class _BacktestWalk:
     """One segment on its way through the past."""
 
     def __init__(self, rule: SegmentRule, delay: float) -> None:
@@ -148,14 +148,14 @@ def backtest(
     for applicant in known:
         outcomes[applicant.segment] = outcomes.get(applicant.segment, 0) + 1
     until = time.monotonic() + seconds
-    walks: dict[str, _Walk] = {}
+    walks: dict[str, _BacktestWalk] = {}
     problems = {problem.name: problem for problem in specification.problems()}
     for name in sorted(outcomes, key=lambda name: -outcomes[name]):
         if name in problems and time.monotonic() < until:
             rule = _rule(msgspec.structs.replace(problems[name], prior=priors[name]), outcomes[name])
             if rule is not None:
                 objective = specification.objective
-                walks[name] = _Walk(rule, objective.label_delay)
+                walks[name] = _BacktestWalk(rule, objective.label_delay)
     chance = Random(SEED)
     yearly = specification.objective.arrivals or 1.0
     course = [(0, 0.0, 0.0)]

@@ -299,11 +299,13 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
     if expiry is not None:
         made["expire_after_days"] = expiry
     try:
+        msgspec.convert(answers.name, limits.Name)
+    except msgspec.ValidationError:
+        raise FormError(step, "name", _invalid_name(answers.name)) from None
+    try:
         specification: PolicySpecification = msgspec.convert(made, PolicySpecification)
         specification.problems()
     except msgspec.ValidationError as error:
-        if "$.name" in str(error):
-            raise FormError(step, "name", _invalid_name(answers.name)) from None
         raise FormError(step, "", f"The policy is invalid: {error}") from None
     except (InputError, BadRequest) as error:
         raise FormError(step, "", f"The policy is invalid: {error}") from None

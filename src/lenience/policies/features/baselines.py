@@ -32,7 +32,7 @@ from lenience.policies.features.baseline_rules import (
 LEAST_PROPENSITY = 0.05  # limits the weights of the inverse-propensity gradient
 
 
-class _Rule(SelectivePolicy):
+class _BaselineRule(SelectivePolicy):
     """A rule with one parameter, for any model of beliefs."""
 
     rule: ClassVar[int]
@@ -49,7 +49,7 @@ class _Rule(SelectivePolicy):
         return beta_acceptance(self.rule, parameter, mean, n, accepted, cost)
 
 
-class GreedyRule(_Rule):
+class GreedyRule(_BaselineRule):
     """Accept where p̂ > c, after accepting everyone during a burn-in.
 
     Parameters
@@ -84,7 +84,7 @@ class GreedyRule(_Rule):
         return real("burn_in", self.burn_in, least=0)
 
 
-class EpsilonRule(_Rule):
+class EpsilonRule(_BaselineRule):
     """Accept where p̂ > c, and elsewhere with probability ε.
 
     Parameters
@@ -121,7 +121,7 @@ class EpsilonRule(_Rule):
         return real("epsilon", self.epsilon, least=0, most=1)
 
 
-class ThompsonRule(_Rule):
+class ThompsonRule(_BaselineRule):
     """Accept with the probability that the success rate is above the cost.
 
     Parameters
@@ -156,7 +156,7 @@ class ThompsonRule(_Rule):
         return real("scale", self.scale, least=0)
 
 
-class UpperBoundRule(_Rule):
+class UpperBoundRule(_BaselineRule):
     """Accept where an upper confidence bound of the log-odds is above the break-even (GLM-UCB).
 
     Parameters
@@ -191,7 +191,7 @@ class UpperBoundRule(_Rule):
         return real("width", self.width, least=0)
 
 
-class OptimismRule(_Rule):
+class OptimismRule(_BaselineRule):
     """Accept where one imagined success would raise the estimate above the break-even (in the style of PLOT).
 
     Parameters
@@ -226,7 +226,7 @@ class OptimismRule(_Rule):
         return real("weight", self.weight, least=0)
 
 
-class AlwaysRule(_Rule):
+class AlwaysRule(_BaselineRule):
     """Accept everyone.
 
     Parameters

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -115,8 +116,8 @@ def _plain(body: bytes) -> Any:
 def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(fields)
     if len(unique) < len(fields):
-        names = [name for name, _ in fields]
-        repeated = next(name for name in names if names.count(name) > 1)[:80]
+        counts = Counter(name for name, _ in fields)  # linear: a body may have a hundred thousand fields
+        repeated = next(name for name, count in counts.items() if count > 1)[:80]
         raise BadRequest(f"{repeated} appears twice", code="duplicate", field=repeated)
     return unique
 

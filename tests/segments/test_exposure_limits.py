@@ -96,4 +96,4 @@ def test_why_a_segment_does_not_start_where_labels_come_late() -> None:
     [row] = starts(cells)
     assert row.needed < row.volume
     assert not row.starts
-    assert row.reason == "never starts: its labels come so late that learning does not pay"
+    assert row.reason == "never starts: its outcomes arrive too late for learning to pay"

@@ -41,7 +41,7 @@ class BandAdvice(msgspec.Struct, frozen=True):
     def advice(self) -> str:
         """The advice in words."""
         if self.starting == self.bands:
-            smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
+            smallest = f"{self.smallest_volume:.3g} discounted applicants in the smallest, {self.needed:.3g} needed"
             return f"{self.bands} bands: all start ({smallest})"
         unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are never given a chance"
         return f"{self.bands} bands: only {self.starting} start, {unseen}"
@@ -72,7 +72,7 @@ def advise_bands(
     --------
     >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
     ...     print(row.advice)
-    5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
+    5 bands: all start (99.8 discounted applicants in the smallest, 32.1 needed)
     20 bands: only 0 start, 100% of arrivals are never given a chance
     """
     needed = starting_volume(prior, objective.cost).midpoint

@@ -151,17 +151,21 @@ class Start(msgspec.Struct, frozen=True):
         """Why it starts or not, in words."""
         if self.starts and self.needed == 0.0:
             expected, even = percents(self.prior.mean, self.cost)
-            return f"starts: {expected} expected is above the cost of {even}"
+            return f"starts: {expected} expected to succeed, above the break-even of {even}"
         if self.starts:
-            enough = f"{count(self.needed)} are enough to make learning pay"
-            return f"starts: {count(self.volume)} discounted members to come, and {enough}"
+            return f"starts: {self._expected}, {count(self.needed)} needed for learning to pay"
         if self.loses:
             expected, even = percents(self.prior.mean, self.cost)
-            return f"never starts: {expected} expected, and almost surely less than the cost of {even}"
+            return f"never starts: {expected} expected to succeed, almost certainly below the break-even of {even}"
         if self.needed < self.volume:
-            return "never starts: its labels come so late that learning does not pay"
-        never = "only far more" if math.isinf(self.needed) else f"only {count(self.needed)}"
-        return f"never starts: {count(self.volume)} discounted members to come, and {never} would make learning pay"
+            return "never starts: its outcomes arrive too late for learning to pay"
+        needed = "far more" if math.isinf(self.needed) else count(self.needed)
+        return f"never starts: {self._expected}, {needed} needed for learning to pay"
+
+    @property
+    def _expected(self) -> str:
+        """The volume, in words."""
+        return f"{count(self.volume)} discounted applicants expected"
 
 
 class Shutout(msgspec.Struct, frozen=True):
@@ -213,8 +217,8 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for row in starts(cells):
     ...     print(row.name, row.reason)
-    many starts: 95 discounted members to come, and 32.1 are enough to make learning pay
-    few never starts: 3.96 discounted members to come, and only 32.1 would make learning pay
+    many starts: 95 discounted applicants expected, 32.1 needed for learning to pay
+    few never starts: 3.96 discounted applicants expected, 32.1 needed for learning to pay
     """
     rows = []
     for cell in listed("segments", segments, SEGMENTS):

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
-from lenience.core.formatting import observed, percent
+from lenience.core.formatting import counted, observed, percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import AT_COST, is_near, near, size_distance, success_distance
 from lenience.core.objective import ExposureObjective
@@ -287,44 +287,36 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         Returns
         -------
         str
-            One or two sentences.
+            Up to four sentences.
 
         Examples
         --------
         >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
         >>> print(policy.explain(Belief(10, 7), pending=1))
-        Accept: 7 of 10 succeeded (70%), short of the 80% break-even, but 1 is pending of at most 13 that are worth
-        having out at once: what one more label teaches is worth more than its expected loss of 0.1.
+        Accept: 7 of 10 succeeded (70%), below the break-even of 80%. 1 outcome is pending, and the limit is 13. What
+        one more outcome teaches is worth more than the expected loss of 0.1.
         """
         count = whole("pending", pending)
         limit = self.limit(belief)
-        cost = self.objective.cost
-        seen = observed(belief)
-        out = f"{count:,} {'is' if count == 1 else 'are'} pending" if count else "none is pending"
+        mean, even = percents(belief.mean, self.objective.cost)
+        seen = observed(belief, mean)
         if limit is None:
-            return f"Accept: {seen}, not below the {percent(cost)} break-even, so nothing pending stands in the way."
-        short = f"{seen}, short of the {percent(cost)} break-even"
-        loss = f"expected loss of {cost - belief.mean:.2g}"
-        if count < limit:
-            return (
-                f"Accept: {short}, but {out} of at most {limit:,} that {'is' if limit == 1 else 'are'} worth having "
-                f"out at once: what one more label teaches is worth more than its {loss}."
-            )
+            return f"Accept: {seen}, not below the break-even of {even}. Any number of outcomes may be pending."
+        seen = f"{seen}, below the break-even of {even}"
+        loss = f"the expected loss of {self.objective.cost - belief.mean:.2g}"
         if limit > 0:
-            return (
-                f"Reject for now: {short}, and {out}, while at most {limit:,} {'is' if limit == 1 else 'are'} worth "
-                "having out at once: wait for a label before accepting again."
+            exposure = (
+                f"{counted(count, 'outcome')} {'is' if count == 1 else 'are'} pending, and the limit is {limit:,}."
             )
+            if count < limit:
+                return f"Accept: {seen}. {exposure} What one more outcome teaches is worth more than {loss}."
+            return f"Reject for now: {seen}. {exposure} Wait for an outcome before accepting again."
+        futile = f"What one more outcome teaches is not worth {loss}."
         if count > 0:
-            return (
-                f"Reject for now: {short}, by so much that one more label is not worth its {loss}; the {count:,} "
-                "pending may still change that."
-            )
-        return (
-            f"Reject: {short}, by so much that one more label is not worth its {loss}. With nothing pending the "
-            "rejection is final, because nothing more is learnt without acceptances."
-        )
+            open_outcomes = "The pending outcome" if count == 1 else f"The {count:,} pending outcomes"
+            return f"Reject for now: {seen}. {futile} {open_outcomes} may change this."
+        return f"Reject: {seen}. {futile} The rejection is final, because nothing more is learnt without acceptances."
 
     @property
     def steady_limit(self) -> None:

@@ -39,7 +39,7 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
     reward : Bounds
         The expected (discounted) reward.
     shut_out : Bounds or None
-        The probability that a population with p > c is shut out for good; None if p ≤ c.
+        The probability that the policy rejects a population with p > c for good; None if p ≤ c.
     """
 
     p: float | None

@@ -1,9 +1,9 @@
-"""Fairness by segment and group: who is accepted, early and late, who is shut out, and what constraints cost.
+"""Fairness by segment and group: who is accepted, early and late, who is wrongly rejected, and what constraints cost.
 
 Nothing here is simulated. If the true success rates are known (in a simulation or a study), the policy of a segment is
-walked forward at its true p. This gives the probability that each member is accepted and that the segment is shut out
-for good. If they are unknown, the walk is averaged over the belief and gives expected values. Groups are sums of their
-segments, weighted by the shares of the segments.
+walked forward at its true p. This gives the probability that each member is accepted and that the policy rejects the
+segment for good. If they are unknown, the walk is averaged over the belief and gives expected values. Groups are sums
+of their segments, weighted by the shares of the segments.
 
 Early against late. The paper calls it "sequence unfairness": early members get the benefit of the doubt. Early is the
 first half of the discounted future of the segment (members before γ_x^i falls to one half); late is the rest.
@@ -65,7 +65,8 @@ class SegmentFate(msgspec.Struct, frozen=True):
     ever : float
         The probability that acceptance never stops.
     shut_out : float or None
-        The probability that the segment is shut out for good if it is deserving; None if it is (almost) surely not.
+        The probability of being wrongly rejected: that the policy rejects the segment for good if p > c; None if p is
+        (almost) certainly not above c.
     """
 
     name: str
@@ -99,9 +100,9 @@ class GroupFate(msgspec.Struct, frozen=True):
     segments : int
         The number of its segments.
     deserving_segments : float
-        The number of deserving segments (p > c); the expected number if true rates are unknown.
+        The number of segments worth accepting (p > c); the expected number if true rates are unknown.
     deserving : float
-        The probability that the segment of a member is deserving.
+        The probability that the segment of a member is worth accepting.
     acceptance : float
         The probability that a member is accepted, over the whole discounted future.
     early : float
@@ -113,7 +114,8 @@ class GroupFate(msgspec.Struct, frozen=True):
     false_acceptance : float or None
         The share accepted of those who would fail; None if true rates are unknown.
     shut_out : float or None
-        The probability that a member's segment is shut out for good if it is deserving; None if no segment is.
+        The probability that the policy rejects a member's segment for good if it is worth accepting; None if no segment
+        is.
     never_start : int
         The number of segments in which nobody is ever accepted.
     """
@@ -132,7 +134,7 @@ class GroupFate(msgspec.Struct, frozen=True):
     never_start: int
 
 
-SURELY = 1e-9  # below this probability a segment counts as not deserving
+SURELY = 1e-9  # below this probability of p > c a segment counts as not worth accepting
 FATES = "the result of segment_fates"
 
 
@@ -233,7 +235,7 @@ def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     Returns
     -------
     list of GroupFate
-        One row per group: acceptance early and late, errors, and who is shut out.
+        One row per group: acceptance early and late, errors, and who is wrongly rejected.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from lenience.core.errors import InputError, in_words
 
 COMMANDS = {
     "audit": "Recompute a service's log and check every decision.",
-    "characteristics": "Compute what a policy does to a population: who is shut out, what learning costs.",
+    "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",
     "completion": "Print the shell code that completes commands and options.",
     "delay": "Compute what late labels cost, and how many acceptances may be pending.",
     "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",

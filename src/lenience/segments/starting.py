@@ -1,10 +1,10 @@
 """Segments that never start: too rare, for their prior, to be worth a first acceptance, or known to lose.
 
 The policy accepts at the prior exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises. So there is one discounted
-volume γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts. Below it the segment is shut out before its first
-member, deserving or not. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by size. The
-remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or a floor on
-exploration (:mod:`lenience.analysis.fairness`).
+volume γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts. Below it the policy never accepts anyone from the
+segment, however good its members are. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by
+size. The remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or
+a floor on exploration (:mod:`lenience.analysis.fairness`).
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Shutout(msgspec.Struct, frozen=True):
-    """How many segments of a group never start, and how many of these deserve acceptance (p > c).
+    """How many segments of a group never start, and how many of these are worth accepting (p > c).
 
     Parameters
     ----------
@@ -328,14 +328,14 @@ def shut_out_at_outset(
     model: str = "as given",
     begin: Mapping[str, bool] | None = None,
 ) -> list[Shutout]:
-    """Return, by group, how many segments never start, and how many of these deserve acceptance (p > c).
+    """Return, by group, how many segments never start, and how many of these are worth accepting (p > c).
 
     Parameters
     ----------
     segments : Segments
         The segments.
     truths : mapping, optional
-        The true success rate by segment. Without it, the numbers of deserving segments are None.
+        The true success rate by segment. Without it, the numbers of segments worth accepting are None.
     model : str
         The model of the priors, as a label of the rows.
     begin : mapping, optional

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import UNSET
 
-MOST_NAMED = 30  # names that one sentence lists
-LONGEST = 80  # characters of a value or a name that one sentence shows
+MOST_NAMED = 30  # the largest number of names that a sentence lists
+LONGEST = 80  # the largest number of characters of a value or a name that a sentence shows
 
 Code = Literal[
     "invalid_value",
@@ -51,7 +51,7 @@ class InputError(ValueError):
     Parameters
     ----------
     field
-        The parameter, column or option at fault, or several of them. ``None`` if there is none.
+        The parameter, column or option at fault, or several of them. ``None`` if it is not known.
     value
         What was given. Leave it out if there is nothing to show.
     allowed
@@ -335,11 +335,11 @@ class InputError(ValueError):
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross processes: a value that cannot be pickled goes as its text."""
+        """Pickle the error, because errors cross processes. A value that cannot be pickled is replaced by its text."""
         state = dict(vars(self))
         try:
             pickle.dumps(self.value)
-        except Exception:  # whatever an object of the caller's raises
+        except Exception:  # The caller's object may raise anything.
             state["value"] = repr(self.value)
         return _restore, (type(self), state)
 

@@ -1,4 +1,4 @@
-"""Decisions in plain words."""
+"""Format numbers, and describe decisions in words."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def duration(years: float) -> str:
     for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week")):
         count = years / size
         if count > 0.995:
-            one = abs(count - 1) < 0.005  # 365 days are a year too
+            one = abs(count - 1) < 0.005  # 365 days count as a year too
             return f"1 {unit}" if one else f"{count:.3g} {unit}s"
     return f"{years * 365:.2g} days"
 

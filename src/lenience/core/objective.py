@@ -1,4 +1,4 @@
-"""Objective: what is to be maximised, and the questions that every objective answers for itself.
+"""Objective: what to maximise, and the interface of every objective.
 
 An objective is a frozen msgspec struct that extends one of the classes here. Code elsewhere asks it about behaviour
 ("does it end?", "do labels come late?") and never for its type, so that a new objective needs no change there.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Limits of what is read from JSON. Smaller numbers have no digits left to compute with.
 Cost = Annotated[float, Meta(ge=1e-9, lt=1, description="The break-even success rate, strictly between 0 and 1")]
 Rate = Annotated[float, Meta(gt=0, le=1e12)]
-EXPIRE_DELAYS = 3  # mean label delays after which an outcome that has not come expires
+EXPIRE_DELAYS = 3  # an outcome that has not arrived expires after this many mean delays
 
 
 class Objective:
@@ -216,7 +216,7 @@ class Objective:
         Returns
         -------
         float
-            Seconds; 0 if that is not known beforehand.
+            Seconds; 0 if no estimate is known.
         """
         return 0.0
 

@@ -1,8 +1,9 @@
-"""What every policy can do: say with what probability it accepts at a belief, and be written down as JSON.
+"""The interface of every policy: return the acceptance probability at a belief, and write itself as JSON.
 
-A policy that also looks at the acceptances whose label is still out takes them as a third argument, ``pending``;
-:func:`acceptance_at` calls both kinds. A policy sees no clock: what is to change with time (a fading ε) changes with
-the belief's size n, which a rejection leaves as it is. Whoever forgets is the exception: see ``memory``.
+A policy that also uses the number of acceptances without a label takes it as a third argument, ``pending``.
+:func:`acceptance_at` calls both kinds. A policy sees no clock. What should change with time (e.g. a decreasing ε)
+changes with the belief size n, which a rejection does not change. Forgetting policies are the exception: see
+``memory``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lenience.core.errors import InputError
 
 
 class Accepts(Protocol):
-    """The least that a policy can do: all that a simulation asks of it (``pending`` may be a third argument)."""
+    """The smallest interface of a policy, which a simulation needs. ``pending`` may be a third argument."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of accepting the next individual at beliefs (n, s).
@@ -39,28 +40,28 @@ class Accepts(Protocol):
         """
 
 
-UNKNOWN = -1  # a ``steady_limit`` that is not promised
-UNLIMITED = np.iinfo(np.int64).max  # an exposure limit where there is none
+UNKNOWN = -1  # the ``steady_limit`` of a policy that does not state one
+UNLIMITED = np.iinfo(np.int64).max  # stands for no exposure limit
 
 
 @runtime_checkable
 class PendingPolicy(Protocol):
-    """A policy that looks at the belief and at the number pending."""
+    """A policy that decides by the belief and the number pending."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
-        """The probability of accepting the next individual, for arrays that broadcast."""
+        """Return the probability of accepting the next individual, for arrays that broadcast."""
 
     @property
     def steady_limit(self) -> int | None:
-        """What happens wherever p̂ ≥ c: accept while fewer than this many are pending (None: always; −1: unknown)."""
+        """The limit wherever p̂ ≥ c: accept while fewer are pending (None: always accept; −1: unknown)."""
 
     def stop_floor(self, n: float) -> float:
-        """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
+        """Return a rate at or below which nobody is accepted at size n, with any number pending (−1 if unknown)."""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy that looks at the belief alone."""
+    """A policy that decides by the belief only."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of accepting the next individual at beliefs (n, s).
@@ -93,7 +94,7 @@ class Policy(Protocol):
         Returns
         -------
         float
-            The success rate; −1 if there is none.
+            The success rate; −1 if none is known.
         """
 
     def to_json(self) -> str:
@@ -107,10 +108,10 @@ class Policy(Protocol):
 
 
 class Rule(msgspec.Struct, frozen=True, tag_field="type"):
-    """A policy that is a formula: what the formulas have in common.
+    """The base class of policies that are a formula.
 
-    ``monotone``: at each n, acceptance does not fall with s. ``two_valued``: at each n it takes at most two values, one
-    below a number of successes and one from there on; a simulation then needs one number a row.
+    ``monotone`` means that at each n, acceptance does not fall with s. ``two_valued`` means that at each n it has at
+    most two values, one below a number of successes and one from there on; a simulation then needs one number per row.
     ``memory`` is the weight that a past observation keeps from one arrival to the next.
     """
 
@@ -119,7 +120,7 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
 
     @property
     def memory(self) -> float:
-        """1: nothing is forgotten, and a rejection leaves the belief as it is."""
+        """The weight that a past observation keeps: 1, because nothing is forgotten."""
         return 1.0
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
@@ -171,7 +172,7 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         Returns
         -------
         float
-            The success rate; −1 if there is none.
+            The success rate; −1 if none is known.
         """
         return -1.0
 
@@ -186,11 +187,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         return msgspec.json.encode(self).decode()
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the acceptance probabilities for arrays of the same shape. Subclasses implement it."""
         raise NotImplementedError
 
 
 def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a policy says of one row of beliefs, checked: one probability for each."""
+    """Return the acceptance probabilities of one row of beliefs, after checking that they are probabilities."""
     probabilities = np.asarray(policy.acceptance(n, s), dtype=np.float64)
     if probabilities.shape != s.shape:
         raise InputError.because(
@@ -206,12 +208,12 @@ def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[n
 
 
 def looks_at_pending(policy: Accepts) -> bool:
-    """Whether a policy takes the number of labels that are still out."""
+    """Return whether a policy takes the number of pending labels as an argument."""
     return "pending" in inspect.signature(policy.acceptance).parameters
 
 
 def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike) -> NDArray[np.float64]:
-    """The acceptance of any policy: of one that looks at pending labels with them, of others without."""
+    """Return the acceptance of any policy. Pass the number pending only to policies that take it."""
     if looks_at_pending(policy):
         aware: Any = policy
         result: NDArray[np.float64] = aware.acceptance(n, s, pending)
@@ -220,21 +222,21 @@ def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLik
 
 
 class StoppingProblem(Protocol):
-    """What a solver must know of a problem whose optimum is to accept until, at some belief, one stops for good."""
+    """What a solver needs of a problem whose optimal policy accepts until it stops for good at some belief."""
 
     def __hash__(self) -> int:
-        """Problems are values: answers about them are kept for the next time they are asked."""
+        """Return a hash, because solvers cache their results by problem."""
 
     @property
     def cost(self) -> float:
         """The break-even success rate."""
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
-        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        """Return bounds of the value at a belief, and of the value of accepting there and then acting optimally."""
 
     @property
     def discount(self) -> float:
         """The discount factor from one individual to the next."""
 
     def remaining(self, acceptances: int) -> StoppingProblem | None:
-        """What is left after so many acceptances; nothing where the horizon is over."""
+        """Return the problem that is left after a number of acceptances, or None if the horizon is over."""

@@ -2,7 +2,7 @@
 
 Individuals arrive as a Poisson process, the outcome of an acceptance is known only after an exponential delay, and
 money is discounted continuously. The state is the belief and the number of acceptances still pending. Rejecting is
-no longer final: one may pause, hear back, and resume.
+no longer final: a policy can pause, wait for outcomes, and resume.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Delayed(
         set_(self, "label_delay", delay)
 
     def __str__(self) -> str:
-        """With as many digits as one reads."""
+        """Return the objective with six significant digits."""
         values = (f"{name}={getattr(self, name):.6g}" for name in self.__struct_fields__)
         return f"Delayed({', '.join(values)})"
 
@@ -290,7 +290,7 @@ class Delayed(
         )
 
     def _estimate(self, prior: Belief, value: Bounds, solution: DelayedSolution) -> float:
-        """The midpoint, or where the enclosure is wide an estimate inside it that is better than the midpoint."""
+        """Return the midpoint of the bounds or, if they are wide, a better estimate between them."""
         if solution.relative_gap <= 1e-5:
             return value.midpoint
         from lenience.solvers.delayed.plan import estimate_value

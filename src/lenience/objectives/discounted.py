@@ -249,7 +249,7 @@ class Discounted(
         Returns
         -------
         float
-            Seconds; 0 if that is not known beforehand.
+            Seconds; 0 if no estimate is known.
         """
         from lenience.solvers.stopping.solve import discounted_seconds
 
@@ -298,7 +298,7 @@ class Discounted(
 
 
 def _factor(arrivals: object, discount_rate: object) -> float:
-    """λ/(λ + r), of rates that are checked."""
+    """Check both rates and return λ/(λ + r)."""
     rate = real("arrivals", arrivals, above=0)
     money = real("discount_rate", discount_rate, above=0)
     if rate + money == rate:

@@ -1,7 +1,7 @@
 """FiniteHorizon(cost, horizon): the total over a known number of individuals.
 
-With H individuals in all, accepting first and stopping later is optimal (Bradt, Johnson and Karlin 1956), so
-after k acceptances H − k individuals are left and the recursion is the triangular one of the discounted case.
+With H individuals in total, it is optimal to accept first and stop later (Bradt, Johnson and Karlin 1956). So H − k
+individuals are left after k acceptances, and the recursion has the triangular form of the discounted case.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class FiniteHorizon(
         Returns
         -------
         float
-            Seconds; 0 if that is not known beforehand.
+            Seconds; 0 if no estimate is known.
         """
         from lenience.solvers.stopping.solve import horizon_seconds
 

@@ -15,8 +15,8 @@ from lenience.core.objective import StoppingObjective
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
 
-# Rounding error of a row: 1 − p, two products and a sum, for the mass and for the totals. The states of a row are
-# added up one after the other, and there are at most as many as rows.
+# Rounding error of a row: 1 − p, two products and a sum, for the probabilities and for the totals. The states of a row
+# are added one after the other, and a row has at most as many states as there are rows.
 ROUNDING = 9 * 2.0**-53
 MOST_ROWS = 100_000
 

@@ -30,8 +30,8 @@ from lenience.models.quadrature import quadrature
 CAP = 20.0
 VARIANCE = 1.65
 GROUP_VARIANCE = 0.5
-SLOPE = 1.0  # of a rising feature, per standard deviation, a priori
-LEAST = 0.05  # the least size that is transferred
+SLOPE = 1.0  # prior mean of the slope of a rising score, per standard deviation
+LEAST = 0.05  # smallest belief size that is transferred
 STEPS = 50
 
 

@@ -20,10 +20,10 @@ from lenience.models.feature_model import checked_outcomes
 if TYPE_CHECKING:
 
     class ClassifierMixin:
-        """scikit-learn's, which carries no types."""
+        """The type of scikit-learn's class, which has no type hints."""
 
     class BaseEstimator:
-        """scikit-learn's, which carries no types."""
+        """The type of scikit-learn's class, which has no type hints."""
 
         def __sklearn_tags__(self) -> Any: ...
 
@@ -39,7 +39,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
     n_features_in_: int
-    _break_even: float = 0.5  # a model on its own knows of no cost
+    _break_even: float = 0.5  # a model alone does not know the cost
     _spare: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -362,7 +362,7 @@ def _classes(labels: NDArray[Any]) -> NDArray[Any]:
             allowed="two classes",
         )
     if len(classes) == 1:
-        # Selective labels often begin with one class only: outcomes 0 and 1 are known to be two.
+        # Selective labels often begin with only one class, but outcomes always have two: 0 and 1.
         if classes[0] in (0, 1):
             return np.array([0, 1], dtype=classes.dtype) if classes.dtype != np.bool_ else np.array([False, True])
         raise InputError.because(

@@ -21,7 +21,7 @@ from lenience.core.validation import floats, real
 from lenience.models.own_counts import UNIFORM
 from lenience.models.protocol import checked_counts
 
-MODEST = 20.0  # pooled history worth no more labels than this can still be overruled
+MODEST = 20.0  # new labels can still overrule a pooled history that is worth at most this many labels
 
 
 class SelectiveLabelsWarning(UserWarning):

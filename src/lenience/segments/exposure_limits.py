@@ -29,9 +29,9 @@ from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.segments.segments import Segment, Segments
 
-TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first that the time allows is used
-SECONDS = 10.0  # the most for one segment, by the solver's estimate
-ALL_SECONDS = 60.0  # the most for all segments, by the clock
+TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first one that fits the time limit is used
+SECONDS = 10.0  # time limit for one segment, by the solver's estimate
+ALL_SECONDS = 60.0  # time limit for all segments, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
 SEGMENTS = "Segments with a Delayed objective, such as history.divide(Delayed(…))"
 

@@ -243,7 +243,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         unlimited = self.first[row] + self.offsets[row + 1] - self.offsets[row]
         at = np.clip(self.offsets[row] + j - self.first[row], 0, max(self.limits.size - 1, 0))
         tabulated = self.limits[at] if self.limits.size else np.zeros(at.shape, dtype=np.int64)
-        # A rate that differs from the cost only by rounding is at the cost: 16 of 20 where the cost is 0.8.
+        # A rate that differs from the cost only by rounding counts as equal to it, e.g. 16 of 20 at a cost of 0.8.
         above = (j >= unlimited) | (good >= self.objective.cost * sizes * (1 - AT_COST))
         result = np.where(above, UNLIMITED, np.where(j < self.first[row], 0, tabulated))
         for position in np.argwhere(~inside):
@@ -389,7 +389,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         """Return the row of the table that stands for row k, and how many more new successes row k has there."""
         if not np.any(k >= self.rows):
             return k, np.zeros(k.shape, dtype=np.int64)
-        # Beyond the table: of the last rows, take the one where c·n lies most similarly between two states.
+        # Beyond the table, use one of the last rows: the one where c·n lies most similarly between two states.
         last = np.arange(max(self.rows - 64, 0), self.rows)
         cost = self.objective.cost
         apart = np.abs((cost * (k[..., np.newaxis] - last) + 0.5) % 1 - 0.5)

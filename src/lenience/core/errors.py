@@ -280,6 +280,12 @@ class InputError(ValueError):
         -------
         InputError
             A copy of the same class.
+
+        Examples
+        --------
+        >>> error = InputError("cost", 1.2, "between 0 and 1")
+        >>> print(error.with_hint("For 80%, write 0.8."))
+        cost must be between 0 and 1, not 1.2. For 80%, write 0.8.
         """
         return self._copy(hint=hint)
 

@@ -30,7 +30,7 @@ EXPIRE_DELAYS = 3  # an outcome that has not arrived expires after this many mea
 
 
 class Objective:
-    """What is to be maximised: the base of every objective.
+    """What to maximise: the base class of every objective.
 
     The defaults describe an objective without an end whose labels come at once. A subclass is a frozen msgspec struct
     with a tag and a field ``cost``.
@@ -103,6 +103,12 @@ class Objective:
         -------
         float
             The factor: 1 if nothing is discounted, 0 after the last arrival.
+
+        Examples
+        --------
+        >>> from lenience import AverageReward, Discounted
+        >>> AverageReward(cost=0.8).discount_at(0), Discounted(cost=0.8, discount=0.99).discount_at(0)
+        (1.0, 0.99)
         """
         return self.discount
 
@@ -118,6 +124,12 @@ class Objective:
         -------
         float
             The time; the number itself if the objective has no rate of arrivals.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).clock(100)
+        2.0
         """
         return arrivals / self.arrivals if self.arrivals else float(arrivals)
 
@@ -133,6 +145,12 @@ class Objective:
         -------
         Objective
             An objective of the same type.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).with_cost(0.7)
+        Discounted(cost=0.7, discount=0.99)
         """
         return msgspec.structs.replace(self, cost=cost)  # type: ignore[type-var]
 
@@ -153,6 +171,12 @@ class Objective:
         ------
         InputError
             If the objective cannot be divided into segments.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).for_share(0.2).arrivals
+        10.0
         """
         raise InputError("objective", self, "an objective that segments can share, such as Discounted")
 
@@ -168,6 +192,12 @@ class Objective:
         -------
         float
             The factor by which to multiply the segment's value.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> round(Discounted(cost=0.8, discount=0.99).weight_of_share(0.1), 3)
+        0.917
         """
         return 1.0
 
@@ -183,6 +213,13 @@ class Objective:
         -------
         Objective or None
             An objective of the same type; None if the horizon is over.
+
+        Examples
+        --------
+        >>> from lenience import FiniteHorizon
+        >>> objective = FiniteHorizon(cost=0.8, horizon=100)
+        >>> objective.remaining(40).horizon, objective.remaining(100)
+        (60, None)
         """
         return self
 
@@ -198,6 +235,12 @@ class Objective:
         -------
         object
             A policy; its type depends on the objective.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1), rows=10)
+        OptimalPolicy(Discounted(cost=0.8, discount=0.99), prior=Belief(n=2.0, s=1.0), rows=10)
         """
         raise NotImplementedError
 
@@ -217,6 +260,12 @@ class Objective:
         -------
         float
             Seconds; 0 if no estimate is known.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve_seconds(Belief(2, 1)) < 0.1
+        True
         """
         return 0.0
 
@@ -241,6 +290,13 @@ class Objective:
         ------
         InputError
             If the value depends on more than the belief.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> from lenience.policies import Greedy
+        >>> print(Discounted(cost=0.8, discount=0.9).evaluate(Greedy(0.8), Belief(10, 9), tolerance=1e-6))
+        1.01991... ± ...
         """
         raise InputError("objective", self, "a Discounted or a FiniteHorizon objective")
 
@@ -256,6 +312,12 @@ class Objective:
         -------
         bool
             True if it does.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> [Discounted(cost=0.8, discount=discount).starts(Belief(2, 1)) for discount in (0.9, 0.99)]
+        [False, True]
         """
         raise NotImplementedError
 
@@ -391,6 +453,12 @@ class StoppingObjective(Objective):
         -------
         bool
             True if it does.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> [Discounted(cost=0.8, discount=discount).starts(Belief(2, 1)) for discount in (0.9, 0.99)]
+        [False, True]
         """
         return belief.mean > self.cost or self.enclose(belief, 1e-12)[1].lower > 0.0
 
@@ -468,6 +536,12 @@ class ExposureObjective(Objective):
         -------
         bool
             True if it does.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> [Delayed(0.8, arrivals, discount_rate=0.1, label_delay=1).starts(Belief(2, 1)) for arrivals in (1, 10)]
+        [False, True]
         """
         return self.enclose(belief)[1] != 0
 

@@ -77,6 +77,12 @@ class Policy(Protocol):
         -------
         ndarray of float
             One probability for each belief.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).acceptance(10, [7, 8, 9])
+        array([0., 0., 1.])
         """
 
     @property
@@ -104,6 +110,12 @@ class Policy(Protocol):
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).to_json()
+        '{"type":"greedy","cost":0.8}'
         """
 
 
@@ -137,6 +149,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         ndarray of float
             One probability for each belief.
+
+        Examples
+        --------
+        >>> from lenience.policies import Thompson
+        >>> Thompson(cost=0.8).acceptance(10, [7, 8, 9]).round(2)
+        array([0.26, 0.56, 0.87])
         """
         sizes, successes = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         return self._acceptance(sizes, successes)
@@ -153,6 +171,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         bool
             True if the probability of accepting is 1.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).accepts(Belief(10, 9)), Greedy(cost=0.8).accepts(Belief(10, 8))
+        (True, False)
         """
         return bool(self.acceptance(belief.n, belief.s)[()] >= 1.0)
 
@@ -173,6 +197,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         float
             The success rate; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience.policies import Thompson
+        >>> Thompson(cost=0.8).stop_floor(10)
+        -1.0
         """
         return -1.0
 
@@ -183,6 +213,15 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience import policy_from_json
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).to_json()
+        '{"type":"greedy","cost":0.8}'
+        >>> policy_from_json(Greedy(cost=0.8).to_json())
+        Greedy(cost=0.8)
         """
         return msgspec.json.encode(self).decode()
 

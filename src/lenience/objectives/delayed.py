@@ -125,6 +125,11 @@ class Delayed(
         -------
         float
             The factor by which to multiply the segment's value.
+
+        Examples
+        --------
+        >>> Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).weight_of_share(0.2)
+        1.0
         """
         return 1.0
 
@@ -166,6 +171,13 @@ class Delayed(
         ------
         TooLargeError
             If the problem is estimated to take more than ``seconds``.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=1)
+        >>> policy = late.solve(Belief(2, 1), rows=20, tolerance=1e-4)
+        >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 7)), policy.limit(Belief(10, 8))
+        (1, 3, None)
         """
         import numpy as np
 
@@ -236,6 +248,13 @@ class Delayed(
         ------
         TooLargeError
             If the problem is estimated to take more than ``seconds``.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=1)
+        >>> value, limit = late.enclose(Belief(10, 7), tolerance=1e-4)
+        >>> print(round(value.midpoint, 2), limit)
+        1.29 3
         """
         solution = self._enclose(belief, 1, tolerance, None, None, seconds)
         if pending > solution.pending_cap:
@@ -256,6 +275,12 @@ class Delayed(
         -------
         DelayedProblem
             The numbers of :mod:`lenience.solvers.delayed`.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=0.5)
+        >>> late.problem(Belief(2, 1))
+        DelayedProblem(n=2.0, s=1.0, f=1.0, cost=0.8, arrivals=20.0, rate=0.1, resolve=2.0)
         """
         from lenience.solvers.delayed.plan import DelayedProblem
 

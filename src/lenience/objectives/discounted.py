@@ -213,6 +213,14 @@ class Discounted(
         -------
         OptimalPolicy
             The policy.
+
+        Examples
+        --------
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.accepts(Belief(10, 7)), policy.accepts(Belief(10, 6))
+        (True, False)
+        >>> policy.certificate.undecided
+        0
         """
         from lenience.policies.beliefs.optimal import OptimalPolicy
         from lenience.solvers.stopping.solve import solve_discounted
@@ -250,6 +258,11 @@ class Discounted(
         -------
         float
             Seconds; 0 if no estimate is known.
+
+        Examples
+        --------
+        >>> Discounted(cost=0.8, discount=0.99).solve_seconds(Belief(2, 1)) < 0.1
+        True
         """
         from lenience.solvers.stopping.solve import discounted_seconds
 
@@ -269,6 +282,12 @@ class Discounted(
         -------
         tuple of Bounds
             The value at the belief, and the value of accepting there and being optimal afterwards.
+
+        Examples
+        --------
+        >>> value, accepting = Discounted(cost=0.8, discount=0.99).enclose(Belief(10, 6), tolerance=1e-9)
+        >>> value.midpoint, round(accepting.midpoint, 3)
+        (0.0, -0.2)
         """
         from lenience.solvers.stopping.solve import solve_discounted
 
@@ -291,6 +310,15 @@ class Discounted(
         -------
         Bounds
             The value of the policy, in units of reward.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> objective, prior = Discounted(cost=0.8, discount=0.9), Belief(10, 8)
+        >>> greedy = objective.evaluate(Greedy(0.8), prior, tolerance=1e-6)
+        >>> optimum = objective.enclose(prior, tolerance=1e-6)[0]
+        >>> print(greedy.midpoint, round(optimum.midpoint, 3))
+        0.0 0.246
         """
         from lenience.solvers.stopping.evaluation import evaluate_discounted
 

@@ -40,6 +40,14 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
         The expected (discounted) reward.
     shut_out : Bounds or None
         The probability that the policy rejects a population with p > c for good; None if p ≤ c.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> result = characteristics(policy, p=0.9)
+    >>> round(result.stops.midpoint, 3), round(result.shut_out.midpoint, 3), round(result.reward.midpoint, 2)
+    (0.266, 0.266, 7.44)
     """
 
     p: float | None

@@ -67,6 +67,15 @@ class SegmentFate(msgspec.Struct, frozen=True):
     shut_out : float or None
         The probability of being wrongly rejected: that the policy rejects the segment for good if p > c; None if p is
         (almost) certainly not above c.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience.segments.segments import Segments
+    >>> policies = Segments.of({"large": 0.95, "small": 0.05}, Discounted(0.8, 0.99), Belief(2, 1)).solve()
+    >>> large, small = segment_fates(policies, {"large": 0.9, "small": 0.9}, rows=500)
+    >>> large.starts, round(large.accepted, 2), small.starts, round(small.shut_out, 2)
+    (True, 0.74, False, 1.0)
     """
 
     name: str
@@ -118,6 +127,15 @@ class GroupFate(msgspec.Struct, frozen=True):
         is.
     never_start : int
         The number of segments in which nobody is ever accepted.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience.segments.segments import Segments
+    >>> cells = Segments.of({"a": 0.95, "b": 0.05}, Discounted(0.8, 0.99), Belief(2, 1), {"a": "A", "b": "B"})
+    >>> fates = group_fates(segment_fates(cells.solve(), {"a": 0.9, "b": 0.9}, rows=500))
+    >>> [(fate.group, round(fate.acceptance, 2), round(fate.shut_out, 2)) for fate in fates]
+    [('A', 0.74, 0.27), ('B', 0.0, 1.0)]
     """
 
     group: str
@@ -325,6 +343,13 @@ class WithFloor:
         -------
         ndarray
             The probabilities.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> WithFloor(policy, floor=0.05).acceptance(10, [6, 7])
+        array([0.05, 1.  ])
         """
         return np.maximum(self.policy.acceptance(n, s), self.floor)
 
@@ -340,6 +365,13 @@ class WithFloor:
         -------
         float
             −1, because there is no rate at which nobody is accepted.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.stop_floor(10), WithFloor(policy, floor=0.05).stop_floor(10)
+        (0.6, -1.0)
         """
         return -1.0
 
@@ -404,6 +436,14 @@ class WithExposureCap:
         -------
         ndarray
             The probabilities.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> capped = WithExposureCap(policy, cost=0.8, cap=5, prior=Belief(2, 1))
+        >>> capped.acceptance(6, 4), capped.acceptance(10, [7, 9])
+        (array(1.), array([0., 1.]))
         """
         size, good = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         exploring = size < self.prior.n + self.cap - 0.5
@@ -453,6 +493,15 @@ class ConstraintCost(msgspec.Struct, frozen=True):
         The value without the constraint.
     constrained : Bounds
         The value with the constraint.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience.segments.segments import Segments
+    >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.98), Belief(2, 1), {"a": "A", "b": "B"})
+    >>> [row] = cost_of_floor(cells.solve(), {"B": 0.05})
+    >>> row.name, round(row.cost.midpoint, 3)
+    ('b', 0.268)
     """
 
     name: str

@@ -105,6 +105,11 @@ class FromHistory:
             Prior size n₀ of each cell.
         s : ndarray
             Prior successes s₀ of each cell.
+
+        Examples
+        --------
+        >>> FromHistory(labels=[100, 0], successes=[80, 0]).priors([0, 0], [0, 0])
+        (array([102.,   2.]), array([81.,  1.]))
         """
         n, s = self.labels, self.successes
         if self.pooled:

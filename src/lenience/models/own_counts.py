@@ -118,6 +118,11 @@ class OwnCounts:
         -------
         tuple of arrays
             n₀ and s₀ of each cell.
+
+        Examples
+        --------
+        >>> OwnCounts(cells=2).priors([10, 0], [9, 0])
+        (array([2., 2.]), array([1., 1.]))
         """
         return np.array([prior.n for prior in self.given]), np.array([prior.s for prior in self.given])
 

@@ -74,6 +74,12 @@ class Shared:
             Prior size n₀ of each cell, at most ``strongest``.
         s : ndarray
             Prior successes s₀ of each cell.
+
+        Examples
+        --------
+        >>> n0, s0 = Shared(cells=4).priors([100, 100, 100, 0], [78, 80, 82, 0])
+        >>> (s0 / n0).round(2), n0.round()
+        (array([0.76, 0.76, 0.76, 0.76]), array([11., 11., 11., 11.]))
         """
         n, s = checked_counts(self._cells, labels, successes)
         nodes, weights = quadrature()

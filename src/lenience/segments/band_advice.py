@@ -29,6 +29,11 @@ class BandAdvice(msgspec.Struct, frozen=True):
         The discounted number of members to come in the smallest band.
     needed
         The discounted number above which a band starts.
+
+    Examples
+    --------
+    >>> BandAdvice(bands=5, starting=3, share_starting=0.6, smallest_volume=19.8, needed=32.1).advice
+    '5 bands: only 3 start, 40% of arrivals are never given a chance'
     """
 
     bands: int

@@ -88,6 +88,14 @@ class Exposure(msgspec.Struct, frozen=True):
         The policy of the segment, if one was solved.
     not_computed
         Why the limit was not computed; None if it was.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Delayed, Segments, exposure_limits
+    >>> late = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+    >>> [row] = exposure_limits(Segments.of({"all": 1.0}, late, Belief(10, 7)), {"all": 2})
+    >>> row.limit, row.room, row.now
+    (5, 3, 'accept up to 3 more')
     """
 
     name: str

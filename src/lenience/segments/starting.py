@@ -131,6 +131,14 @@ class Start(msgspec.Struct, frozen=True):
         labels, the volume that would be needed with immediate labels, which is a lower bound.
     starts
         Whether it starts.
+
+    Examples
+    --------
+    >>> start = Start("few", "", Belief(2, 1), cost=0.8, volume=3.96, needed=32.1, starts=False)
+    >>> start.reason
+    'never starts: 3.96 discounted applicants expected, 32.1 needed for learning to pay'
+    >>> start.loses
+    False
     """
 
     name: str
@@ -187,6 +195,14 @@ class Shutout(msgspec.Struct, frozen=True):
         The number of these that never start; None if no true rates are given.
     deserving_share_shut
         The same as a share, weighted by arrivals; None if no true rates are given.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> [row] = shut_out_at_outset(cells)
+    >>> row.segments, row.shut
+    (2, 1)
     """
 
     model: str

@@ -93,6 +93,12 @@ class LabelDelay(msgspec.Struct, frozen=True):
         -------
         NDArray[np.int64]
             The delays, from 1 to ``horizon`` + 1.
+
+        Examples
+        --------
+        >>> chance, missing = np.array([0.1, 0.5, 0.9]), np.array([0.5, 0.5, 0.5])
+        >>> LabelDelay("exponential", mean=20).lags(chance, missing, horizon=100)
+        array([ 3, 14, 47])
         """
         from scipy.special import ndtri
 

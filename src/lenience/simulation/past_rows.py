@@ -151,6 +151,13 @@ class PastRows:
         -------
         ndarray of int
             The numbers of the rows, in the order of their arrival.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> [key] = replication_keys(seed=1, first=0, count=1)
+        >>> sorted(PastRows(outcomes=[1, 0, 1]).order(key).tolist())
+        [0, 1, 2]
         """
         return np.random.default_rng(int(key)).permutation(len(self))
 

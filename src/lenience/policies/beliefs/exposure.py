@@ -128,6 +128,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         bool
             True if the limit is proved; False for beliefs that are not in the table.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.proved(Belief(10, 7)), policy.proved(Belief(10.5, 7))  # the second is not in the table
+        (True, False)
         """
         k, j = self._place(belief)
         if not 0 <= k < self.rows or not 0 <= j <= k:
@@ -207,6 +214,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         ndarray of float
             0 or 1 for each state.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.acceptance(10, 7, pending=[3, 4, 5])
+        array([1., 1., 0.])
         """
         return (np.asarray(pending) < self.exposure(n, s)).astype(np.float64)
 
@@ -268,6 +282,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         Bounds
             Proved bounds of the value.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> print(policy.value(Belief(2, 1)))
+        7.000202... ± ...
         """
         count = whole("pending", pending)
         if belief == self.prior and count < len(self.lower):
@@ -335,6 +356,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         float
             The best such rate; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.stop_floor(10), policy.limit(Belief(10, 5)), policy.limit(Belief(10, 6))
+        (0.5, 0, 1)
         """
         k = round(n - self.prior.n)
         if k < 0 or not is_near(n, self.prior.n, size_distance(self.prior)):
@@ -350,6 +378,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
+        >>> ExposurePolicy.from_json(policy.to_json()).limit(Belief(10, 7))
+        5
         """
         return msgspec.json.encode(self, enc_hook=encode_array).decode()
 
@@ -371,6 +406,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         ------
         InputError
             If the text is not the JSON of an exposure policy.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
+        >>> ExposurePolicy.from_json(policy.to_json()).limit(Belief(10, 7))
+        5
         """
         try:
             fields = msgspec.json.decode(text)

@@ -431,7 +431,7 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
                 text,
                 "1 or 0, true or false, yes or no, or a word such as repaid or default",
                 label=f"outcome {column!r}",
-                hint="Name the value that means success: success.",
+                hint="Name the value that means success with success=VALUE (--success VALUE on the command line).",
             )
         outcomes[i] = float(success_or_failure)
     if not np.any(~np.isnan(outcomes)):

@@ -1,4 +1,4 @@
-"""Arrays of whole numbers and objectives in JSON: how solved policies are written and read."""
+"""Arrays of numbers and objectives in JSON: how solved policies are written and read."""
 
 from __future__ import annotations
 
@@ -20,4 +20,5 @@ def decode_array(kind: type, value: Any) -> object:
     """The array of a list that msgspec has read, or the objective of an object that has its tag."""
     if isinstance(kind, type) and issubclass(kind, Objective):
         return kind.from_builtins(value)
-    return np.asarray(value, dtype=np.int64)
+    numbers = np.asarray(value)
+    return numbers if numbers.dtype == np.float64 else numbers.astype(np.int64)

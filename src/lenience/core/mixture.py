@@ -24,7 +24,7 @@ class Mixture(msgspec.Struct, frozen=True):
     Parameters
     ----------
     beliefs : sequence of Belief
-        The beliefs, none of them a certainty.
+        The beliefs. None of several may be a certainty.
     weights : sequence of float
         The probability that each is the right one; scaled to sum to 1.
 
@@ -40,7 +40,7 @@ class Mixture(msgspec.Struct, frozen=True):
     0.66
     >>> after = prior.observe([0, 0, 0, 0])
     >>> round(after.weights[1], 3), round(after.mean, 3)
-    (0.539, 0.258)
+    (0.542, 0.251)
     """
 
     beliefs: tuple[Belief, ...]
@@ -56,7 +56,7 @@ class Mixture(msgspec.Struct, frozen=True):
                 code="length_mismatch",
             )
         for belief in beliefs:
-            if not isinstance(belief, Belief) or belief.certain:
+            if not isinstance(belief, Belief) or (belief.certain and len(beliefs) > 1):
                 raise InputError("beliefs", belief, "beliefs with 0 < s < n")
         total = math.fsum(weights)
         msgspec.structs.force_setattr(self, "beliefs", beliefs)
@@ -87,6 +87,32 @@ class Mixture(msgspec.Struct, frozen=True):
         """
         share = real("doubt", doubt, above=0, below=1)
         return cls((belief, alternative), (1.0 - share, share))
+
+    @classmethod
+    def of(cls, belief: Belief | Mixture) -> Mixture:
+        """Return a belief as a mixture of one.
+
+        Parameters
+        ----------
+        belief : Belief or Mixture
+            A belief, or a mixture, which is returned as it is.
+
+        Returns
+        -------
+        Mixture
+            The mixture.
+
+        Examples
+        --------
+        >>> Mixture.of(Belief(2, 1)).beliefs
+        (Belief(n=2.0, s=1.0),)
+        """
+        return belief if isinstance(belief, Mixture) else cls((belief,), (1.0,))
+
+    @property
+    def simplified(self) -> Belief | Mixture:
+        """The only belief, if there is one; otherwise the mixture."""
+        return self.beliefs[0] if len(self.beliefs) == 1 else self
 
     @property
     def mean(self) -> float:
@@ -128,7 +154,7 @@ class Mixture(msgspec.Struct, frozen=True):
         Examples
         --------
         >>> round(Mixture.doubt(Belief(4, 2.8), 0.2).exceeds(0.5), 4)
-        0.7433
+        0.7544
         """
         return math.fsum(
             weight * belief.exceeds(rate) for weight, belief in zip(self.weights, self.beliefs, strict=True)

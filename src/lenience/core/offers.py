@@ -192,6 +192,8 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         to 1.
     menus : sequence of int, optional
         The menu of each offer: 0, 1, … in order. By default every offer comes alone.
+    currency : str, optional
+        The sign or code that texts show amounts with, e.g. "$" or "EUR".
 
     Raises
     ------
@@ -216,6 +218,7 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     cost: tuple[float, ...]
     share: tuple[float, ...] = ()
     menus: tuple[int, ...] = ()
+    currency: str = ""
 
     def __post_init__(self) -> None:
         set_ = msgspec.structs.force_setattr
@@ -244,7 +247,7 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         set_(self, "share", tuple(one / total for one in given) if total != 1.0 else tuple(given))
 
     @classmethod
-    def menu(cls, amount: Sequence[float], cost: Sequence[float]) -> Offers:
+    def menu(cls, amount: Sequence[float], cost: Sequence[float], currency: str = "") -> Offers:
         """Return what every applicant may be offered: one of these offers, or a rejection.
 
         Parameters
@@ -253,6 +256,8 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             The amount at stake of each offer.
         cost : sequence of float
             The break-even of each offer.
+        currency : str, optional
+            The sign or code that texts show amounts with.
 
         Returns
         -------
@@ -261,11 +266,11 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
         Examples
         --------
-        >>> Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8])
-        Offers(amount=(0.1, 1.0), cost=(0.8, 0.8), share=(1.0,), menus=(0, 0))
+        >>> Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]).menus
+        (0, 0)
         """
         amounts = _numbers("amount", amount)
-        return cls(tuple(amounts), tuple(_numbers("cost", cost)), menus=(0,) * len(amounts))
+        return cls(tuple(amounts), tuple(_numbers("cost", cost)), menus=(0,) * len(amounts), currency=currency)
 
     @classmethod
     def draw(cls, menus: Sequence[Offers | Offer], share: Sequence[float] = ()) -> Offers:
@@ -326,8 +331,9 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
         Examples
         --------
-        >>> Offers.from_gains_and_losses(gain=[200, 100], loss=[800, 100])
-        Offers(amount=(1000.0, 200.0), cost=(0.8, 0.5), share=(0.5, 0.5))
+        >>> offers = Offers.from_gains_and_losses(gain=[200, 100], loss=[800, 100])
+        >>> offers.amount, offers.cost
+        ((1000.0, 200.0), (0.8, 0.5))
         """
         import numpy as np
 
@@ -386,7 +392,7 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         --------
         >>> loans = Offers.from_loans([1000, 5000], rate=[0.2, 0.1], term=3, loss_given_default=0.6)
         >>> [round(cost, 3) for cost in loans.cost]
-        [0.639, 0.787]
+        [0.64, 0.788]
         """
         import numpy as np
 
@@ -423,7 +429,7 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
         Examples
         --------
-        >>> many = Offers(amount=[900, 1000, 1100, 5000], cost=[0.8, 0.8, 0.8, 0.7])
+        >>> many = Offers(amount=[900, 1100, 4000, 6000], cost=[0.8, 0.8, 0.8, 0.8])
         >>> few = many.compress(2)
         >>> [round(one) for one in few.amount]
         [1000, 5000]
@@ -546,6 +552,28 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return [amount for amount, of in zip(self.amount, self.menu_of, strict=True) if of == menu]
 
 
+def describe_offers(offers: Offers) -> str:
+    """Return the offers in plain words.
+
+    >>> describe_offers(Offers(amount=[500, 5000], cost=[0.8, 0.75], currency="$"))
+    '2 offers of $500 to $5,000 at stake, break-even success rates 75% to 80%'
+    >>> describe_offers(Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]))
+    'a choice of 2 offers of 0.1 to 1 at stake, break-even success rate 80%'
+    """
+    from lenience.core.formatting import counted, money, percent
+
+    words = counted(len(offers.amount), "offer")
+    if offers.menus:
+        choice = "a choice of" if offers.menu_count == 1 else f"{counted(offers.menu_count, 'menu')} of"
+        words = f"{choice} {words}"
+    least, most = (money(edge(offers.amount), offers.currency) for edge in (min, max))
+    words += f" of {least} to {most} at stake" if least != most else f" of {least} at stake"
+    low, high = (percent(edge(offers.cost), 2) for edge in (min, max))
+    return words + (
+        f", break-even success rate {low}" if low == high else f", break-even success rates {low} to {high}"
+    )
+
+
 def _numbers(field: str, value: object) -> list[Any]:
     """Return the items of a list of at least one number."""
     items = listed(field, value, "a list of numbers")
@@ -568,7 +596,7 @@ def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: ND
 
     count = whole("most", most, least=1)
     pairs, where = np.unique(np.stack([gain, loss], axis=1), axis=0, return_inverse=True)
-    weights = np.bincount(where.ravel(), weights=weight)
+    weights: NDArray[np.float64] = np.bincount(where.ravel(), weights=weight).astype(np.float64)
     if len(pairs) > count:
         columns = max(1, round(math.sqrt(count)))
         order = np.argsort(pairs[:, 1] / pairs.sum(axis=1), kind="stable")
@@ -579,7 +607,7 @@ def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: ND
             for line, members in enumerate(_cut(inside, weights, max(lines, 1))):
                 bands[members] = position * count + line
         _, bands = np.unique(bands, return_inverse=True)
-        mass = np.bincount(bands, weights=weights)
+        mass = np.bincount(bands, weights=weights).astype(np.float64)
         means = [np.bincount(bands, weights=weights * pairs[:, side]) / mass for side in (0, 1)]
         pairs, weights = np.stack(means, axis=1), mass
     total = pairs.sum(axis=1)

@@ -34,6 +34,7 @@ POLICIES: Mapping[str, tuple[str, str]] = {
     "greedy": ("greedy", "Greedy"),
     "kl_ucb": ("kl_ucb", "KLUCB"),
     "logistic": ("logistic", "Logistic"),
+    "offers": ("offers", "OfferPolicy"),
     "optimal": ("optimal", "OptimalPolicy"),
     "persistent": ("persistent", "Persistent"),
     "semi_logistic": ("semi_logistic", "SemiLogistic"),
@@ -265,7 +266,8 @@ def _always_accept() -> Policy:
 
 def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
     """Solve a Discounted problem."""
-    return Discounted(cost, discount).solve(prior)
+    policy: Policy = Discounted(cost, discount).solve(prior)
+    return policy
 
 
 def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:

@@ -45,7 +45,8 @@ def stopping() -> StoppingTable | ExposureTable:
 
 @cache
 def policy_of_stopping() -> OptimalPolicy:
-    return Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    policy: OptimalPolicy = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    return policy
 
 
 @cache

@@ -17,8 +17,8 @@ With the accepted menus A, their share d = Σ_A w_k and their expected losses Z 
 
     X = (h d R − Z)/(1 + h d),     I = h (R + Z)/(1 + h d).
 
-The true X is the largest of these over all sets A, so any A gives a lower bound. A set A gives the maximum if and only if
-it is consistent: every menu in A has g_k + I ≥ 0, every other one g_k + I ≤ 0. In R only a kink between the two
+The true X is the largest of these over all sets A, so any A gives a lower bound. A set A gives the maximum if and only
+if it is consistent: every menu in A has g_k + I ≥ 0, every other one g_k + I ≤ 0. In R only a kink between the two
 successors' means adds to E X′: b (1 − p̂)(κ − down) if κ ≤ p̂, and b p̂ (up − κ) otherwise.
 
 The enclosure.
@@ -217,7 +217,7 @@ def solve_offer_band(
     drop: float,
     mean_error: float,
     progress: NDArray[np.int64],
-) -> tuple[float, float, float, float, float, int, int, NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[float, float, float, int, int, NDArray[np.int64], NDArray[np.float64]]:
     """Run the recursion from row ``last`` to row 0 and keep the value of a label in the first rows.
 
     ``mixture`` has one line (weight, s, n − s) for each component; menu m has the offers ``start[m]`` to
@@ -225,9 +225,10 @@ def solve_offer_band(
     ``drop`` is what X may be at most where states are left out at the top; ``mean_error`` bounds the error of p̂ beyond
     ordinary rounding.
 
-    Returns the bounds of X and of I at the prior, the widest X in the first rows, the number of undecided states, the
-    number of states, and the table of I. Line k of the index has the first state of row k, its position in the table
-    and the number of its states. The table has lower bounds in its first line and upper bounds in its second.
+    Returns the bounds of X at the prior, the widest X in the first rows, the number of undecided states, the number of
+    states, the index of the first rows, and the table of I. Line k of the index has the first state of row k, its
+    position in the table and the number of its states. The table has lower bounds in its first line and upper bounds
+    in its second.
     """
     menus = share.size
     h = gamma / (1.0 - gamma)
@@ -258,8 +259,6 @@ def solve_offer_band(
     undecided = 0
     states = 0
     widest = 0.0
-    label_low = 0.0
-    label_high = 0.0
 
     # The last row: from the first state that is not a proved stop to the last one that is not dropped.
     write_means(last, 0, last, mixture, log_start, mean_next, rest_next)
@@ -369,9 +368,6 @@ def solve_offer_band(
                 if stored:
                     table[0, offset + j] = h * max(worth_low[j], 0.0) * less
                     table[1, offset + j] = h * worth_high[j] * more
-                if k == 0:
-                    label_low = h * max(worth_low[j], 0.0) * less
-                    label_high = h * worth_high[j] * more
                 j += 1
                 continue
             alive = min(alive, j)
@@ -417,7 +413,7 @@ def solve_offer_band(
             factor = h * d / (1.0 + h * d)
             loss_factor = 1.0 / (1.0 + h * d)
             label_factor = h / (1.0 + h * d)
-            violations = 0
+            violations = np.int64(0)
             for i in range(np.uint64(j), np.uint64(until + 1)):
                 loss = z0 - z1 * mean[i]
                 high[i] = factor * worth_high[i] - loss_factor * (loss - loss_margin)
@@ -434,15 +430,13 @@ def solve_offer_band(
                         break
                     i += 1
                 until = i - 1
-            if stored or k == 0:
+            if stored:
                 for i in range(j, until + 1):
                     loss = z0 - z1 * mean[i]
                     label_high = label_factor * (worth_high[i] + loss + loss_margin) * more
                     # I does not rise by more than h for each unit of R.
                     label_low = label_factor * (worth_high[i] + loss - loss_margin) * less
                     label_low = max(label_low - h * (worth_high[i] - worth_low[i]) * more, 0.0)
-                    if not stored:
-                        continue
                     table[0, offset + i] = label_low
                     table[1, offset + i] = label_high
                     widest = max(widest, high[i] - low[i])
@@ -473,5 +467,5 @@ def solve_offer_band(
                 break
             top -= 1
     if bottom > 0:
-        return 0.0, 0.0, label_low, label_high, widest, undecided, states, index, table[:, :filled]
-    return low[0], high[0], label_low, label_high, widest, undecided, states, index, table[:, :filled]
+        return 0.0, 0.0, widest, undecided, states, index, table[:, :filled]
+    return low[0], high[0], widest, undecided, states, index, table[:, :filled]

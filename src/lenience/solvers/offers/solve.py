@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError, TooLargeError
+from lenience.core.errors import TooLargeError
 from lenience.core.mixture import Mixture
 from lenience.core.offers import Offers
 from lenience.solvers.offers.band import MARGIN, solve_offer_band
@@ -43,7 +43,7 @@ class OfferSolution(NamedTuple):
 
     value: Bounds
     label_value: Bounds
-    index: NDArray[np.int64]  # row k: its first state, its position in the table, its number of states
+    rows: NDArray[np.int64]  # row k: its first state, its position in the table, its number of states
     table: NDArray[np.float64]  # lower and upper bounds of the value of a label
     undecided: int
     look_ahead: int
@@ -137,7 +137,7 @@ def solve_offers(
     The tolerance is in units of the mean amount.
     """
     arrays = prepare(offers)
-    mixture, log_start, mean_error = _components(prior)
+    mixture, log_start, mean_error = components(prior)
     mean = prior.mean
     scale = 1.0 / (1.0 - discount)
     target = max(tolerance, 4.0 * MARGIN * scale * scale)
@@ -147,7 +147,7 @@ def solve_offers(
         last = rows + ahead
         progress[:] = 0, last
         _check_effort(arrays, prior.n, rows, last, drop)
-        low, high, label_low, label_high, widest, undecided, states, index, table = solve_offer_band(
+        low, high, widest, undecided, states, index, table = solve_offer_band(
             mixture, log_start, *arrays[:7], discount, last, rows, drop, mean_error, progress
         )
         width = max(widest, high - low) * scale
@@ -163,8 +163,8 @@ def solve_offers(
     value = Bounds(max(known + low - slack, 0.0) * scale * unit, (known + high + slack) * scale * unit)
     return OfferSolution(
         value=value,
-        label_value=Bounds(label_low * unit, label_high * unit),
-        index=index,
+        label_value=Bounds(*(table[:, index[0, 1]] * unit).tolist()) if index[0, 2] else Bounds(0.0, 0.0),
+        rows=index,
         table=table * unit,
         undecided=undecided,
         look_ahead=ahead,
@@ -181,7 +181,7 @@ def offer_seconds(prior: Belief | Mixture, offers: Offers, discount: float, rows
     return _states(prepare(offers), prior.n, last, target / scale / 8.0) * SECONDS_A_STATE
 
 
-def _components(prior: Belief | Mixture) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def components(prior: Belief | Mixture) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return the prior's components, the logarithms of their starting weights, and the error of a posterior mean."""
     beliefs = prior.beliefs if isinstance(prior, Mixture) else (prior,)
     weights = prior.weights if isinstance(prior, Mixture) else (1.0,)
@@ -204,7 +204,7 @@ def _guess_look_ahead(n: float, discount: float, target: float) -> int:
         return 1
     rate = -math.log(discount)
     gap = math.log(max(0.25 / math.sqrt(n + 3.0 / rate) / (target * (1.0 - discount)), 2.0))
-    usual = max(-math.log(target) - 2.8, 3.0)  # what was enough in all cases tried; the enclosure checks it
+    usual = max(-math.log(target) - 2.0, 3.0)  # what was enough in all cases tried; the enclosure checks it
     return math.ceil(min(gap, usual) / rate) + 2
 
 
@@ -229,9 +229,3 @@ def _check_effort(arrays: OfferArrays, n: float, rows: int, last: int, drop: flo
             value=rows,
             hint="Use a larger tolerance or fewer rows.",
         )
-
-
-def check_certain(prior: Belief | Mixture) -> None:
-    """Raise InputError if the prior is certain: then nothing is learnt, and the value is known without a solve."""
-    if isinstance(prior, Belief) and prior.certain:
-        raise InputError("prior", prior, "a belief with 0 < s < n")

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rejections import rejected
 
-from lenience import Belief, Discounted, Mixture, Offer, Offers
+from lenience import Belief, Delayed, Discounted, Mixture, Offer, Offers, Segment, evaluate
+from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
+from lenience.solvers.offers.delayed import solve_delayed_offers
 from lenience.solvers.offers.solve import prepare, solve_offers, upper_envelope
+from rejections import rejected
 
 Menu = list[tuple[float, float]]
 
@@ -46,9 +48,8 @@ def plain_value(
 
     def mean(k: int, j: int) -> np.longdouble:
         mass = likelihood(k, j)
-        return sum(
-            x * (np.longdouble(b.s) + j) / (np.longdouble(b.n) + k) for x, b in zip(mass, beliefs, strict=True)
-        ) / sum(mass)
+        rates = [(np.longdouble(b.s) + j) / (np.longdouble(b.n) + k) for b in beliefs]
+        return np.longdouble(sum(x * rate for x, rate in zip(mass, rates, strict=True)) / sum(mass))
 
     def root(p: np.longdouble, after: np.longdouble) -> np.longdouble:
         """The V of (1 − γ)V = Σ w (g + γ(M − V))⁺: the best over how many of the best menus are accepted."""
@@ -170,8 +171,10 @@ def test_enclosure_of_random_mixtures(
     last = math.ceil(math.log(1e-6) / math.log(discount)) + 2
     low, high, label_low, label_high = plain_value(prior, offers, discount, last)
     solution = solve_offers(prior, offers, discount, 3, 1e-9)
-    assert solution.value.lower <= high and solution.value.upper >= low
-    assert solution.label_value.lower <= label_high and solution.label_value.upper >= label_low
+    assert solution.value.lower <= high
+    assert solution.value.upper >= low
+    assert solution.label_value.lower <= label_high
+    assert solution.label_value.upper >= label_low
 
 
 @settings(max_examples=25, deadline=None)
@@ -186,7 +189,8 @@ def test_the_table_agrees_with_the_recursion(
     last = math.ceil(math.log(1e-6) / math.log(discount)) + 2
     _, _, label_low, label_high = plain_value(later, offers, discount, last)
     bounds = policy.label_value(later)
-    assert bounds.lower <= label_high and bounds.upper >= label_low
+    assert bounds.lower <= label_high
+    assert bounds.upper >= label_low
     assert bounds.width <= 2e-9 * offers.mean_amount
 
 
@@ -234,7 +238,8 @@ def test_a_hundred_offers() -> None:
     offers = Offers(generator.lognormal(0, 1, 100), generator.uniform(0.6, 0.95, 100), generator.random(100))
     solution = solve_offers(Belief(2, 1), offers, 0.9, 30, 1e-9)
     low, high, _, _ = plain_value(Belief(2, 1), offers, 0.9, 110)
-    assert solution.value.lower <= high and solution.value.upper >= low
+    assert solution.value.lower <= high
+    assert solution.value.upper >= low
     assert solution.value.width < 1e-9 * offers.mean_amount
 
 
@@ -247,14 +252,16 @@ def test_more_rows_and_a_smaller_tolerance_tighten_the_enclosure() -> None:
 
 def test_every_state_is_decided_at_a_fine_tolerance() -> None:
     policy = Discounted(offers=NINE, discount=0.99).solve(Belief(2, 1), rows=400)
-    assert policy.certificate.proved and policy.certificate.width < 1e-9 * NINE.mean_amount
+    assert policy.certificate.proved
+    assert policy.certificate.width < 1e-9 * NINE.mean_amount
     coarse = Discounted(offers=NINE, discount=0.99).solve(Belief(2, 1), rows=400, look_ahead=20)
     assert coarse.certificate.undecided > 0
     for k in range(400):
         for j in range(0, k + 1, 5):
             belief = Belief(2 + k, 1 + j)
             fine, rough = policy.label_value(belief), coarse.label_value(belief)
-            assert rough.lower <= fine.upper and rough.upper >= fine.lower
+            assert rough.lower <= fine.upper
+            assert rough.upper >= fine.lower
 
 
 def test_values_scale_with_the_amounts() -> None:
@@ -276,7 +283,8 @@ def test_nothing_is_learnt_without_a_future() -> None:
 def test_the_envelope_is_the_best_of_the_lines(lines: list[tuple[int, int]]) -> None:
     """Against the maximum in exact fractions, at many rates."""
     best, crossings = upper_envelope([(float(a), c / 30) for a, c in lines])
-    assert crossings == sorted(crossings) and len(crossings) == len(best) - 1
+    assert crossings == sorted(crossings)
+    assert len(crossings) == len(best) - 1
     for step in range(1, 60):
         rate = Fraction(step, 60)
         largest = max(a * (rate - Fraction(c, 30)) for a, c in lines)
@@ -312,7 +320,7 @@ INVALID, CONFLICT, LENGTH, MISSING = "invalid_value", "conflicting_fields", "len
         ("term", INVALID, lambda: Offer.from_loan(100, 0.05, 0)),
         ("cost", CONFLICT, lambda: Discounted(0.8, 0.9, offers=STARTER)),
         ("cost", MISSING, lambda: Discounted(discount=0.9)),
-        ("offers", INVALID, lambda: Discounted(offers=3, discount=0.9)),
+        ("offers", INVALID, lambda: Discounted(offers=3, discount=0.9)),  # type: ignore[arg-type]
         (
             "offer",
             INVALID,
@@ -326,3 +334,132 @@ INVALID, CONFLICT, LENGTH, MISSING = "invalid_value", "conflicting_fields", "len
 def test_bad_offers_are_rejected(field: str, code: str, make: Callable[[], object]) -> None:
     with rejected(field, code):
         make()
+
+
+@pytest.mark.parametrize(
+    ("offers", "discount", "blind", "own"),
+    [
+        (THREE, 0.95, 0.0, 0.0),
+        (THREE, 0.99, 2.0926, 2.0926),
+        (COSTS, 0.99, 1.0292, 1.1175),
+        (NINE, 0.99, 1.7839, 1.9369),
+    ],
+)
+def test_known_values_of_baselines(offers: Offers, discount: float, blind: float, own: float) -> None:
+    """Blind: the policy at the mean break-even, for all. Own: the policy for each one's break-even. Greedy: never starts."""
+    objective = Discounted(offers=offers, discount=discount)
+    prior = Belief(2, 1)
+    same = Discounted(0.8, discount).solve(prior)
+    each = PolicyPerCost({cost: Discounted(cost, discount).solve(prior) for cost in set(offers.cost)})
+    assert evaluate(same, objective, prior, 1e-6).midpoint == pytest.approx(blind, abs=6e-5)
+    assert evaluate(each, objective, prior, 1e-6).midpoint == pytest.approx(own, abs=6e-5)  # type: ignore[arg-type]
+    assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("offers", [THREE, NINE, STARTER])
+def test_the_optimal_policy_earns_its_value(offers: Offers) -> None:
+    """The evaluation is another recursion, which does not know how the policy was found."""
+    objective = Discounted(offers=offers, discount=0.97)
+    policy = objective.solve(Belief(2, 1), rows=50)
+    earned, value = evaluate(policy, objective, Belief(2, 1), 1e-8), policy.value(Belief(2, 1))
+    assert earned.lower <= value.upper
+    assert earned.upper >= value.lower
+    assert earned.width < 1e-6
+
+
+def plain_delayed(
+    prior: Belief, offers: Offers, arrivals: float, delay: float, rate: float, cap: int, last: int
+) -> tuple[float, float]:
+    """Bounds of the value with late labels and nothing pending, by a plain recursion with bisection for each root."""
+    menus = [[(o.amount, o.cost) for o in offers.offers_of(m)] for m in range(offers.menu_count)]
+    mu = 1.0 / delay
+
+    def root(p: float, pending: float, more: float, after: float) -> float:
+        """V of (r + mμ)V = λ Σ w (g + V(m+1) − V)⁺ + mμ R, by bisection: the right side falls in V."""
+        gains = [max(a * (p - c) for a, c in menu) for menu in menus]
+        low, high = -1e4, 1e4
+        for _ in range(90):
+            v = (low + high) / 2
+            right = arrivals * sum(w * max(g + more - v, 0.0) for g, w in zip(gains, offers.share, strict=True))
+            low, high = (v, high) if right + pending * after > (rate + pending) * v else (low, v)
+        return (low + high) / 2
+
+    most = (
+        arrivals
+        / rate
+        * sum(w * max(a * (1 - c) for a, c in menu) for menu, w in zip(menus, offers.share, strict=True))
+    )
+    sides = []
+    for upper in (False, True):
+        row = [[most if upper else 0.0] * (cap + 1) for _ in range(last + 1)]
+        for k in range(last - 1, -1, -1):
+            fresh = []
+            for j in range(k + 1):
+                p = (prior.s + j) / (prior.n + k)
+                value = [0.0] * (cap + 1)
+                # Beyond the cap: nothing better than V ≤ most, and nothing worse than the label thrown away.
+                more = most if upper else -math.inf
+                for m in range(cap, -1, -1):
+                    after = p * row[j + 1][m - 1] + (1 - p) * row[j][m - 1] if m else 0.0
+                    if more == -math.inf:
+                        known = arrivals * offers.profit_if_known(p)
+                        value[m] = (known + m * mu * after) / (rate + m * mu)
+                    else:
+                        value[m] = root(p, m * mu, more, after)
+                    more = value[m]
+                fresh.append(value)
+            row = fresh
+        sides.append(row[0][0])
+    return sides[0], sides[1]
+
+
+@pytest.mark.parametrize(
+    ("offers", "arrivals", "delay", "rate", "cap", "last"),
+    [
+        (THREE, 4.0, 0.5, 1.0, 14, 26),
+        (Offers((1.0, 2.0), (0.6, 0.3), (0.3, 0.7)), 3.0, 1.0, 1.5, 14, 20),
+        (Offers.menu((0.2, 1.0), (0.7, 0.75)), 5.0, 0.3, 2.0, 14, 22),
+    ],
+)
+def test_enclosure_with_late_labels(
+    offers: Offers, arrivals: float, delay: float, rate: float, cap: int, last: int
+) -> None:
+    low, high = plain_delayed(Belief(2, 1), offers, arrivals, delay, rate, cap, last)
+    value = solve_delayed_offers(Belief(2, 1), offers, arrivals, delay, rate, 1e-7, 60.0).value
+    assert value.lower <= high
+    assert value.upper >= low
+    assert value.width < 1e-4
+    assert high - low < 0.05
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "rate", "delay", "low", "high", "limits"),
+    [(50, 0.5, 0.25, 2.64949, 2.64950, [11, 0, 0]), (50, 0.1, 1.0, 17.362, 17.379, [23, 0, 0])],
+)
+def test_known_values_with_late_labels(
+    arrivals: float, rate: float, delay: float, low: float, high: float, limits: list[int]
+) -> None:
+    objective = Delayed(offers=THREE, arrivals=arrivals, discount_rate=rate, label_delay=delay)
+    policy = objective.solve(Belief(2, 1), tolerance=1e-6)
+    value = policy.value(Belief(2, 1))
+    assert value.lower <= high
+    assert value.upper >= low
+    assert value.width < 2e-3
+    assert [policy.limit(Belief(2, 1), Offer(amount, 0.8)) for amount in (0.1, 1, 5)] == limits
+
+
+def test_a_single_offer_with_late_labels_is_the_problem_with_one_cost() -> None:
+    single = Delayed(0.8, arrivals=50, discount_rate=0.5, label_delay=0.25)
+    several = Delayed(offers=Offers((10.0,), (0.8,)), arrivals=50, discount_rate=0.5, label_delay=0.25)
+    one, other = single.solve(Belief(2, 1)), several.solve(Belief(2, 1))
+    assert other.value(Belief(2, 1)).midpoint == pytest.approx(10 * one.value(Belief(2, 1)).midpoint, abs=2e-3)
+    for belief in (Belief(2, 1), Belief(6, 4), Belief(12, 9), Belief(20, 17)):
+        assert other.limit(belief) == one.limit(belief)
+
+
+def test_features_that_need_one_break_even_say_so() -> None:
+    objective = Discounted(offers=NINE, discount=0.9)
+    with rejected("objective", "unsupported_offers"):
+        Segment("a", 0.5, objective, Belief(2, 1))
+    with rejected("objective", "unsupported_offers"):
+        objective.enclose(Belief(2, 1), 1e-6)

@@ -16,8 +16,16 @@ from lenience.core.errors import InputError
 from lenience.core.validation import listed, real
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+    Numbers: TypeAlias = Sequence[float] | NDArray[np.float64]
+    Places: TypeAlias = Sequence[int]
+else:  # what is given becomes a tuple
+    Numbers = tuple[float, ...]
+    Places = tuple[int, ...]
 
 MONTHS = 12
 MOST_OFFERS = 10_000
@@ -214,10 +222,10 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     1
     """
 
-    amount: tuple[float, ...]
-    cost: tuple[float, ...]
-    share: tuple[float, ...] = ()
-    menus: tuple[int, ...] = ()
+    amount: Numbers
+    cost: Numbers
+    share: Numbers = ()
+    menus: Places = ()
     currency: str = ""
 
     def __post_init__(self) -> None:
@@ -478,7 +486,7 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return len(self.share)
 
     @property
-    def menu_of(self) -> tuple[int, ...]:
+    def menu_of(self) -> Sequence[int]:
         """The menu of each offer."""
         return self.menus or tuple(range(len(self.amount)))
 

@@ -334,8 +334,11 @@ class Discounted(
         Bounds
             The value of the policy, in units of reward.
         """
+        from lenience.solvers.offers.evaluation import evaluate_offers
         from lenience.solvers.stopping.evaluation import evaluate_discounted
 
+        if self.offers is not None:
+            return evaluate_offers(policy, belief, self.offers, self.discount, tolerance)
         return evaluate_discounted(policy, belief.n, belief.s, self.cost, self.discount, tolerance)
 
 

@@ -56,7 +56,8 @@ def late() -> StoppingTable | ExposureTable:
 
 @cache
 def policy_of_late() -> ExposurePolicy:
-    return Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+    policy: ExposurePolicy = Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+    return policy
 
 
 @settings(max_examples=200)

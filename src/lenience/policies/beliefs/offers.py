@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
@@ -24,9 +25,9 @@ from lenience.core.formatting import money, percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance, success_distance
 from lenience.core.mixture import Mixture
-from lenience.core.objective import StoppingObjective
+from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
-from lenience.core.validation import real
+from lenience.core.validation import listed, real
 from lenience.solvers.offers.solve import OfferSolution, solve_offers
 
 
@@ -196,7 +197,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> policy.decide(Belief(2, 1)).offer, policy.decide(Belief(12, 10)).offer
         (Offer(amount=500.0, cost=0.8), Offer(amount=5000.0, cost=0.8))
         """
-        choices = self._choices(offer)
+        choices = choices_of(self.offers, offer)
         label = self.label_value(belief)
         rate = belief.mean
         best = max(choices, key=lambda one: one.expected_profit(rate))
@@ -254,6 +255,37 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
             for menu, share in enumerate(offers.share)
             if share > 0.0 and self.decide(belief, offers.offers_of(menu)).accepted
         )
+
+    def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers) -> NDArray[np.float64]:
+        """Return which offers are accepted at many beliefs of one size.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations: the prior's and a whole number.
+        s : array_like
+            Numbers of successes.
+        offers : Offers
+            The offers.
+
+        Returns
+        -------
+        ndarray of float
+            0 or 1: one line for each belief, one column for each offer.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> offers = Offers([1, 5], [0.8, 0.8])
+        >>> Discounted(offers=offers, discount=0.99).solve(Belief(2, 1)).offer_acceptance(10, [6, 7, 9], offers)
+        array([[0., 0.],
+               [1., 0.],
+               [1., 1.]])
+        """
+        successes = np.atleast_1d(np.asarray(s, dtype=np.float64))
+        labels = self._row_labels(n, successes)
+        gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
+        return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
     def largest_amount(self, belief: Belief | Mixture, cost: float) -> float:
         """Return the largest amount at stake that is accepted at a belief, for a break-even.
@@ -325,7 +357,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         Offer $500 instead of $5,000: 6 of 10 succeeded (60%), below the break-even of 80%. The expected loss is $100.
         One more outcome is worth $105 for later decisions.
         """
-        choices = self._choices(offer)
+        choices = choices_of(self.offers, offer)
         decision = self.decide(belief, choices)
         best, currency = decision.offer, self.offers.currency
         size = money(best.amount, currency)
@@ -402,20 +434,24 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
     def __repr__(self) -> str:
         return f"OfferPolicy({self.objective!r}, prior={self.prior.simplified!r}, rows={self.rows})"
 
-    def _choices(self, offer: Offer | Offers | Sequence[Offer] | None) -> list[Offer]:
-        """Return the offers to choose from."""
-        if isinstance(offer, Offer):
-            return [offer]
-        if offer is None:
-            offer = self.offers
-        if isinstance(offer, Offers):
-            if offer.menu_count == 1:
-                return offer.offers_of(0)
-            raise InputError("offer", offer, "one offer or one menu", hint="Say which offer is to be decided.")
-        choices = list(offer)
-        if not choices or not all(isinstance(one, Offer) for one in choices):
-            raise InputError("offer", offer, "an Offer or a list of them, such as Offer(amount=1000, cost=0.8)")
-        return choices
+    def _row_labels(self, n: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return lower bounds of the value of a label at many beliefs of one size; solve a longer table if needed."""
+        prior = self.prior.simplified
+        k = round(n - prior.n)
+        if not isinstance(prior, Belief) or k < 0 or not is_near(n, prior.n, size_distance(prior)):
+            return np.array([self.label_value(Belief(n, float(one))).lower for one in s])
+        index, table = self.index, self.table
+        if k >= self.rows:
+            rows = 1 << k.bit_length()
+            longer = _longer(prior, self.offers, self.objective.discount, self.certificate.tolerance, rows)
+            index, table = longer.rows, longer.table
+        first, begin, count = index[k].tolist()
+        j = np.rint(s - prior.s).astype(np.int64)
+        # Above the table a label is worth next to nothing, and below it nothing.
+        inside = (j >= first) & (j < first + count) & (np.abs(s - prior.s - j) < 1e-6)
+        labels = np.zeros(s.size)
+        labels[inside] = table[0, begin + j[inside] - first]
+        return labels
 
     def _position(self, belief: Belief | Mixture) -> tuple[int, int] | None:
         """Return the new observations and successes of a belief; None if it is not in the table."""
@@ -437,9 +473,25 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         return _solution(belief, self.offers, self.objective.discount, self.certificate.tolerance)
 
 
-def offers_of(objective: StoppingObjective) -> Offers:
+def offers_of(objective: Objective) -> Offers:
     """Return an objective's offers; one offer of amount 1 if it has a cost instead."""
     return objective.offers or Offers((1.0,), (objective.cost,))
+
+
+def choices_of(offers: Offers, offer: Offer | Offers | Sequence[Offer] | None) -> list[Offer]:
+    """Return the offers to choose from; without an offer, those of the only menu."""
+    if isinstance(offer, Offer):
+        return [offer]
+    if offer is None:
+        offer = offers
+    if isinstance(offer, Offers):
+        if offer.menu_count == 1:
+            return offer.offers_of(0)
+        raise InputError("offer", offer, "one offer or one menu", hint="Say which offer is to be decided.")
+    choices = listed("offer", offer, "an Offer or a list of them, such as Offer(amount=1000, cost=0.8)")
+    if not choices or not all(isinstance(one, Offer) for one in choices):
+        raise InputError("offer", offer, "an Offer or a list of them, such as Offer(amount=1000, cost=0.8)")
+    return choices
 
 
 def check_belief(belief: object, field: str = "belief") -> Belief | Mixture:
@@ -447,6 +499,12 @@ def check_belief(belief: object, field: str = "belief") -> Belief | Mixture:
     if not isinstance(belief, Belief | Mixture):
         raise InputError(field, belief, "a Belief or a Mixture, such as Belief(n=2, s=1)")
     return belief
+
+
+@lru_cache(maxsize=8)
+def _longer(prior: Belief, offers: Offers, discount: float, tolerance: float, rows: int) -> OfferSolution:
+    """Solve for a longer table."""
+    return solve_offers(prior, offers, discount, rows, tolerance)
 
 
 @lru_cache(maxsize=4096)

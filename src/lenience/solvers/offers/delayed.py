@@ -9,8 +9,8 @@ As without delay, write V = (λ/r) φ(p̂) + X. With the accepted menus A, their
 
     X(m) = [λ d X(m+1) − λ Z + mμ R]/(r + mμ + λ d),
 
-where R is now E X′(m−1) and (λ/r) times what the kinks between the successors add. The true X is the largest over all A,
-and A is a set of the menus with the largest gains. So the menus are sorted once for each (n, s), and the set changes
+where R is now E X′(m−1) and (λ/r) times what the kinks between the successors add. The true X is the largest over all
+sets A, and the best A has the menus with the largest gains. So the menus are sorted once for each (n, s), and the set changes
 little from one m to the next.
 
 The enclosure.
@@ -76,7 +76,7 @@ def solve_delayed_offer_band(
     mean_error: float,
     progress: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Run the recursion from row ``last`` to row 0; return the bounds of X at the prior for m = 0 … cap, and the states.
+    """Run the recursion from row ``last`` to row 0; return the bounds of X at the prior for each m, and the states.
 
     ``drop`` is what X may be at most where states are left out of the window.
     """

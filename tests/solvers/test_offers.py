@@ -346,14 +346,14 @@ def test_bad_offers_are_rejected(field: str, code: str, make: Callable[[], objec
     ],
 )
 def test_known_values_of_baselines(offers: Offers, discount: float, blind: float, own: float) -> None:
-    """Blind: the policy at the mean break-even, for all. Own: the policy for each one's break-even. Greedy: never starts."""
+    """Blind: one policy at the mean break-even. Own: one for each break-even. Greedy never starts."""
     objective = Discounted(offers=offers, discount=discount)
     prior = Belief(2, 1)
     same = Discounted(0.8, discount).solve(prior)
     each = PolicyPerCost({cost: Discounted(cost, discount).solve(prior) for cost in set(offers.cost)})
     assert evaluate(same, objective, prior, 1e-6).midpoint == pytest.approx(blind, abs=6e-5)
-    assert evaluate(each, objective, prior, 1e-6).midpoint == pytest.approx(own, abs=6e-5)  # type: ignore[arg-type]
-    assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5  # type: ignore[arg-type]
+    assert evaluate(each, objective, prior, 1e-6).midpoint == pytest.approx(own, abs=6e-5)
+    assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5
 
 
 @pytest.mark.parametrize("offers", [THREE, NINE, STARTER])
@@ -416,9 +416,9 @@ def plain_delayed(
 @pytest.mark.parametrize(
     ("offers", "arrivals", "delay", "rate", "cap", "last"),
     [
-        (THREE, 4.0, 0.5, 1.0, 14, 26),
+        (Offers((0.05, 1.0, 5.0), (0.6, 0.6, 0.7)), 3.0, 0.5, 0.6, 12, 28),
         (Offers((1.0, 2.0), (0.6, 0.3), (0.3, 0.7)), 3.0, 1.0, 1.5, 14, 20),
-        (Offers.menu((0.2, 1.0), (0.7, 0.75)), 5.0, 0.3, 2.0, 14, 22),
+        (Offers.menu((0.1, 1.0), (0.6, 0.6)), 4.0, 0.3, 1.0, 12, 24),
     ],
 )
 def test_enclosure_with_late_labels(
@@ -426,10 +426,11 @@ def test_enclosure_with_late_labels(
 ) -> None:
     low, high = plain_delayed(Belief(2, 1), offers, arrivals, delay, rate, cap, last)
     value = solve_delayed_offers(Belief(2, 1), offers, arrivals, delay, rate, 1e-7, 60.0).value
-    assert value.lower <= high
-    assert value.upper >= low
+    assert value.lower <= high + 1e-9
+    assert value.upper >= low - 1e-9
+    assert value.lower > 0.001
     assert value.width < 1e-4
-    assert high - low < 0.05
+    assert high - low < 0.1
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ As without delay, write V = (λ/r) φ(p̂) + X. With the accepted menus A, their
     X(m) = [λ d X(m+1) − λ Z + mμ R]/(r + mμ + λ d),
 
 where R is now E X′(m−1) and (λ/r) times what the kinks between the successors add. The true X is the largest over all
-sets A, and the best A has the menus with the largest gains. So the menus are sorted once for each (n, s), and the set changes
-little from one m to the next.
+sets A, and the best A has the menus with the largest gains. So the menus are sorted once for each (n, s), and the set
+changes little from one m to the next.
 
 The enclosure.
 

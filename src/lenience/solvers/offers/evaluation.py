@@ -10,46 +10,31 @@ The last row lies between losing and gaining the whole amount at every arrival. 
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.offers import Offers
+from lenience.core.protocols import Accepts, OfferRule
 
 MOST_ROWS = 20_000  # about a minute
 
 
-@runtime_checkable
-class DecidesOffers(Protocol):
-    """A policy that looks at the belief and at the offer."""
-
-    def offer_acceptance(self, n: float, s: NDArray[np.float64], offers: Offers) -> NDArray[np.float64]:
-        """Return the probability of accepting each offer at beliefs of size n: one line for each s."""
-
-
-class DecidesBeliefs(Protocol):
-    """A policy that looks at the belief alone."""
-
-    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of accepting the next individual at beliefs (n, s)."""
-
-
 def offer_acceptance(
-    policy: DecidesOffers | DecidesBeliefs, n: float, s: NDArray[np.float64], offers: Offers
+    policy: OfferRule | Accepts, n: float, s: NDArray[np.float64], offers: Offers
 ) -> NDArray[np.float64]:
     """Return the probability of accepting each offer; a policy that ignores offers treats all of them alike."""
-    if isinstance(policy, DecidesOffers):
+    if isinstance(policy, OfferRule):
         return policy.offer_acceptance(n, s, offers)
     alike = np.asarray(policy.acceptance(n, s), dtype=np.float64)
     return np.repeat(alike[:, None], len(offers.amount), axis=1)
 
 
 def evaluate_offers(
-    policy: DecidesOffers | DecidesBeliefs, belief: Belief, offers: Offers, discount: float, tolerance: float
+    policy: OfferRule | Accepts, belief: Belief, offers: Offers, discount: float, tolerance: float
 ) -> Bounds:
     """Return bounds of what a policy earns from a belief on; the tolerance is in units of the mean amount.
 

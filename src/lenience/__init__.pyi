@@ -23,7 +23,7 @@ from .core.bounds import Bounds as Bounds
 from .core.certificate import Certificate as Certificate
 from .core.errors import InputError as InputError
 from .core.errors import TooLargeError as TooLargeError
-from .core.mixture import Mixture as Mixture
+from .core.mixture_belief import MixtureBelief as MixtureBelief
 from .core.objective import Objective as Objective
 from .core.offers import Offer as Offer
 from .core.offers import Offers as Offers

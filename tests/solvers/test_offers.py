@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lenience import Belief, Delayed, Discounted, Mixture, Offer, Offers, Segment, evaluate
+from lenience import Belief, Delayed, Discounted, MixtureBelief, Offer, Offers, Segment, evaluate
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
 from lenience.solvers.offers.delayed import solve_delayed_offers
 from lenience.solvers.offers.solve import prepare, solve_offers, upper_envelope
@@ -21,14 +21,14 @@ Menu = list[tuple[float, float]]
 
 
 def plain_value(
-    prior: Belief | Mixture, offers: Offers, discount: float, last: int
+    prior: Belief | MixtureBelief, offers: Offers, discount: float, last: int
 ) -> tuple[np.longdouble, np.longdouble, np.longdouble, np.longdouble]:
     """Bounds of V and of the value of a label at the prior, by a plain double loop in extended precision.
 
     The last row is enclosed by 0 and by accepting every best offer with p = 1, which is crude and surely right.
     """
-    beliefs = prior.beliefs if isinstance(prior, Mixture) else (prior,)
-    weights = prior.weights if isinstance(prior, Mixture) else (1.0,)
+    beliefs = prior.beliefs if isinstance(prior, MixtureBelief) else (prior,)
+    weights = prior.weights if isinstance(prior, MixtureBelief) else (1.0,)
     one, gamma = np.longdouble(1), np.longdouble(discount)
     menus = [
         [(np.longdouble(o.amount), np.longdouble(o.cost)) for o in offers.offers_of(m)]
@@ -122,7 +122,7 @@ def test_known_values(offers: Offers, discount: float, value: float, error: floa
 def test_known_values_of_mixtures(
     beliefs: tuple[Belief, Belief], weights: tuple[float, float], cost: float, value: float
 ) -> None:
-    prior = Mixture(beliefs, weights)
+    prior = MixtureBelief(beliefs, weights)
     policy = Discounted(cost, 0.99).solve(prior=prior, rows=10)
     assert abs(policy.value(prior).midpoint - value) <= 6e-8
     assert policy.accepts(prior) == (value > 0)
@@ -167,7 +167,7 @@ def test_enclosure_of_random_problems(
 def test_enclosure_of_random_mixtures(
     rows: list[tuple[float, float, float]], menus: bool, first: Belief, second: Belief, doubt: float, discount: float
 ) -> None:
-    offers, prior = build(rows, menus), Mixture((first, second), (1 - doubt, doubt))
+    offers, prior = build(rows, menus), MixtureBelief((first, second), (1 - doubt, doubt))
     last = math.ceil(math.log(1e-6) / math.log(discount)) + 2
     low, high, label_low, label_high = plain_value(prior, offers, discount, last)
     solution = solve_offers(prior, offers, discount, 3, 1e-9)
@@ -326,9 +326,9 @@ INVALID, CONFLICT, LENGTH, MISSING = "invalid_value", "conflicting_fields", "len
             INVALID,
             lambda: Discounted(offers=NINE, discount=0.9).solve(Belief(2, 1), rows=2).decide(Belief(2, 1)),
         ),
-        ("weights", LENGTH, lambda: Mixture((Belief(2, 1),), (0.5, 0.5))),
-        ("beliefs", INVALID, lambda: Mixture((Belief(2, 2), Belief(2, 1)), (0.5, 0.5))),
-        ("doubt", INVALID, lambda: Mixture.doubt(Belief(2, 1), 1.5)),
+        ("weights", LENGTH, lambda: MixtureBelief((Belief(2, 1),), (0.5, 0.5))),
+        ("beliefs", INVALID, lambda: MixtureBelief((Belief(2, 2), Belief(2, 1)), (0.5, 0.5))),
+        ("doubt", INVALID, lambda: MixtureBelief.doubt(Belief(2, 1), 1.5)),
     ],
 )
 def test_bad_offers_are_rejected(field: str, code: str, make: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
-from lenience.core.mixture import Mixture
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ABSENT, Cost, ExposureObjective, Rate, check_offers, one_break_even
 from lenience.core.offers import Offers
 from lenience.core.validation import check_tolerance, number, real, whole
@@ -152,7 +152,7 @@ class Delayed(
 
     def solve(
         self,
-        prior: Belief | Mixture,
+        prior: Belief | MixtureBelief,
         rows: int | None = None,
         tolerance: float = 1e-6,
         pending_cap: int | None = None,
@@ -167,7 +167,7 @@ class Delayed(
 
         Parameters
         ----------
-        prior : Belief or Mixture
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on.
@@ -183,7 +183,7 @@ class Delayed(
         Returns
         -------
         ExposurePolicy or OfferExposurePolicy
-            The policy: an OfferExposurePolicy if there are offers or the prior is a Mixture.
+            The policy: an OfferExposurePolicy if there are offers or the prior is a MixtureBelief.
 
         Raises
         ------
@@ -195,11 +195,11 @@ class Delayed(
         from lenience.policies.beliefs.exposure import ExposurePolicy
         from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 
-        if self.offers is not None or isinstance(prior, Mixture):
+        if self.offers is not None or isinstance(prior, MixtureBelief):
             from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
 
             policy = OfferExposurePolicy(
-                self, Mixture.of(prior), check_tolerance(tolerance), real("seconds", seconds, above=0)
+                self, MixtureBelief.of(prior), check_tolerance(tolerance), real("seconds", seconds, above=0)
             )
             policy.value(prior)
             return policy

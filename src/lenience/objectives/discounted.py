@@ -11,7 +11,7 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError
-from lenience.core.mixture import Mixture
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ABSENT, Cost, Rate, StoppingObjective, check_offers
 from lenience.core.offers import Offers
 from lenience.core.validation import check_discount, check_tolerance, real, whole
@@ -193,7 +193,11 @@ class Discounted(
         return q / (1.0 - self.discount + self.discount * q)
 
     def solve(
-        self, prior: Belief | Mixture, rows: int | None = None, tolerance: float = 1e-9, look_ahead: int | None = None
+        self,
+        prior: Belief | MixtureBelief,
+        rows: int | None = None,
+        tolerance: float = 1e-9,
+        look_ahead: int | None = None,
     ) -> Any:
         """Return the optimal policy, with its certificate.
 
@@ -202,7 +206,7 @@ class Discounted(
 
         Parameters
         ----------
-        prior : Belief or Mixture
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on. By default 1,000.
@@ -214,7 +218,7 @@ class Discounted(
         Returns
         -------
         OptimalPolicy or OfferPolicy
-            The policy: an OfferPolicy if there are offers or the prior is a Mixture.
+            The policy: an OfferPolicy if there are offers or the prior is a MixtureBelief.
 
         Examples
         --------
@@ -230,7 +234,7 @@ class Discounted(
         tolerance = check_tolerance(tolerance)
         if look_ahead is not None:
             look_ahead = whole("look_ahead", look_ahead, least=0)
-        if self.offers is not None or isinstance(prior, Mixture):
+        if self.offers is not None or isinstance(prior, MixtureBelief):
             from lenience.policies.beliefs.offers import OfferPolicy
 
             return OfferPolicy.solve(self, prior, count, tolerance, look_ahead)

@@ -34,7 +34,6 @@ POLICIES: Mapping[str, tuple[str, str]] = {
     "greedy": ("greedy", "Greedy"),
     "kl_ucb": ("kl_ucb", "KLUCB"),
     "logistic": ("logistic", "Logistic"),
-    "offers": ("offers", "OfferPolicy"),
     "optimal": ("optimal", "OptimalPolicy"),
     "persistent": ("persistent", "Persistent"),
     "semi_logistic": ("semi_logistic", "SemiLogistic"),

@@ -16,7 +16,7 @@ import msgspec
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.formatting import counted, money, percents
-from lenience.core.mixture import Mixture
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ExposureObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import whole
@@ -53,7 +53,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
     """
 
     objective: ExposureObjective
-    prior: Mixture
+    prior: MixtureBelief
     tolerance: float
     seconds: float
 
@@ -62,12 +62,12 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         """What arrivals bring: the objective's offers, or one offer of amount 1 at the objective's cost."""
         return offers_of(self.objective)
 
-    def value(self, belief: Belief | Mixture) -> Bounds:
+    def value(self, belief: Belief | MixtureBelief) -> Bounds:
         """Return what the optimal policy earns from a belief on, with nothing pending.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
 
         Returns
@@ -85,12 +85,12 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         """
         return self._solved(belief).value
 
-    def label_value(self, belief: Belief | Mixture, pending: int = 0) -> Bounds:
+    def label_value(self, belief: Belief | MixtureBelief, pending: int = 0) -> Bounds:
         """Return what one more pending label is worth for later decisions.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         pending : int
             Number of accepted individuals whose label is not known yet.
@@ -115,7 +115,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         return bounds if count <= last else Bounds(0.0, bounds.upper)
 
     def decide(
-        self, belief: Belief | Mixture, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
+        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
     ) -> OfferDecision:
         """Return the decision: whether to accept, and which offer to make.
 
@@ -123,7 +123,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
@@ -151,13 +151,13 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         return OfferDecision(profit + label.midpoint > 0.0, best, profit, label, proved)
 
     def accepts(
-        self, belief: Belief | Mixture, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
+        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
     ) -> bool:
         """Return whether the next individual is accepted.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from.
@@ -179,12 +179,12 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         """
         return self.decide(belief, offer, pending).accepted
 
-    def limit(self, belief: Belief | Mixture, offer: Offer | None = None) -> int | None:
+    def limit(self, belief: Belief | MixtureBelief, offer: Offer | None = None) -> int | None:
         """Return the exposure limit of an offer: it is accepted while fewer than this many labels are pending.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, optional
             The offer. It may be left out if there is only one.
@@ -197,7 +197,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         Examples
         --------
         >>> from lenience import Delayed
-        >>> policy = Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Mixture.of(Belief(2, 1)))
+        >>> policy = Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(MixtureBelief.of(Belief(2, 1)))
         >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 9))
         (2, None)
         """
@@ -211,13 +211,13 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         return pending
 
     def explain(
-        self, belief: Belief | Mixture, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
+        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
     ) -> str:
         """Return the decision at a belief and its reason, in words.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from.
@@ -236,7 +236,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         >>> policy = Delayed(offers=menu, arrivals=50, discount_rate=0.5, label_delay=0.25).solve(Belief(2, 1))
         >>> print(policy.explain(Belief(2, 1), pending=20))
         Reject $500: the expected success rate is 50%, below the break-even of 80%. The expected loss is $150. With 20
-        outcomes pending, one more is worth only $31.99. The limit is 6 pending outcomes.
+        outcomes pending, one more is worth only $33.65. The limit is 5 pending outcomes.
         """
         decision = self.decide(belief, offer, pending)
         best, currency = decision.offer, self.offers.currency
@@ -258,11 +258,11 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"OfferExposurePolicy({self.objective!r}, prior={self.prior.simplified!r})"
 
-    def _solved(self, belief: Belief | Mixture) -> DelayedOfferSolution:
+    def _solved(self, belief: Belief | MixtureBelief) -> DelayedOfferSolution:
         """Return the solution with the belief as its prior, cached."""
         objective = self.objective
         return _solution(
-            Mixture.of(check_belief(belief)).simplified,
+            MixtureBelief.of(check_belief(belief)).simplified,
             self.offers,
             objective.arrivals or 0.0,
             objective.label_delay,
@@ -274,7 +274,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
 
 @lru_cache(maxsize=1024)
 def _solution(
-    belief: Belief | Mixture,
+    belief: Belief | MixtureBelief,
     offers: Offers,
     arrivals: float,
     label_delay: float,

@@ -24,7 +24,7 @@ from lenience.core.formatting import amount as number_text
 from lenience.core.formatting import money, percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance, success_distance
-from lenience.core.mixture import Mixture
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import listed, real
@@ -86,7 +86,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
     """
 
     objective: StoppingObjective
-    prior: Mixture
+    prior: MixtureBelief
     index: np.ndarray[Any, np.dtype[np.int64]]
     table: np.ndarray[Any, np.dtype[np.float64]]
     certificate: Certificate
@@ -95,7 +95,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
     def solve(
         cls,
         objective: StoppingObjective,
-        prior: Belief | Mixture,
+        prior: Belief | MixtureBelief,
         rows: int,
         tolerance: float,
         look_ahead: int | None = None,
@@ -106,7 +106,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         ----------
         objective : Objective
             The objective, discounted.
-        prior : Belief or Mixture
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int
             Number of belief sizes n to decide, from the prior on.
@@ -125,7 +125,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         certificate = Certificate(
             tolerance, rows, solution.look_ahead, solution.undecided, solution.width, solution.states
         )
-        return cls(objective, Mixture.of(prior), solution.rows, solution.table, certificate)
+        return cls(objective, MixtureBelief.of(prior), solution.rows, solution.table, certificate)
 
     @property
     def rows(self) -> int:
@@ -137,12 +137,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """What arrivals bring: the objective's offers, or one offer of amount 1 at the objective's cost."""
         return offers_of(self.objective)
 
-    def label_value(self, belief: Belief | Mixture) -> Bounds:
+    def label_value(self, belief: Belief | MixtureBelief) -> Bounds:
         """Return what one more outcome is worth for later decisions.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
 
         Returns
@@ -169,12 +169,14 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
                 return Bounds(low, high)
         return self._solved(belief).label_value
 
-    def decide(self, belief: Belief | Mixture, offer: Offer | Offers | Sequence[Offer] | None = None) -> OfferDecision:
+    def decide(
+        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None
+    ) -> OfferDecision:
         """Return the decision: whether to accept, and which offer to make.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
@@ -205,12 +207,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         accepted = profit + label.lower > 0.0
         return OfferDecision(accepted, best, profit, label, accepted or profit + label.upper <= 0.0)
 
-    def accepts(self, belief: Belief | Mixture, offer: Offer | Offers | Sequence[Offer] | None = None) -> bool:
+    def accepts(self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None) -> bool:
         """Return whether the next individual is accepted.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
@@ -229,12 +231,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """
         return self.decide(belief, offer).accepted
 
-    def share_accepted(self, belief: Belief | Mixture) -> float:
+    def share_accepted(self, belief: Belief | MixtureBelief) -> float:
         """Return the share of arrivals that are accepted at a belief.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
 
         Returns
@@ -287,12 +289,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
         return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
-    def largest_amount(self, belief: Belief | Mixture, cost: float) -> float:
+    def largest_amount(self, belief: Belief | MixtureBelief, cost: float) -> float:
         """Return the largest amount at stake that is accepted at a belief, for a break-even.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         cost : float
             The break-even success rate of the offer.
@@ -312,12 +314,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         gap = real("cost", cost, above=0, below=1) - belief.mean
         return math.inf if gap <= 0.0 else self.label_value(belief).lower / gap
 
-    def value(self, belief: Belief | Mixture) -> Bounds:
+    def value(self, belief: Belief | MixtureBelief) -> Bounds:
         """Return V, what the optimal policy earns from a belief on.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
 
         Returns
@@ -334,12 +336,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """
         return self._solved(check_belief(belief)).value
 
-    def explain(self, belief: Belief | Mixture, offer: Offer | Offers | Sequence[Offer] | None = None) -> str:
+    def explain(self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None) -> str:
         """Return the decision at a belief and its reason, in words.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from.
@@ -369,7 +371,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         )
         mean, even = percents(belief.mean, best.cost)
         evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
-        if isinstance(belief, Mixture):
+        if isinstance(belief, MixtureBelief):
             evidence = f"{mean} are expected to succeed"
         label = money(decision.label_value.midpoint, currency)
         if decision.expected_profit > 0.0:
@@ -453,9 +455,9 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         labels[inside] = table[0, begin + j[inside] - first]
         return labels
 
-    def _position(self, belief: Belief | Mixture) -> tuple[int, int] | None:
+    def _position(self, belief: Belief | MixtureBelief) -> tuple[int, int] | None:
         """Return the new observations and successes of a belief; None if it is not in the table."""
-        own, given = self.prior.beliefs, Mixture.of(belief).beliefs
+        own, given = self.prior.beliefs, MixtureBelief.of(belief).beliefs
         if len(own) != len(given):
             return None
         k, j = round(given[0].n - own[0].n), round(given[0].s - own[0].s)
@@ -468,7 +470,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
                 return None
         return k, j
 
-    def _solved(self, belief: Belief | Mixture) -> OfferSolution:
+    def _solved(self, belief: Belief | MixtureBelief) -> OfferSolution:
         """Return the solution with the belief as its prior, cached."""
         return _solution(belief, self.offers, self.objective.discount, self.certificate.tolerance)
 
@@ -494,10 +496,10 @@ def choices_of(offers: Offers, offer: Offer | Offers | Sequence[Offer] | None) -
     return choices
 
 
-def check_belief(belief: object, field: str = "belief") -> Belief | Mixture:
+def check_belief(belief: object, field: str = "belief") -> Belief | MixtureBelief:
     """Return the belief, or raise InputError if it is none."""
-    if not isinstance(belief, Belief | Mixture):
-        raise InputError(field, belief, "a Belief or a Mixture, such as Belief(n=2, s=1)")
+    if not isinstance(belief, Belief | MixtureBelief):
+        raise InputError(field, belief, "a Belief or a MixtureBelief, such as Belief(n=2, s=1)")
     return belief
 
 
@@ -508,6 +510,6 @@ def _longer(prior: Belief, offers: Offers, discount: float, tolerance: float, ro
 
 
 @lru_cache(maxsize=4096)
-def _solution(belief: Belief | Mixture, offers: Offers, discount: float, tolerance: float) -> OfferSolution:
+def _solution(belief: Belief | MixtureBelief, offers: Offers, discount: float, tolerance: float) -> OfferSolution:
     """Solve one belief."""
     return solve_offers(belief, offers, discount, 1, tolerance)

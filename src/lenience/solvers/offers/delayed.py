@@ -33,7 +33,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.compiled import compiled
 from lenience.core.errors import TooLargeError
-from lenience.core.mixture import Mixture
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.solvers.offers.band import MARGIN, best_offers, known_gain, write_means
 from lenience.solvers.offers.solve import components, prepare
@@ -243,7 +243,7 @@ def solve_delayed_offer_band(
 
 
 def solve_delayed_offers(
-    prior: Belief | Mixture,
+    prior: Belief | MixtureBelief,
     offers: Offers,
     arrivals: float,
     label_delay: float,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
-from lenience.core.mixture import Mixture
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.solvers.offers.band import MARGIN, solve_offer_band
 from lenience.solvers.stopping.solve import check_size, progress
@@ -125,7 +125,7 @@ def _crossing(shallow: tuple[float, float], steep: tuple[float, float]) -> float
 
 
 def solve_offers(
-    prior: Belief | Mixture,
+    prior: Belief | MixtureBelief,
     offers: Offers,
     discount: float,
     rows: int,
@@ -173,7 +173,7 @@ def solve_offers(
     )
 
 
-def offer_seconds(prior: Belief | Mixture, offers: Offers, discount: float, rows: int, tolerance: float) -> float:
+def offer_seconds(prior: Belief | MixtureBelief, offers: Offers, discount: float, rows: int, tolerance: float) -> float:
     """Estimate how many seconds :func:`solve_offers` takes, if its first attempt is enough."""
     scale = 1.0 / (1.0 - discount)
     target = max(tolerance, 4.0 * MARGIN * scale * scale)
@@ -181,10 +181,10 @@ def offer_seconds(prior: Belief | Mixture, offers: Offers, discount: float, rows
     return _states(prepare(offers), prior.n, last, target / scale / 8.0) * SECONDS_A_STATE
 
 
-def components(prior: Belief | Mixture) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def components(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return the prior's components, the logarithms of their starting weights, and the error of a posterior mean."""
-    beliefs = prior.beliefs if isinstance(prior, Mixture) else (prior,)
-    weights = prior.weights if isinstance(prior, Mixture) else (1.0,)
+    beliefs = prior.beliefs if isinstance(prior, MixtureBelief) else (prior,)
+    weights = prior.weights if isinstance(prior, MixtureBelief) else (1.0,)
     mixture = np.empty((len(beliefs), 3))
     for line, (belief, weight) in enumerate(zip(beliefs, weights, strict=True)):
         check_size(belief.n)

@@ -1,4 +1,4 @@
-"""Mixture: a prior that may be wrong, as a weighted choice between several beliefs.
+"""MixtureBelief: a prior that may be wrong, as a weighted choice between several beliefs.
 
 For instance 80% of what one believes and 20% flat: if outcomes contradict the first, the second takes over. On the
 lattice of outcomes only the mean of each state differs from that of one belief.
@@ -18,7 +18,7 @@ from lenience.core.validation import listed, real
 FLAT = Belief(2, 1)
 
 
-class Mixture(msgspec.Struct, frozen=True):
+class MixtureBelief(msgspec.Struct, frozen=True):
     """Describe what is known of a success probability by several beliefs, of which one is right.
 
     Parameters
@@ -35,7 +35,7 @@ class Mixture(msgspec.Struct, frozen=True):
 
     Examples
     --------
-    >>> prior = Mixture.doubt(Belief(4, 2.8), 0.2)
+    >>> prior = MixtureBelief.doubt(Belief(4, 2.8), 0.2)
     >>> round(prior.mean, 4)
     0.66
     >>> after = prior.observe([0, 0, 0, 0])
@@ -63,7 +63,7 @@ class Mixture(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "weights", tuple(one / total for one in weights))
 
     @classmethod
-    def doubt(cls, belief: Belief, doubt: float, alternative: Belief = FLAT) -> Mixture:
+    def doubt(cls, belief: Belief, doubt: float, alternative: Belief = FLAT) -> MixtureBelief:
         """Return a belief that is wrong with some probability.
 
         Parameters
@@ -77,40 +77,40 @@ class Mixture(msgspec.Struct, frozen=True):
 
         Returns
         -------
-        Mixture
+        MixtureBelief
             The two beliefs with their weights.
 
         Examples
         --------
-        >>> Mixture.doubt(Belief(4, 2.8), 0.25).weights
+        >>> MixtureBelief.doubt(Belief(4, 2.8), 0.25).weights
         (0.75, 0.25)
         """
         share = real("doubt", doubt, above=0, below=1)
         return cls((belief, alternative), (1.0 - share, share))
 
     @classmethod
-    def of(cls, belief: Belief | Mixture) -> Mixture:
+    def of(cls, belief: Belief | MixtureBelief) -> MixtureBelief:
         """Return a belief as a mixture of one.
 
         Parameters
         ----------
-        belief : Belief or Mixture
+        belief : Belief or MixtureBelief
             A belief, or a mixture, which is returned as it is.
 
         Returns
         -------
-        Mixture
+        MixtureBelief
             The mixture.
 
         Examples
         --------
-        >>> Mixture.of(Belief(2, 1)).beliefs
+        >>> MixtureBelief.of(Belief(2, 1)).beliefs
         (Belief(n=2.0, s=1.0),)
         """
-        return belief if isinstance(belief, Mixture) else cls((belief,), (1.0,))
+        return belief if isinstance(belief, MixtureBelief) else cls((belief,), (1.0,))
 
     @property
-    def simplified(self) -> Belief | Mixture:
+    def simplified(self) -> Belief | MixtureBelief:
         """The only belief, if there is one; otherwise the mixture."""
         return self.beliefs[0] if len(self.beliefs) == 1 else self
 
@@ -153,14 +153,14 @@ class Mixture(msgspec.Struct, frozen=True):
 
         Examples
         --------
-        >>> round(Mixture.doubt(Belief(4, 2.8), 0.2).exceeds(0.5), 4)
+        >>> round(MixtureBelief.doubt(Belief(4, 2.8), 0.2).exceeds(0.5), 4)
         0.7544
         """
         return math.fsum(
             weight * belief.exceeds(rate) for weight, belief in zip(self.weights, self.beliefs, strict=True)
         )
 
-    def observe(self, outcomes: bool | Iterable[bool]) -> Mixture:
+    def observe(self, outcomes: bool | Iterable[bool]) -> MixtureBelief:
         """Return the mixture after one or more outcomes.
 
         Parameters
@@ -170,12 +170,12 @@ class Mixture(msgspec.Struct, frozen=True):
 
         Returns
         -------
-        Mixture
+        MixtureBelief
             Each belief with the outcomes added, weighted by how well it predicted them.
 
         Examples
         --------
-        >>> Mixture.doubt(Belief(4, 2.8), 0.2).observe(True).beliefs
+        >>> MixtureBelief.doubt(Belief(4, 2.8), 0.2).observe(True).beliefs
         (Belief(n=5.0, s=3.8), Belief(n=3.0, s=2.0))
         """
         beliefs = tuple(belief.observe(outcomes) for belief in self.beliefs)
@@ -185,7 +185,7 @@ class Mixture(msgspec.Struct, frozen=True):
         ]
         largest = max(logs)
         # A weight that underflows stays a tiny positive number: later outcomes may bring it back.
-        return Mixture(beliefs, tuple(max(math.exp(one - largest), 1e-300) for one in logs))
+        return MixtureBelief(beliefs, tuple(max(math.exp(one - largest), 1e-300) for one in logs))
 
 
 def _log_beta(belief: Belief) -> float:

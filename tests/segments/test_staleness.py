@@ -33,7 +33,7 @@ class Kept:
 
 def exact_loss(solved: Discounted, old: Belief, right: Discounted, new: Belief) -> float:
     policy = Kept(solved.solve(old, rows=3000), old, new)
-    best = right.solve(new, rows=1).value(new).midpoint
+    best: float = right.solve(new, rows=1).value(new).midpoint
     return best - evaluate(policy, right, new, tolerance=1e-9).midpoint
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "fit": "Estimate the success rate of each segment from past decisions.",
     "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
     "keys": "Create, list and revoke the API keys of a service.",
+    "offers": "Decide offers of different amounts, or choose what to offer.",
     "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
     "outcomes": "Send the outcomes in a file to a running service.",
     "paper": "Check every claim of the paper and write one HTML report.",

@@ -24,6 +24,7 @@ Code = Literal[
     "duplicate",
     "length_mismatch",
     "conflicting_fields",
+    "unsupported_offers",
     "insufficient_data",
     "too_large",
     "tolerance_not_reached",

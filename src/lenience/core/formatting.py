@@ -50,6 +50,22 @@ def amount(number: float) -> str:
     return f"{round(number, 6):,.10g}"
 
 
+def money(value: float, currency: str = "") -> str:
+    """Format an amount of money, with two decimals below 100 and none from there on.
+
+    Without a currency the number stands alone, with three digits.
+
+    >>> money(5000, "$"), money(-12.345, "€"), money(1234.5, "USD"), money(0.1229)
+    ('$5,000', '−€12.35', 'USD 1,234', '0.123')
+    """
+    sign = "−" if value < 0 and float(f"{value:.2g}") else ""
+    size = abs(value)
+    if not currency:
+        return f"{sign}{size:.3g}" if size < 999.5 else f"{sign}{size:,.0f}"
+    text = f"{size:,.2f}" if 0 < size < 99.995 and round(size, 2) != round(size) else f"{size:,.0f}"
+    return f"{sign}{currency}{' ' if currency.isalpha() else ''}{text}"
+
+
 def edge_name(edge: float) -> str:
     """Format an edge of a band: from a million on in full, not as 1e+06.
 

@@ -17,7 +17,8 @@ def encode_array(value: object) -> object:
 
 
 def decode_array(kind: type, value: Any) -> object:
-    """Convert what msgspec has read: a list to an array of whole numbers, or an object to an objective by its tag."""
+    """Convert what msgspec has read: a list to an array, or an object to an objective by its tag."""
     if isinstance(kind, type) and issubclass(kind, Objective):
         return kind.from_builtins(value)
-    return np.asarray(value, dtype=np.int64)
+    numbers = np.asarray(value)
+    return numbers if numbers.dtype == np.float64 else numbers.astype(np.int64)

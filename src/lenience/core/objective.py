@@ -19,12 +19,23 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent
+from lenience.core.offers import Offers, describe_offers
+from lenience.core.validation import check_cost
 
 if TYPE_CHECKING:
     from lenience.core.protocols import Policy
 
 # Limits of what is read from JSON. Smaller numbers have no digits left to compute with.
-Cost = Annotated[float, Meta(ge=1e-9, lt=1, description="The break-even success rate, strictly between 0 and 1")]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Cost: TypeAlias = float
+else:  # JSON may have null and offers instead; where there are offers, arithmetic with the cost must fail
+    Cost = (
+        Annotated[float, Meta(ge=1e-9, lt=1, description="The break-even success rate, strictly between 0 and 1")]
+        | None
+    )
+ABSENT: Any = None
 Rate = Annotated[float, Meta(gt=0, le=1e12)]
 EXPIRE_DELAYS = 3  # an outcome that has not arrived expires after this many mean delays
 
@@ -42,6 +53,11 @@ class Objective:
     def cost(self) -> float:
         """Return the break-even success rate."""
         raise NotImplementedError
+
+    @property
+    def offers(self) -> Offers | None:
+        """Return the amounts and break-evens that arrivals bring; None if all have the same ``cost``."""
+        return None
 
     @property
     def discount(self) -> float:
@@ -337,7 +353,7 @@ class Objective:
         >>> FiniteHorizon(0.8, 1000).describe()
         'break-even success rate 80%, end after 1,000 arrivals'
         """
-        words = f"break-even success rate {percent(self.cost, 2)}"
+        words = describe_offers(self.offers) if self.offers else f"break-even success rate {percent(self.cost, 2)}"
         if self.discount < 1.0:
             words += f", discount factor {self.discount:.6g} per arrival"
         if self.horizon is not None:
@@ -544,6 +560,52 @@ class ExposureObjective(Objective):
         [False, True]
         """
         return self.enclose(belief)[1] != 0
+
+
+def one_break_even(objective: Objective, feature: str) -> None:
+    """Raise InputError if an objective has offers, where a feature needs one break-even for all.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective to check.
+    feature : str
+        What needs it, as the subject of a sentence.
+
+    Raises
+    ------
+    InputError
+        If the objective has offers.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> one_break_even(Discounted(0.8, 0.99), "replay")
+    """
+    if objective.offers is not None:
+        raise InputError.because(
+            f"{feature} takes one break-even for all, not offers",
+            "objective",
+            value=objective,
+            label="",
+            hint="Give cost= instead of offers=.",
+            code="unsupported_offers",
+        )
+
+
+def check_offers(objective: Any) -> None:
+    """Raise InputError unless an objective has either a cost or offers; check the cost."""
+    if (objective.cost is None) == (objective.offers is None):
+        raise InputError.because(
+            "objective must have either cost or offers",
+            ("cost", "offers"),
+            label="",
+            code="missing" if objective.cost is None else "conflicting_fields",
+        )
+    if objective.offers is None:
+        msgspec.structs.force_setattr(objective, "cost", check_cost(objective.cost))
+    elif not isinstance(objective.offers, Offers):
+        raise InputError("offers", objective.offers, "an Offers object, such as Offers(amount=[1, 5], cost=[0.8, 0.8])")
 
 
 def _concrete(kind: type[Objective]) -> list[Any]:

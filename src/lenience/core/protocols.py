@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
+from lenience.core.offers import Offers
 
 
 class Accepts(Protocol):
@@ -37,6 +38,29 @@ class Accepts(Protocol):
         -------
         ndarray of float
             One probability for each belief.
+        """
+
+
+@runtime_checkable
+class OfferRule(Protocol):
+    """A policy that looks at the belief and at the offer."""
+
+    def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers) -> NDArray[np.float64]:
+        """Return the probability of accepting each offer at many beliefs of one size.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations.
+        s : array_like
+            Numbers of successes.
+        offers : Offers
+            The offers.
+
+        Returns
+        -------
+        ndarray of float
+            One line for each belief, one column for each offer.
         """
 
 

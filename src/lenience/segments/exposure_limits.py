@@ -233,7 +233,8 @@ def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed
     """Return the policy to the best tolerance that the time allows, or why it was not computed."""
     for tolerance in TOLERANCES:
         try:
-            return objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
+            policy: ExposurePolicy = objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
+            return policy
         except TooLargeError as error:
             reason = NotComputed("too_large", SECONDS, error.sentence, error.seconds)
     return reason

@@ -27,7 +27,7 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
-from lenience.core.objective import Objective
+from lenience.core.objective import Objective, one_break_even
 from lenience.core.validation import listed, mapped, real
 from lenience.objectives.discounted import Discounted
 
@@ -74,6 +74,7 @@ class Segment(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "share", share)
         if not isinstance(self.objective, Objective) or not self.objective.divisible:
             raise InputError("objective", self.objective, "an objective that segments can share, such as Discounted")
+        one_break_even(self.objective, "A segment")
         check_prior(self.prior)
         if not isinstance(self.group, str):
             raise InputError("group", self.group, "a text")

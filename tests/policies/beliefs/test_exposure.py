@@ -23,7 +23,8 @@ PRIOR = Belief(2, 1)
 
 @pytest.fixture(scope="module")
 def policy() -> ExposurePolicy:
-    return PROBLEM.solve(PRIOR)
+    policy: ExposurePolicy = PROBLEM.solve(PRIOR)
+    return policy
 
 
 def test_limits_rise_with_successes(policy: ExposurePolicy) -> None:

@@ -45,7 +45,8 @@ def stopping() -> StoppingTable | ExposureTable:
 
 @cache
 def policy_of_stopping() -> OptimalPolicy:
-    return Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    policy: OptimalPolicy = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    return policy
 
 
 @cache
@@ -55,7 +56,8 @@ def late() -> StoppingTable | ExposureTable:
 
 @cache
 def policy_of_late() -> ExposurePolicy:
-    return Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+    policy: ExposurePolicy = Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+    return policy
 
 
 @settings(max_examples=200)

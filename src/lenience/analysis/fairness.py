@@ -382,6 +382,12 @@ class WithFloor:
         -------
         str
             A JSON object.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> WithFloor(Greedy(0.8), floor=0.05).to_json()
+        '{"type":"with_floor","floor":0.05,"policy":{"type":"greedy","cost":0.8}}'
         """
         return f'{{"type":"with_floor","floor":{self.floor!r},"policy":{self.policy.to_json()}}}'
 
@@ -463,6 +469,14 @@ class WithExposureCap:
         -------
         float
             The rate of the policy before the cap, and the cost after it.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> capped = WithExposureCap(policy, cost=0.8, cap=5, prior=Belief(2, 1))
+        >>> capped.stop_floor(4), capped.stop_floor(10)
+        (0.5, 0.8)
         """
         return self.policy.stop_floor(n) if n < self.prior.n + self.cap - 0.5 else self.cost
 

@@ -125,6 +125,12 @@ class Policy(Protocol):
         -------
         float
             The success rate; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).stop_floor(10)
+        0.8
         """
 
     def to_json(self) -> str:

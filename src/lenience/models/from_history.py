@@ -4,7 +4,7 @@ This is the paper's own suggestion. Within a cell, past acceptances are a fair s
 applicants differ only by what the cell records. Between cells they are not: the past accepted the best cells, so the
 pooled success rate says nothing about the cells it rejected. Pooling a selected history at full weight is the
 selective-labels trap: every cell looks like the best ones, with the certainty of thousands of labels, and later labels
-cannot correct it. This model warns when it is told to pool.
+cannot correct it. This model warns if ``pooled`` is set.
 """
 
 from __future__ import annotations

@@ -235,6 +235,14 @@ class Redrawn(msgspec.Struct, frozen=True, tag="redrawn", tag_field="type"):
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> keys = replication_keys(seed=1, first=0, count=2)
+        >>> stream = Redrawn(prior=Belief(2, 1), hazard=1.0).open(keys, horizon=10)
+        >>> bool((stream.rates(0) != stream.rates(1)).all())  # p is drawn again before every arrival
+        True
         """
         return _Redrawing(keys, self)
 

@@ -31,7 +31,7 @@ class LabelDelay(msgspec.Struct, frozen=True):
     kind
         One of none, exponential, fixed, lognormal and never.
     mean
-        The mean delay, in arrivals or in years. Ignored where the kind is none or never.
+        The mean delay, in arrivals or in years. Ignored if the kind is "none" or "never".
     sigma
         The standard deviation of the logarithm of a lognormal delay.
     missing

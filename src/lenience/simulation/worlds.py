@@ -37,6 +37,13 @@ class _ConstantRate:
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Bernoulli
+        >>> Bernoulli(0.7).open(replication_keys(seed=1, first=0, count=3), horizon=10).rates(0)
+        array([0.7, 0.7, 0.7])
         """
         return FixedStream(keys, self.fixed_rates(keys))
 

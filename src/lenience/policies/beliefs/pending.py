@@ -45,7 +45,7 @@ class Around(msgspec.Struct, frozen=True):
         Returns
         -------
         float
-            The rate of the policy inside; −1 if there is none.
+            The rate of the policy inside; −1 if none is known.
         """
         return self.policy.stop_floor(n)
 

@@ -111,18 +111,20 @@ def write_means(
     last: int,
     mixture: NDArray[np.float64],
     log_start: NDArray[np.float64],
+    index: NDArray[np.float64],
     mean: NDArray[np.float64],
     rest: NDArray[np.float64],
 ) -> None:
-    """Write p̂ and 1 − p̂ of the states ``first`` to ``last`` of row k."""
+    """Write p̂ and 1 − p̂ of the states ``first`` to ``last`` of row k. ``index[j]`` is j as a floating-point number."""
     count = mixture.shape[0]
     if count == 1:
         s0 = mixture[0, 1]
         f0 = mixture[0, 2]
         inverse = 1.0 / (s0 + f0 + k)
-        for j in range(first, last + 1):
-            mean[j] = (s0 + j) * inverse
-            rest[j] = (f0 + (k - j)) * inverse
+        top = float(k)
+        for i in range(np.uint64(first), np.uint64(last + 1)):
+            mean[i] = (s0 + index[i]) * inverse
+            rest[i] = (f0 + (top - index[i])) * inverse
         return
     weights = np.empty(count)
     for j in range(first, last + 1):
@@ -245,6 +247,7 @@ def solve_offer_band(
     high = np.zeros(size)
     worth_low = np.zeros(size)
     worth_high = np.zeros(size)
+    numbers = np.arange(size).astype(np.float64)
     mean = np.zeros(size)
     rest = np.zeros(size)
     mean_next = np.zeros(size)
@@ -261,7 +264,7 @@ def solve_offer_band(
     widest = 0.0
 
     # The last row: from the first state that is not a proved stop to the last one that is not dropped.
-    write_means(last, 0, last, mixture, log_start, mean_next, rest_next)
+    write_means(last, 0, last, mixture, log_start, numbers, mean_next, rest_next)
     kink_high = kink[kink.size - 1]
     first_above = np.searchsorted(mean_next[: last + 1], kink[0])
     bottom = 0
@@ -304,16 +307,17 @@ def solve_offer_band(
         if top <= k:
             low[top + 1] = 0.0
             high[top + 1] = known_gain(k + 1, top + 1, mixture, log_start, kink, slope)
-            write_means(k + 1, top + 1, top + 1, mixture, log_start, mean_next, rest_next)
-        write_means(k + 1, begin, begin, mixture, log_start, mean_next, rest_next)
-        write_means(k, begin, end, mixture, log_start, mean, rest)
+            write_means(k + 1, top + 1, top + 1, mixture, log_start, numbers, mean_next, rest_next)
+        write_means(k + 1, begin, begin, mixture, log_start, numbers, mean_next, rest_next)
+        write_means(k, begin, end, mixture, log_start, numbers, mean, rest)
 
         # R: what the label may add to X, and the kinks between the means of two successors.
+        # Two loops: with more arrays in one, the compiler does not vectorise it.
         for i in range(np.uint64(begin), np.uint64(end + 1)):
             worth_low[i] = (mean[i] * low[i + one] + rest[i] * low[i]) * less - mean_error * (low[i + one] + low[i])
-            worth_high[i] = (mean[i] * high[i + one] + rest[i] * high[i]) * more + mean_error * (
-                high[i + one] + high[i]
-            )
+        for i in range(np.uint64(begin), np.uint64(end + 1)):
+            worth_high[i] = (mean[i] * high[i + one] + rest[i] * high[i]) * more
+            worth_high[i] += mean_error * (high[i + one] + high[i])
         for i in range(kink.size):
             j = min(max(kink_at[i], begin), end)
             while j > begin and mean_next[j] >= kink[i]:
@@ -415,9 +419,10 @@ def solve_offer_band(
             label_factor = h / (1.0 + h * d)
             violations = np.int64(0)
             for i in range(np.uint64(j), np.uint64(until + 1)):
+                low[i] = max(factor * worth_low[i] - loss_factor * (z0 - z1 * mean[i] + loss_margin), 0.0)
+            for i in range(np.uint64(j), np.uint64(until + 1)):
                 loss = z0 - z1 * mean[i]
                 high[i] = factor * worth_high[i] - loss_factor * (loss - loss_margin)
-                low[i] = max(factor * worth_low[i] - loss_factor * (loss + loss_margin), 0.0)
                 label = label_factor * (worth_high[i] + loss)
                 violations += np.int64(label < least + least_slope * (mean[i] - p))
                 violations += np.int64(label > most + most_slope * (mean[i] - p))

@@ -90,6 +90,7 @@ def solve_delayed_offer_band(
     more = 1.0 + MARGIN
     less = 1.0 - MARGIN
     planes = cap + 1
+    numbers = np.arange(last + 3).astype(np.float64)
     mean = np.zeros(last + 3)
     rest = np.zeros(last + 3)
     mean_next = np.zeros(last + 3)
@@ -101,7 +102,7 @@ def solve_delayed_offer_band(
     states = 0
 
     # The window of the last row: where the gain of knowing p is above the drop.
-    write_means(last, 0, last, mixture, log_start, mean_next, rest_next)
+    write_means(last, 0, last, mixture, log_start, numbers, mean_next, rest_next)
     middle = min(np.searchsorted(mean_next[: last + 1], kink[0]), last)
     bottom = middle
     while bottom > 0 and volume * known_gain(last, bottom, mixture, log_start, kink, slope) > drop:
@@ -121,8 +122,8 @@ def solve_delayed_offer_band(
 
     for k in range(last - 1, -1, -1):
         progress[0] = last - k
-        write_means(k + 1, 0, k + 1, mixture, log_start, mean_next, rest_next)
-        write_means(k, 0, k, mixture, log_start, mean, rest)
+        write_means(k + 1, 0, k + 1, mixture, log_start, numbers, mean_next, rest_next)
+        write_means(k, 0, k, mixture, log_start, numbers, mean, rest)
         # The window of this row. Its lower edge may fall by one state, and both edges close in where X is small.
         next_bottom = bottom
         next_top = top

@@ -181,24 +181,25 @@ def consistent_set(
 ) -> float:
     """Find the consistent set A where R = ``worth``, by Newton's method from any ``label``; mark it and return d.
 
-    After the first step the labels fall, so the sets are nested: two of the same size are equal.
+    After the first step the labels fall, so the sets are nested and soon equal.
     """
-    before = -1
     d = 0.0
     for _ in range(gain.size + 2):
         d = 0.0
         loss = 0.0
-        count = 0
+        least = -math.inf
+        most = math.inf
         for m in range(gain.size):
             accepted[m] = gain[m] + label > 0.0
             if accepted[m]:
-                count += 1
                 d += share[m]
                 loss += share[m] * max(-gain[m], 0.0)
+                least = max(least, -gain[m])
+            else:
+                most = min(most, -gain[m])
         label = h * (worth + loss) / (1.0 + h * d)
-        if count == before:
+        if least < label <= most:
             break
-        before = count
     return d
 
 

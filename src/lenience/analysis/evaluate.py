@@ -48,7 +48,7 @@ def evaluate(policy: Policy | OfferRule, objective: Objective, belief: Belief, t
     >>> print(evaluate(Greedy(cost=0.8), Discounted(cost=0.8, discount=0.99), Belief(6, 5)))
     5.691964431... ± ...
     """
-    offered = isinstance(objective, Objective) and objective.offers is not None and isinstance(policy, OfferRule)
+    offered = getattr(objective, "offers", None) is not None and isinstance(policy, OfferRule)
     if not offered:
         having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     check_prior(belief, "belief")

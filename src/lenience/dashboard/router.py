@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias, cast
 
@@ -120,6 +121,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         "past": PastCountsCache(),
         "tallies": TimeBucketCache(),
         "audits": Audits(database),
+        "upload_turn": asyncio.Semaphore(1),
     }
 
 

@@ -14,7 +14,7 @@ from string import whitespace
 from typing import Any
 
 from lenience.core.errors import LONGEST, InputError
-from lenience.dashboard.wizard.upload_table import connect, identifier, literal, table_of
+from lenience.dashboard.wizard.upload_table import connect, identifier, literal, names, table_of
 from lenience.files.csv_format import csv_query, detect_format, without_headings
 from lenience.files.unreadable import PARQUET, begins, describe_engine_error
 
@@ -35,18 +35,21 @@ def save_upload(source: Path, target: Path) -> None:
     parquet = begins(source) == PARQUET
     with connect() as engine:
         try:
-            with _readable(engine, source, parquet) as (table, columns, remarks):
-                _check_values(engine, table, columns)
+            with _readable(engine, source, parquet) as (table, remarks):
                 query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
                 written = literal("\n".join(remarks))
                 options = f"FORMAT parquet, KV_METADATA {{{NOTES}: {written}}}"
                 engine.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
+            rows = engine.execute(f"SELECT count(*) FROM {table_of(target)}").fetchone()[0]
         except duckdb.OutOfMemoryException:
             raise too_large("it needs too much memory to be read") from None
         except duckdb.Error as error:
             raise InputError.because(
                 describe_engine_error(error, parquet), "file", label="", code="invalid_file"
             ) from None
+    if rows == 0:
+        raise InputError.because("the file has a heading but no rows", "file", label="", code="insufficient_data")
+    _check_size(rows, len(names(target)))
 
 
 def too_large(reason: str) -> InputError:
@@ -63,12 +66,12 @@ def notes(path: Path) -> list[str]:
 
 
 @contextmanager
-def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, Sequence[str], list[str]]]:
-    """Yield the table that a query reads from, its columns, and notes on how the file is read."""
+def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield the table that a query reads from, and notes on how the file is read."""
     if parquet:
         columns = _parquet_columns(engine, source)
-        table, remarks = without_headings(engine, table_of(source), columns, [name.strip() for name in columns])
-        yield table, columns, remarks
+        _check_text(engine, table_of(source), columns)
+        yield without_headings(engine, table_of(source), columns, [name.strip() for name in columns])
         return
     # The engine plans a query for each column, so a heading that is too long is rejected before it.
     _check_size(0, len(detect_format(source).heading))
@@ -89,7 +92,7 @@ def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, S
                 label="",
                 code="invalid_file",
             )
-        yield f"({query.sql})", query.heading, query.notes
+        yield f"({query.sql})", query.notes
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -100,17 +103,15 @@ def _check_size(rows: int, columns: int) -> None:
         )
 
 
-def _check_values(engine: Any, table: str, columns: Sequence[str]) -> None:
-    """Raise InputError if there are no rows, too many rows, or too much text.
+def _check_text(engine: Any, table: str, columns: Sequence[str]) -> None:
+    """Raise InputError if a Parquet file has too much text.
 
-    The lengths are summed without building the texts: a file of 10 kB can repeat a text of 1 MB three million times.
+    A file of 10 kB can repeat a text of 1 MB three million times. The lengths are summed without building the texts.
+    (A CSV file has at most as much text as it has bytes.)
     """
     lengths = [f"strlen(CAST({identifier(name)} AS VARCHAR))" for name in columns]
     parts = [part for length in lengths for part in (f"max({length})", f"sum({length})")]
-    rows, *sizes = engine.execute(f"SELECT count(*), {', '.join(parts)} FROM {table}").fetchone()
-    if rows == 0:
-        raise InputError.because("the file has a heading but no rows", "file", label="", code="insufficient_data")
-    _check_size(rows, len(columns))
+    sizes = engine.execute(f"SELECT {', '.join(parts)} FROM {table}").fetchone()
     for name, longest in zip(columns, sizes[::2], strict=True):
         if (longest or 0) > LONGEST_VALUE:
             raise too_large(

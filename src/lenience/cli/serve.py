@@ -87,6 +87,8 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     application = "lenience.dashboard.app:from_environment"
     options: dict[str, Any] = {
         "factory": True,
+        "http": "lenience.service.http.protocol:LimitedProtocol",
+        "ws": "none",
         "log_config": None,
         "access_log": False,
         "server_header": False,
@@ -206,7 +208,7 @@ def require_service(extra: str = "lenience[serve]", *more: str) -> None:
     """Raise InputError with the extra to install if a package of the service is missing."""
     from importlib.util import find_spec
 
-    for package in ("alembic", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
+    for package in ("alembic", "httptools", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
         if find_spec(package) is None:
             raise InputError.because(
                 f"The service needs the package {package}",

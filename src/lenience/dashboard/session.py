@@ -104,6 +104,23 @@ async def checked_form(request: Request[Any, Any, Any]) -> FormMultiDict:
     return form
 
 
+def refuse_cross_site(request: Request[Any, Any, Any]) -> None:
+    """Raise Forbidden if a page of another site made the browser send the request.
+
+    There is no session before signing in, so no token can protect that form. Without this check another site could sign
+    a visitor in with its own key, and read what the visitor then enters. Browsers name the sender in Sec-Fetch-Site, or
+    (to an address without TLS) in Origin; other clients send neither.
+    """
+    headers = request.headers
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:
+        own = site in ("same-origin", "none")
+    else:
+        own = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
+    if not own:
+        raise Forbidden("the form was sent from a page of another site: open the sign-in page of this service")
+
+
 def sign_in(keyring: Keyring, key: str) -> Visitor:
     """Return a session for the holder of a key."""
     return new_session(keyring, keyring.find(f"Bearer {key.strip()}").id)

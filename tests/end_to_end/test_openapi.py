@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 if TYPE_CHECKING:
     import schemathesis
+
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))  # for each operation
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -56,7 +59,7 @@ def test_nothing_unforeseen_and_nothing_undescribed(served: Served) -> None:
         operations += 1
 
         @settings(
-            max_examples=5,
+            max_examples=EXAMPLES,
             deadline=None,
             derandomize=True,
             phases=[Phase.generate],

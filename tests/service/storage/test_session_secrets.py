@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -132,18 +133,18 @@ def test_an_old_secret_verifies_until_its_sessions_have_expired(
     old = keyring.secrets.signing
     keyring.refresh()
     assert keyring.secrets.signing != old
-    assert keyring.secrets.verifying == (keyring.secrets.signing, old)
+    assert list(keyring.secrets.verifying) == [keyring.secrets.signing, old]
     after = sign_in(keyring, key)
     for visitor in (before, after):
         again = read_session(keyring, visitor.cookie)
         assert again is not None
         assert again.token == visitor.token
-    real = session_secrets.time.time()
-    monkeypatch.setattr(session_secrets.time, "time", lambda: real + 11.9 * HOURS)
+    start = time.time()
+    monkeypatch.setattr(time, "time", lambda: start + 11.9 * HOURS)
     assert read_session(keyring, before.cookie) is not None
-    monkeypatch.setattr(session_secrets.time, "time", lambda: real + 12.1 * HOURS)
+    monkeypatch.setattr(time, "time", lambda: start + 12.1 * HOURS)
     assert read_session(keyring, before.cookie) is None
-    assert keyring.secrets.verifying == (keyring.secrets.signing,)
+    assert list(keyring.secrets.verifying) == [keyring.secrets.signing]
     rotate_secret(database_url(database))
     assert old.decode() not in Path(f"{database}.secret").read_text()  # it has no use any more
     keyring._store.close()

@@ -11,6 +11,7 @@ import asyncio
 import json
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from lenience.core.errors import InputError
@@ -86,6 +87,8 @@ def _set_limits() -> None:
     ):
         _, hard = resource.getrlimit(what)
         resource.setrlimit(what, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
+    with suppress(OSError):  # if the machine runs out of memory, Linux ends this process first
+        Path("/proc/self/oom_score_adj").write_text("900")
 
 
 def main() -> None:

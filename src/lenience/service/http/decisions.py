@@ -279,7 +279,7 @@ def _csv_rows(reader: Any) -> tuple[dict[str, int], list[tuple[int, list[str]]]]
     The limits are checked while the rows are read: at most one row more than allowed is ever stored. A line number is
     not a row number, because a field may span several lines and lines may be empty.
     """
-    heading = next(reader, [])
+    heading: list[str] = next(reader, [])
     _check_most("columns", len(heading), limits.CSV_COLUMNS)
     rows: list[tuple[int, list[str]]] = []
     for row in reader:

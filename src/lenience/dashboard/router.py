@@ -41,7 +41,7 @@ Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
 ExceptionHandler: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
 SIGN_IN_BODY = 16 * 1024  # bytes of the form, which anyone may send
-FORM_BODY = 1024 * 1024  # bytes of another form; an upload has its own limit
+FORM_BODY = 512 * 1024  # bytes of another form; an upload has its own limit
 PATH = re.compile(r"/(?!/)[!-\[\]-~]*")  # visible ASCII without a backslash
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")

@@ -85,14 +85,23 @@ def decoded(body: bytes, kind: Any) -> Any:
     lenience.service.domain.problems.BadRequest: 2 entries of outcomes are invalid: outcomes[0].outcome ...
     """
     try:
-        value = _decoder(kind).decode(body)
-    except msgspec.ValidationError as error:
-        raise _problem(_plain(body), kind, error) from None
+        return _checked(body, kind)
     except msgspec.DecodeError as error:
         raise BadRequest(_no_json(body, error), code="invalid_json", field="body") from None
     except UnicodeDecodeError as error:
         detail = f"body must be in UTF-8 ({error.reason} at byte {error.start:,})"
         raise BadRequest(detail, code="invalid_json", field="body") from None
+    except json.JSONDecodeError as error:  # the validator stopped before this place
+        detail = f"body must be JSON ({error.msg} at character {error.pos:,})"
+        raise BadRequest(detail, code="invalid_json", field="body") from None
+
+
+def _checked(body: bytes, kind: Any) -> Any:
+    """Decode a body as a type. Raise BadRequest if it is JSON of another form or repeats a field."""
+    try:
+        value = _decoder(kind).decode(body)
+    except msgspec.ValidationError as error:
+        raise _problem(_plain(body), kind, error) from None
     _plain(body)
     return value
 

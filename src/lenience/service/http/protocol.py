@@ -9,8 +9,7 @@ connections come from one address.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -29,9 +28,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *about: Any, **more: Any) -> None:
         super().__init__(*about, **more)
-        self._timer: asyncio.TimerHandle | None = None  # until the headers or the body must be complete
+        self._part: Literal["head", "body"] | None = None  # what is being received; None between two requests
+        self._watched: Literal["head", "body"] | None = None  # what the timer is for
+        self._timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._in_head = True  # or before it, between two requests
         self._head_bytes = 0  # received since the last complete head
         self._header_bytes = 0  # of the headers of this request
         self._body_bytes = 0
@@ -45,7 +45,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if full:
             self._refuse(503, "The service has too many open connections.")
         else:
-            self._start_timer(HEAD_SECONDS, self._end_of_head_time)
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
@@ -54,23 +54,21 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what was received."""
+        """Parse what was received. A request that arrives whole needs no timer."""
         if self._refused:
             return
-        if self._in_head:
+        if self._part != "body":
             self._head_bytes += len(data)
-            if self._timer is None:  # uvicorn has just stopped its own timer of idle connections
-                self._start_timer(HEAD_SECONDS, self._end_of_head_time)
         super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_BYTES:  # the parser may hold one header that never ends
+        if self._part != "body" and self._head_bytes > HEAD_BYTES:  # the parser may hold one header that never ends
             self._refuse(431, "The headers are too large.")
+        if not self._refused:
+            self._watch()
 
     def on_message_begin(self) -> None:
         """Begin a request."""
         super().on_message_begin()
-        self._header_bytes = 0
-        if self._timer is None:
-            self._start_timer(HEAD_SECONDS, self._end_of_head_time)
+        self._part, self._header_bytes = "head", 0
 
     def on_url(self, url: bytes) -> None:
         """Receive a part of the address."""
@@ -88,13 +86,10 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Answer the request, unless it was refused."""
-        self._in_head, self._head_bytes = False, 0
-        self._stop_timer()
-        if self._refused:
-            return
-        super().on_headers_complete()
+        self._part, self._head_bytes = "body", 0
         self._body_bytes, self._body_began = 0, self.loop.time()
-        self._start_timer(BODY_SECONDS, self._end_of_body_time)
+        if not self._refused:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Receive a part of the body."""
@@ -104,8 +99,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """End the request."""
-        self._in_head = True
-        self._stop_timer()
+        self._part = None
         if not self._refused:
             super().on_message_complete()
 
@@ -120,20 +114,33 @@ class LimitedProtocol(HttpToolsProtocol):
         super().resume_writing()
         self._stop_write_timer()
 
+    def _watch(self) -> None:
+        """Let the timer watch what the client still has to send."""
+        awaited = self._part
+        if awaited is None and (self.cycle is None or self.cycle.response_complete):
+            # The next request. uvicorn has a timer for idle connections, but any byte from the client stops it.
+            awaited = "head"
+        if awaited == self._watched:
+            return
+        self._stop_timer()
+        self._watched = awaited
+        if awaited == "head":
+            self._timer = self.loop.call_later(HEAD_SECONDS, self._end_of_head_time)
+        elif awaited == "body":
+            self._timer = self.loop.call_later(BODY_SECONDS, self._end_of_body_time)
+
     def _end_of_head_time(self) -> None:
-        self._timer = None
         if self._head_bytes:
             self._refuse(408, "The headers took too long.")
         else:
             self.transport.close()  # nothing was sent, so nothing is answered
 
     def _end_of_body_time(self) -> None:
-        self._timer = None
         rest = self._body_began + BODY_SECONDS + self._body_bytes / BODY_RATE - self.loop.time()
+        if rest <= 0 and self.flow.read_paused:  # the service does not read: it is not the client that is slow
+            rest = BODY_SECONDS
         if rest > 0:
-            self._start_timer(rest, self._end_of_body_time)
-        elif self.flow.read_paused:  # the service does not read: it is not the client that is slow
-            self._start_timer(BODY_SECONDS, self._end_of_body_time)
+            self._timer = self.loop.call_later(rest, self._end_of_body_time)
         else:
             self._refuse(408, "The body took too long.")
 
@@ -156,11 +163,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.write(STATUS_LINE[status] + b"".join(lines) + message.encode("ascii"))
         self.transport.close()
 
-    def _start_timer(self, seconds: float, end: Callable[[], None]) -> None:
-        self._stop_timer()
-        self._timer = self.loop.call_later(seconds, end)
-
     def _stop_timer(self) -> None:
+        self._watched = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
+import scipy.special
 
 from apart import awaited
 from lenience.dashboard.app import create_app
+from lenience.service.commands.lifecycle import solve_version
 from lenience.service.commands.outcomes import OutcomesRequest
 from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest
@@ -160,3 +163,22 @@ def test_health_answers_while_a_large_body_is_processed(
     awaited(app.app.state.service.stop())
     assert gate.passed
     assert status == 400
+
+
+def test_the_check_of_an_absurd_objective_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This policy of 200 bytes took half a minute to be rejected, and 350 MB."""
+    objective = {"type": "delayed", "cost": 0.9999999999999999, "arrivals": 4e11, "discount_rate": 5e11}
+    body = json.dumps({"name": "a", "objective": {**objective, "label_delay": 0.3}}).encode()
+    values = 0
+    gammainc = scipy.special.gammainc
+
+    def counting(a: Any, x: Any) -> Any:
+        nonlocal values
+        values += np.size(a)
+        return gammainc(a, x)
+
+    monkeypatch.setattr(scipy.special, "gammainc", counting)
+    with pytest.raises(BadRequest) as caught:
+        solve_version(decoded(body, PolicySpecification))
+    assert caught.value.code == "too_large"
+    assert 0 < values < 10_000

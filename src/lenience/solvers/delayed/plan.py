@@ -191,11 +191,23 @@ def cap_for(problem: DelayedProblem, relative: float, measured: float, at: int) 
 
 
 def _poisson_cap(mean: float, tail: float) -> int:
-    """The least k that a Poisson variable of this mean exceeds with probability below ``tail``, and one more."""
+    """The least k that a Poisson variable of this mean exceeds with probability below ``tail``, and one more.
+
+    The probability falls with k, so it is found by bisection: for 10¹² in flight a list of candidates would be long.
+
+    >>> _poisson_cap(30.0, 1e-9)
+    69
+    """
     from scipy.special import gammainc  # scipy.stats has it ready, and costs 60 MB
 
-    k = np.arange(math.floor(mean), math.ceil(mean + 40 * math.sqrt(mean) + 400))
-    return int(k[np.argmax(gammainc(k + 1.0, mean) < tail)]) + 1
+    low, high = math.floor(mean) - 1, math.ceil(mean + 40 * math.sqrt(mean) + 400)
+    while high > low + 1:
+        between = (low + high) // 2
+        if gammainc(between + 1.0, mean) < tail:
+            high = between
+        else:
+            low = between
+    return high + 1
 
 
 def estimate_cost(problem: DelayedProblem, look_ahead: int, pending_cap: int) -> DelayedPlan:

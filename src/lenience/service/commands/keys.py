@@ -162,10 +162,19 @@ class Keyring:
     def refresh(self) -> None:
         """Read the list of keys, the sessions that were signed out, and the secrets that sign sessions."""
         with self._lock:
-            self._keys = {key.id: key for key in list_keys(self._store)}
-            self.ended = ended_sessions(self._store)
-            self.secrets.refresh()
-            self._read_at = time.monotonic()
+            self._read()
+
+    def refresh_if_stale(self) -> None:
+        """Read the list of keys, unless another thread has just done so. Many unknown keys then cost one read."""
+        with self._lock:
+            if self.stale:
+                self._read()
+
+    def _read(self) -> None:
+        self._keys = {key.id: key for key in list_keys(self._store)}
+        self.ended = ended_sessions(self._store)
+        self.secrets.refresh()
+        self._read_at = time.monotonic()
 
     @property
     def any(self) -> bool:

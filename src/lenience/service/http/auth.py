@@ -70,5 +70,5 @@ async def _admit(keyring: Keyring, given: str | None, role: str) -> str:
         # The key may have been created after the list was read.
         if given is None or not keyring.stale:
             raise
-        await asyncio.to_thread(keyring.refresh)
+        await asyncio.to_thread(keyring.refresh_if_stale)
         return keyring.admit(given, role)

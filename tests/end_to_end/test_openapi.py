@@ -57,8 +57,10 @@ def test_nothing_unforeseen_and_nothing_undescribed(served: Served, mode: str) -
     if mode == "negative":
         asked.append(checks.negative_data_rejection)
     description = schemathesis.openapi.from_url(f"{served.url}/openapi.json")
-    with served.client() as client:
-        known = [one["id"] for one in client.decide_batch("cards", [{"segment": "young"}] * 5)]
+    known: list[str] = []
+    if mode == "positive":
+        with served.client() as client:
+            known = [one["id"] for one in client.decide_batch("cards", [{"segment": "young"}] * 5)]
     statuses: Counter[int] = Counter()
     operations = 0
     for result in description.get_all_operations():

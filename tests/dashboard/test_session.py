@@ -55,6 +55,15 @@ def test_every_form_needs_the_token_of_its_own_session(visitor: httpx.Client) ->
     assert visitor.post("/audit", data={"token": _token(other.text)}).status_code == 403
 
 
+def test_a_form_of_very_many_fields_is_rejected_before_it_is_parsed(visitor: httpx.Client) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    visitor.get("/")
+    many = visitor.post("/audit", content=b"a&" * 10_000, headers=form)
+    assert many.status_code == 400
+    assert "10,001" in many.text
+    assert visitor.post("/audit", content=b"a=" + b"a" * 600_000, headers=form).status_code == 413
+
+
 def test_no_address_but_loopback_while_there_are_no_keys(visitor: httpx.Client) -> None:
     answer = visitor.get("/", headers={"Host": "evil.example:8000"})
     assert answer.status_code == 403

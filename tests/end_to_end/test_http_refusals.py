@@ -219,6 +219,8 @@ def test_what_a_page_of_another_site_could_send_is_refused(
         (DECIDE, b'{"segment": "old", "segment": "young"}', "duplicate", "segment"),
         (DECIDE, rb'{"segment": "\ud800"}', "invalid_json", "body"),
         (DECIDE, b'{"segment": "\xff"}', "invalid_json", "body"),
+        (DECIDE, b"7[.\xff", "invalid_json", "body"),
+        (DECIDE, b"7[.", "invalid_json", "body"),
         ("/v1/policies", b"", "invalid_json", "body"),
         ("/v1/policies", b"[" * 100_000, "invalid_json", "body"),
     ],

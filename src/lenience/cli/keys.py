@@ -1,4 +1,4 @@
-"""lenience keys: create, list and revoke API keys."""
+"""lenience keys: create, list and revoke API keys, and replace the secret of the dashboard's sessions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @click.group(short_help="Create, list and revoke the API keys of a service.")
 def keys() -> None:
-    """Create, list and revoke API keys. A key has roles (decide, outcome, read, admin) and may expire. Only its hash is
-    stored.
+    """Create, list and revoke API keys, and replace the secret of the dashboard's sessions. A key has roles (decide,
+    outcome, read, admin) and may expire. Only its hash is stored.
 
     As soon as a key exists, every request needs one. A running service notices within about a second. Each command has
     --json.
@@ -33,6 +33,7 @@ def keys() -> None:
       lenience keys create --database decisions.db --label scoring --role decide --role outcome --days 365
       lenience keys list --database decisions.db --json
       lenience keys revoke --database decisions.db 3f9a1c0b2d4e
+      lenience keys rotate-secret --database decisions.db
     """
 
 
@@ -137,6 +138,35 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
         print_json({"revoked": identity})
     else:
         click.echo(f"The key {identity} is no longer valid.")
+
+
+@keys.command("rotate-secret")
+@database_option
+@click.option("--end-sessions", is_flag=True, help="End all sessions now, e.g. because the secret has leaked.")
+@json_option
+def rotate_secret(database: str, end_sessions: bool, as_json: bool) -> None:
+    """Replace the secret that signs the dashboard's sessions. A running service notices within about a second.
+
+    With SQLite the secret is in the file DATABASE.secret. Sessions signed with the old one stay valid until they
+    expire, at most 12 hours. With PostgreSQL, set LENIENCE_SESSION_SECRET=NEW,OLD and restart the service.
+
+    \b
+    Example:
+      lenience keys rotate-secret --database decisions.db
+      lenience keys rotate-secret --database decisions.db --end-sessions
+    """
+    require_service()
+    from lenience.service.storage import session_secrets
+
+    with opened(database, "read") as store:
+        session_secrets.rotate_secret(store.url, end_sessions=end_sessions)
+    if as_json:
+        print_json({"rotated": True, "sessions_ended": end_sessions})
+    elif end_sessions:
+        click.echo("The secret is replaced. All sessions of the dashboard have ended.")
+    else:
+        hours = session_secrets.SESSION_HOURS
+        click.echo(f"The secret is replaced. Sessions signed with the old one expire within {hours} hours.")
 
 
 @contextmanager

@@ -68,6 +68,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     import uvicorn
 
     from lenience.service.http.logs import configure_logs
+    from lenience.service.storage.address import database_url
 
     prepare(host, database, workers)
     listening = listen(host, port)
@@ -75,7 +76,8 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
-    os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
+    if database_url(database).get_backend_name() != "sqlite":  # with SQLite the secret is in a file
+        os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
     configure_logs()
     address = f"http://{shown}:{actual}"
     sentence = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
@@ -85,6 +87,8 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     application = "lenience.dashboard.app:from_environment"
     options: dict[str, Any] = {
         "factory": True,
+        "http": "lenience.service.http.protocol:LimitedProtocol",
+        "ws": "none",
         "log_config": None,
         "access_log": False,
         "server_header": False,
@@ -150,6 +154,7 @@ def prepare(host: str, database: str, workers: int) -> None:
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
+    from lenience.service.storage.session_secrets import SessionSecrets
     from lenience.service.storage.store import Store
 
     store = None
@@ -161,6 +166,7 @@ def prepare(host: str, database: str, workers: int) -> None:
             )
         store.upgrade()
         store.check_writable()
+        SessionSecrets(store.url)  # raises InputError if they cannot be used
         if not loopback(host) and not list_keys(store):
             raise InputError(
                 "host",
@@ -202,7 +208,7 @@ def require_service(extra: str = "lenience[serve]", *more: str) -> None:
     """Raise InputError with the extra to install if a package of the service is missing."""
     from importlib.util import find_spec
 
-    for package in ("alembic", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
+    for package in ("alembic", "httptools", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
         if find_spec(package) is None:
             raise InputError.because(
                 f"The service needs the package {package}",

@@ -15,7 +15,7 @@ from lenience.core.errors import InputError
 from lenience.core.validation import real
 
 
-class Belief(msgspec.Struct, frozen=True):
+class Belief(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describe what is known of a success probability: n observations, s of them successes.
 
     The probability follows Beta(s, n − s). ``s = 0`` and ``s = n`` are certainties: the population never, or always,

@@ -14,8 +14,9 @@ OWN = {
     DATABASE: "The database of `serve`, `keys` and `audit`: a file (SQLite) or `postgresql://user:password@host/name`.",
     LOG_REQUESTS: "`1` logs every request. `lenience serve --log-requests` sets it for the processes it starts; set it "
     "yourself only where another server runs `lenience.dashboard.app:from_environment`.",
-    SESSION_SECRET: "The secret that signs the dashboard's sessions, shared by the processes of one service. `lenience "
-    "serve` makes one for the processes it starts; set it where several services stand behind one address.",
+    SESSION_SECRET: "The secret that signs the dashboard's sessions: at least 32 characters, or several such secrets "
+    "separated by commas. The first signs, all verify. By default it is in a file beside a SQLite database. With "
+    "PostgreSQL, set it where several services stand behind one address, and to keep sessions over a restart.",
     URL: "The address of the service that `lenience outcomes` and `lenience erase` send to.",
     KEY: "The API key that `lenience outcomes` and `lenience erase` send with; unlike `--key` it is in no list of "
     "processes.",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias, cast
 
@@ -10,6 +13,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.params import FromPath, QueryParameter
 
 from lenience.core.errors import InputError
+from lenience.dashboard.attempt_limit import AttemptLimit
 from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, what_if
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.prospects import Prospects
@@ -22,6 +26,7 @@ from lenience.dashboard.session import (
     checked_form,
     cookie_of,
     read_session,
+    refuse_cross_site,
     sign_in,
     visited,
     visitor_of,
@@ -29,12 +34,15 @@ from lenience.dashboard.session import (
 from lenience.dashboard.session import sign_out as end
 from lenience.dashboard.wizard import pages as new_policy
 from lenience.service.domain.problems import NotFound, Problem, Unauthenticated, log_cause, log_unforeseen
-from lenience.service.http.errors import TITLES, refused_by_validation
+from lenience.service.http.errors import DISCONNECTED, TITLES, refused_by_validation
 from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
 ExceptionHandler: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
+SIGN_IN_BODY = 16 * 1024  # bytes of the form, which anyone may send
+FORM_BODY = 512 * 1024  # bytes of another form; an upload has its own limit
+PATH = re.compile(r"/(?!/)[!-\[\]-~]*")  # visible ASCII without a backslash
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
@@ -54,12 +62,22 @@ async def sign_in_form(request: Req, back: Back = "/") -> Response[bytes]:
     return page(request, "sign_in.html", back=_inside(back), error="")
 
 
-@post("/sign-in", include_in_schema=False, status_code=303)
+@post("/sign-in", include_in_schema=False, status_code=303, request_max_body_size=SIGN_IN_BODY)
 async def sign_in_now(request: Req) -> Response[bytes]:
     """Start a session for the holder of a key."""
+    refuse_cross_site(request)
+    limit: AttemptLimit = request.app.state.sign_in_limit
+    address = request.client.host if request.client is not None else ""
+    wait = math.ceil(limit.seconds_to_wait(address))
+    if wait > 0:
+        error = f"Too many failed attempts. Try again in {wait} seconds."
+        response = page(request, "sign_in.html", status=429, back="/", error=error)
+        response.headers["Retry-After"] = str(wait)
+        return response
     form = await request.form()
     back = _inside(str(form.get("next", "/")))
     service: Service = request.app.state.service
+    limit.record(address)
     await service.ask(service.keyring.refresh)
     try:
         visitor = sign_in(service.keyring, str(form.get("key", "")))
@@ -70,6 +88,7 @@ async def sign_in_now(request: Req) -> Response[bytes]:
         roles = " and ".join(visitor.roles)
         error = f"This key cannot open the dashboard: it has the role {roles} and needs the role read."
         return page(request, "sign_in.html", status=403, back=back, error=error)
+    limit.clear(address)
     response = redirect(back)
     response.cookies.append(cookie_of(visitor, request.url.scheme == "https"))
     return response
@@ -103,7 +122,10 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     open_ = [static, sign_in_form, sign_in_now]
     pages = Router(
         "/",
-        route_handlers=[Router("/", route_handlers=guarded, guards=[visited]), *open_],
+        route_handlers=[
+            Router("/", route_handlers=guarded, guards=[visited], request_max_body_size=FORM_BODY),
+            *open_,
+        ],
         exception_handlers=cast(
             Any,
             {
@@ -120,6 +142,8 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         "past": PastCountsCache(),
         "tallies": TimeBucketCache(),
         "audits": Audits(database),
+        "sign_in_limit": AttemptLimit(),
+        "upload_turn": asyncio.Semaphore(1),
     }
 
 
@@ -135,6 +159,8 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
     elif isinstance(error, HTTPException) and error.status_code < 500:
         status = error.status_code
         detail = "no page has this address" if status == 404 else error.detail
+    elif isinstance(error, HTTPException) and error.detail == DISCONNECTED:
+        status, detail = 400, "the client disconnected before the form was complete"
     else:
         status, detail = 500, "an unexpected error occurred and was logged"
         log_unforeseen(error, route=request.scope.get("path_template"))
@@ -161,5 +187,12 @@ def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
 
 
 def _inside(address: str) -> str:
-    """Return an address on this service, because the given one may point to another site."""
-    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
+    """Return an address on this service, because the given one may point to another site.
+
+    A browser ignores tabs and line breaks in an address and reads a backslash as a slash, so only visible ASCII
+    characters are allowed. (A page of this service sends any others encoded, e.g. %20.)
+
+    >>> _inside("/decisions?segment=a%20b"), _inside("//evil.example"), _inside("/\\t/evil.example")
+    ('/decisions?segment=a%20b', '/', '/')
+    """
+    return address if PATH.fullmatch(address) else "/"

@@ -1,9 +1,9 @@
 """Sessions of the dashboard: sign-in by API key, a signed cookie, and a token in every form.
 
-The cookie names a key, an expiry and a random number. Its signature uses the key's own (hashed) secret, so any process
-of the service can check it and revoking the key ends the session. The service stores only which sessions were signed
-out. Until a key exists, everyone on this machine is the visitor ``local``, whose cookie is signed with a secret of the
-service.
+The cookie names a key, an expiry and a random number. A secret of the service signs it, so any process of the service
+can check it, and nobody can make one from a copy of the database
+(see :mod:`lenience.service.storage.session_secrets`). Revoking the key ends the session. The database stores only which
+sessions were signed out. Until a key exists, everyone on this machine is the visitor ``local``.
 
 A page of another site can make the browser send the cookie along with a form. Two things stop it: the cookie is
 SameSite=Strict, and a form must carry a token derived from the cookie's random number and the secret, which no other
@@ -13,7 +13,6 @@ site can read.
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from hashlib import sha256
 from typing import Any
@@ -23,18 +22,19 @@ import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie, FormMultiDict
+from litestar.enums import RequestEncodingType
 from litestar.handlers import BaseRouteHandler
 
-from lenience.core.settings import SESSION_SECRET
 from lenience.service.commands.keys import LOCAL, ROLES, Keyring
 from lenience.service.domain.clock import now
-from lenience.service.domain.problems import Forbidden
+from lenience.service.domain.problems import BadRequest, Forbidden
 from lenience.service.http.auth import refuse_other_names
 from lenience.service.http.service import Service
 from lenience.service.storage.ended_sessions import digest_of, end_session
+from lenience.service.storage.session_secrets import SESSION_HOURS
 
 COOKIE = "lenience_session"
-HOURS = 12
+MOST_FIELDS = 5_000  # of a form; the longest has a few for each of 300 columns
 ANYONE = "anyone"  # in place of a role: every signed-in visitor
 
 
@@ -98,12 +98,34 @@ def visitor_of(request: Request[Any, Any, Any]) -> Visitor | None:
 
 async def checked_form(request: Request[Any, Any, Any]) -> FormMultiDict:
     """Return the fields of a form. Raise Forbidden if this session did not send the form."""
+    if request.content_type[0] == RequestEncodingType.URL_ENCODED:
+        # The framework parses a form on the event loop, where very many fields would take a second.
+        count = 1 + (await request.body()).count(b"&")
+        if count > MOST_FIELDS:
+            raise BadRequest(f"a form may have {MOST_FIELDS:,} fields, not {count:,}", code="too_large")
     form = await request.form()
     visitor = visitor_of(request)
     given = request.headers.get("x-csrf-token") or form.get("token") or ""
     if visitor is None or not hmac.compare_digest(str(given).encode(), visitor.token.encode()):
         raise Forbidden("the form belongs to another session: go back, reload the page and send the form again")
     return form
+
+
+def refuse_cross_site(request: Request[Any, Any, Any]) -> None:
+    """Raise Forbidden if a page of another site made the browser send the request.
+
+    There is no session before signing in, so no token can protect that form. Without this check another site could sign
+    a visitor in with its own key, and read what the visitor then enters. Browsers name the sender in Sec-Fetch-Site, or
+    (to an address without TLS) in Origin; other clients send neither.
+    """
+    headers = request.headers
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:
+        own = site in ("same-origin", "none")
+    else:
+        own = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
+    if not own:
+        raise Forbidden("the form was sent from a page of another site: open the sign-in page of this service")
 
 
 def sign_in(keyring: Keyring, key: str) -> Visitor:
@@ -113,8 +135,8 @@ def sign_in(keyring: Keyring, key: str) -> Visitor:
 
 def new_session(keyring: Keyring, actor: str) -> Visitor:
     """Return a new session with the cookie to set."""
-    payload = f"{actor}.{now() // 1_000_000 + HOURS * 3600}.{secrets.token_urlsafe(16)}"
-    cookie = f"{payload}.{_sign(_secret(keyring, actor), 'session', payload)}"
+    payload = f"{actor}.{now() // 1_000_000 + SESSION_HOURS * 3600}.{secrets.token_urlsafe(16)}"
+    cookie = f"{payload}.{_sign(keyring.secrets.signing, 'session', payload)}"
     visitor = read_session(keyring, cookie)
     assert visitor is not None
     return msgspec.structs.replace(visitor, cookie=cookie)
@@ -131,11 +153,9 @@ def read_session(keyring: Keyring, cookie: str | None) -> Visitor | None:
     key = keyring.valid_key(actor) if actor != LOCAL else None
     if key is None and actor != LOCAL:
         return None
-    secret = _secret(keyring, actor)
     payload = ".".join(parts[:3])
-    if not hmac.compare_digest(signature.encode(), _sign(secret, "session", payload).encode()):
-        return None
-    if digest_of(payload) in keyring.ended:
+    secret = _signer(keyring, payload, signature)
+    if secret is None or digest_of(payload) in keyring.ended:
         return None
     token = _sign(secret, "form", payload)
     if key is None:
@@ -159,15 +179,17 @@ def cookie_of(visitor: Visitor, secure: bool) -> Cookie:
         httponly=True,
         samesite="strict",
         secure=secure,
-        max_age=HOURS * 3600,
+        max_age=SESSION_HOURS * 3600,
     )
 
 
-def _secret(keyring: Keyring, actor: str) -> bytes:
-    if actor == LOCAL:
-        return os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32)).encode()
-    key = keyring.valid_key(actor)
-    return b"" if key is None else key.secret_hash.encode()
+def _signer(keyring: Keyring, payload: str, signature: str) -> bytes | None:
+    """Return the secret that signed a session, or None if none of the service's secrets did."""
+    given = signature.encode()
+    for secret in keyring.secrets.verifying:
+        if hmac.compare_digest(given, _sign(secret, "session", payload).encode()):
+            return secret
+    return None
 
 
 def _sign(secret: bytes, purpose: str, payload: str) -> str:

@@ -7,8 +7,8 @@ with a message.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,18 @@ from litestar.exceptions import HTTPException
 from lenience.core.errors import InputError
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.dashboard.wizard import past_file, upload_reader, uploads
+from lenience.dashboard.wizard import past_file, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
 from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
+from lenience.dashboard.wizard.upload_process import save_upload_apart
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
+from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
@@ -61,9 +63,8 @@ async def upload(request: Req) -> Response[bytes]:
         return _start(request, FormError("start", "file", "Choose a file first"))
     if not past_file.ready():
         return _start(request, FormError("start", "file", sentence(MISSING)))
-    service: Service = request.app.state.service
     try:
-        token = await service.ask(partial(_store_upload, sent))
+        token = await unless_disconnected(request, _store_upload(request, sent))
     except InputError as error:
         name = Path(sent.filename or "").name[:80]
         reason = sentence(f"{name or 'The file'} cannot be used: {error}")
@@ -239,17 +240,15 @@ def _start(
     return page(request, "new_start.html", 200 if error is None else status, **step, **shown)
 
 
-def _store_upload(sent: UploadFile) -> str:
-    token, path = uploads.new_place("parquet")
-    with tempfile.NamedTemporaryFile(dir=uploads.folder(), suffix=".part") as copy:
-        while chunk := sent.file.read(1 << 20):
-            copy.write(chunk)
-        copy.flush()
-        try:
-            upload_reader.save_upload(Path(copy.name), path)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
+async def _store_upload(request: Req, sent: UploadFile) -> str:
+    """Read an upload and return the token of the saved table. One at a time, so that their memory does not add up."""
+    service: Service = request.app.state.service
+    async with request.app.state.upload_turn:
+        token, path = uploads.new_place("parquet")
+        with tempfile.NamedTemporaryFile(dir=uploads.folder(), suffix=".part") as copy:
+            await service.ask(lambda: shutil.copyfileobj(sent.file, copy, 1 << 20))
+            copy.flush()
+            await save_upload_apart(Path(copy.name), path)
     return token
 
 

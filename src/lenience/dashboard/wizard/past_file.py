@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 20  # different values of a column of outcomes or decisions
 SAMPLE = 1_000
+EXAMPLE = 200  # characters of a value that are looked at to describe its column
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -82,7 +83,8 @@ def ready() -> bool:
 def columns(path: Path) -> list[Column]:
     """Return the columns with examples from the first rows."""
     with connect() as engine:
-        rows = engine.execute(f"SELECT * FROM {table_of(path)} LIMIT {SAMPLE}").fetchall()
+        start = f"left(COLUMNS(*), {EXAMPLE})"  # a thousand long values of hundreds of columns would fill the memory
+        rows = engine.execute(f"SELECT {start} FROM {table_of(path)} LIMIT {SAMPLE}").fetchall()
     described = []
     for i, name in enumerate(names(path)):
         values = [row[i] for row in rows if row[i] is not None]

@@ -24,6 +24,7 @@ from lenience.service.storage import schema
 from lenience.service.storage.ended_sessions import ended_sessions
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyCache
+from lenience.service.storage.session_secrets import SessionSecrets
 from lenience.service.storage.store import Store
 
 ROLES = ("admin", "decide", "outcome", "read")
@@ -150,6 +151,7 @@ class Keyring:
         self._lock = threading.Lock()
         self._keys: dict[str, ApiKey] = {}
         self.ended: frozenset[str] = frozenset()  # sessions of the dashboard
+        self.secrets = SessionSecrets(store.url)
         self._read_at = -FRESH
 
     @property
@@ -158,11 +160,21 @@ class Keyring:
         return time.monotonic() - self._read_at > FRESH
 
     def refresh(self) -> None:
-        """Read the list of keys."""
+        """Read the list of keys, the sessions that were signed out, and the secrets that sign sessions."""
         with self._lock:
-            self._keys = {key.id: key for key in list_keys(self._store)}
-            self.ended = ended_sessions(self._store)
-            self._read_at = time.monotonic()
+            self._read()
+
+    def refresh_if_stale(self) -> None:
+        """Read the list of keys, unless another thread has just done so. Many unknown keys then cost one read."""
+        with self._lock:
+            if self.stale:
+                self._read()
+
+    def _read(self) -> None:
+        self._keys = {key.id: key for key in list_keys(self._store)}
+        self.ended = ended_sessions(self._store)
+        self.secrets.refresh()
+        self._read_at = time.monotonic()
 
     @property
     def any(self) -> bool:

@@ -10,6 +10,7 @@ from lenience.core.request_limits import BATCH_SIZE, DECISION_ID_LENGTH, PLAIN_T
 
 BODY = 4 * 1024 * 1024  # bytes of a request
 BATCH = BATCH_SIZE  # decisions or outcomes in one request
+CSV_COLUMNS = 100  # of a CSV file with outcomes
 SEGMENTS = 1_000  # of one version of a policy
 HORIZON = 5_000_000
 FEATURES = 64

@@ -79,7 +79,10 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ] = []
     history: Annotated[
         dict[limits.SegmentName, Record],
-        Meta(description="Past outcomes by segment, added to the prior (up to history_cap of them)"),
+        Meta(
+            max_length=limits.SEGMENTS,
+            description="Past outcomes by segment, added to the prior (up to history_cap of them)",
+        ),
     ] = {}
     history_cap: Positive = 20.0
     history_model: Annotated[
@@ -91,7 +94,10 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ] = "own"
     scores: Annotated[
         dict[limits.SegmentName, Annotated[float, Meta(ge=-1e12, le=1e12)]],
-        Meta(description="With history_model curve: the score of each segment, higher is better"),
+        Meta(
+            max_length=limits.SEGMENTS,
+            description="With history_model curve: the score of each segment, higher is better",
+        ),
     ] = {}
     constraints: Constraints = Constraints()
     expire_after_days: (

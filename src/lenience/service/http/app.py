@@ -37,6 +37,7 @@ from lenience.service.http.metrics import CONTENT_TYPE, Metrics
 from lenience.service.http.middleware import RequestMiddleware
 from lenience.service.http.parameters import reject_unknown_parameters
 from lenience.service.http.service import Service
+from lenience.service.http.strict_schema import StrictStructSchemas
 
 
 @get("/health", responses={}, tags=["operations"], opt={"open": True})
@@ -49,7 +50,7 @@ async def health() -> Health:
 async def ready(request: Request[None, None, State]) -> Health:
     """Report whether the database responds and can be written."""
     service: Service = request.app.state.service
-    await service.ask(service.store.check_writable)
+    await service.check_ready()
     return Health("ready", __version__)
 
 
@@ -70,8 +71,11 @@ async def metrics(request: Request[None, None, State]) -> Response[str]:
 
 @get("/openapi.json", include_in_schema=False, sync_to_thread=True)
 def description(request: Request[None, None, State]) -> Response[bytes]:
-    """Return the description of all endpoints (OpenAPI)."""
-    return Response(msgspec.json.encode(request.app.openapi_schema.to_schema()), media_type="application/json")
+    """Return the description of all endpoints (OpenAPI). It is encoded once, because anyone may ask for it."""
+    state = request.app.state
+    if state.description is None:
+        state.description = msgspec.json.encode(request.app.openapi_schema.to_schema())
+    return Response(state.description, media_type="application/json")
 
 
 def create_api(
@@ -131,7 +135,8 @@ def create_api(
     app = Litestar(
         route_handlers=[api, metrics, health, ready, description, *route_handlers],
         lifespan=[lifespan],
-        state=State({"service": service, "metrics": metrics_of_process, **(state or {})}),
+        state=State({"service": service, "metrics": metrics_of_process, "description": None, **(state or {})}),
+        plugins=[StrictStructSchemas()],
         exception_handlers=cast(
             Any,
             {

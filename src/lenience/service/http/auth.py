@@ -22,6 +22,8 @@ NAMES = ("localhost", "testserver")  # testserver is the name of the framework's
 
 async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Admit the request if its key has the role, and store the key's id in the request. Otherwise raise."""
+    if "role" not in handler.opt:
+        return  # the framework's own handler of OPTIONS, which only lists the methods
     service: Service = connection.app.state.service
     role = str(handler.opt["role"])
     if not service.keyring.any:
@@ -68,5 +70,5 @@ async def _admit(keyring: Keyring, given: str | None, role: str) -> str:
         # The key may have been created after the list was read.
         if given is None or not keyring.stale:
             raise
-        await asyncio.to_thread(keyring.refresh)
+        await asyncio.to_thread(keyring.refresh_if_stale)
         return keyring.admit(given, role)

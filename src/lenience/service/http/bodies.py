@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -22,8 +23,10 @@ from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from msgspec import UNSET
 
-from lenience.core.errors import InputError
+from lenience.core.errors import LONGEST, InputError
+from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest, Unsupported
+from lenience.service.http.large_bodies import process_body
 from lenience.service.http.validation_text import explained
 
 PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # the place at the end of a validator's message
@@ -40,7 +43,8 @@ class StrictRequest(Request[Any, Any, State]):
         """Return the body as the handler's type."""
         field = self.route_handler.parsed_data_field
         assert field is not None  # the handler takes a body
-        return decoded(await self.body(), field.annotation)
+        kind = field.annotation
+        return await process_body(await self.body(), lambda body: decoded(body, kind))
 
 
 async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -68,7 +72,7 @@ async def require_empty_body(request: Request[Any, Any, State]) -> None:
     """Raise BadRequest if the body has content, because the sender would expect it to have an effect."""
     body = await request.body()
     if body.strip():
-        decoded(body, EmptyBody | None)
+        await process_body(body, lambda content: decoded(content, EmptyBody | None))
 
 
 def decoded(body: bytes, kind: Any) -> Any:
@@ -81,14 +85,23 @@ def decoded(body: bytes, kind: Any) -> Any:
     lenience.service.domain.problems.BadRequest: 2 entries of outcomes are invalid: outcomes[0].outcome ...
     """
     try:
-        value = _decoder(kind).decode(body)
-    except msgspec.ValidationError as error:
-        raise _problem(_plain(body), kind, error) from None
+        return _checked(body, kind)
     except msgspec.DecodeError as error:
         raise BadRequest(_no_json(body, error), code="invalid_json", field="body") from None
     except UnicodeDecodeError as error:
         detail = f"body must be in UTF-8 ({error.reason} at byte {error.start:,})"
         raise BadRequest(detail, code="invalid_json", field="body") from None
+    except json.JSONDecodeError as error:  # the validator stopped before this place
+        detail = f"body must be JSON ({error.msg} at character {error.pos:,})"
+        raise BadRequest(detail, code="invalid_json", field="body") from None
+
+
+def _checked(body: bytes, kind: Any) -> Any:
+    """Decode a body as a type. Raise BadRequest if it is JSON of another form or repeats a field."""
+    try:
+        value = _decoder(kind).decode(body)
+    except msgspec.ValidationError as error:
+        raise _problem(_plain(body), kind, error) from None
     _plain(body)
     return value
 
@@ -163,14 +176,18 @@ def _problem(value: Any, kind: Any, error: msgspec.ValidationError) -> BadReques
     name = container[1]
     entry = _entry(next(field.type for field in msgspec.structs.fields(kind) if field.name == name))
     wrong: list[InputError] = []
-    for key, item in _entries(value[name]):
+    # A body of 4 MiB can have two million invalid entries. To explain them all would take minutes.
+    for key, item in islice(_entries(value[name]), limits.BATCH):
         try:
             msgspec.convert(item, entry)
         except msgspec.ValidationError as error_inside:
-            wrong.append(explain(f"{name}[{key!r}]", item, entry, error_inside))
+            wrong.append(explain(f"{name}[{repr(key)[:LONGEST]}]", item, entry, error_inside))
+    if not wrong:  # the invalid entry comes after those that were checked
+        return BadRequest.of(explain("", value, kind, error))
     if len(wrong) == 1:
         return BadRequest.of(wrong[0])
-    detail = f"{len(wrong):,} entries of {name} are invalid: {join_sentences(wrong)}"
+    first = f" of the first {limits.BATCH:,}" if len(value[name]) > limits.BATCH else ""
+    detail = f"{len(wrong):,}{first} entries of {name} are invalid: {join_sentences(wrong)}"
     return BadRequest(detail, code=wrong[0].code, field=wrong[0].field, allowed=wrong[0].allowed)
 
 

@@ -39,6 +39,7 @@ from lenience.service.domain.receipts import make_sender
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
+from lenience.service.http.large_bodies import process_body
 from lenience.service.queries import export
 from lenience.service.queries.reading import PAGE, Filters
 
@@ -155,7 +156,7 @@ async def import_outcomes(
 
     As in a batch, if a line cannot be read, nothing is recorded and the response names every such line.
     """
-    items = read_csv(body)
+    items = await process_body(body, read_csv)
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
     return answered(await request.app.state.service.perform(RecordOutcomes(sent_by, items)))
 
@@ -251,25 +252,17 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     lenience.service.domain.problems.BadRequest: nothing was recorded: 2 of 3 rows cannot be read: line ...
     """
     try:
-        reader = csv.DictReader(io.StringIO(body.decode("utf-8-sig")), strict=True)
-        # Line numbers, not row numbers: a field may span several lines, and lines may be empty.
-        rows = [(reader.line_num, row) for row in reader]
+        named, rows = _csv_rows(csv.reader(io.StringIO(body.decode("utf-8-sig")), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise BadRequest(f"the body must be CSV in UTF-8 ({error})", code="invalid_csv", field="body") from None
-    named = set(reader.fieldnames or ())
     which = "id" if "id" in named else "reference"
-    if not rows or not {which, "outcome"} <= named:
+    if not rows or not {which, "outcome"} <= named.keys():
         allowed = "the columns id (or reference) and outcome, and at least one row"
         detail = f"the CSV must have a heading with {allowed}"
         raise BadRequest(detail, code="invalid_csv", field="body", allowed=allowed)
-    if len(rows) > limits.BATCH:
-        detail = f"the CSV must have at most {limits.BATCH:,} rows, not {len(rows):,}"
-        raise BadRequest(
-            detail, code="too_large", field="body", value=len(rows), allowed=f"at most {limits.BATCH:,} rows"
-        )
     items, wrong = [], []
     for line, row in rows:
-        cells = {which: row[which] or "", "outcome": row["outcome"] or ""}
+        cells = {name: row[named[name]] if named[name] < len(row) else "" for name in (which, "outcome")}
         try:
             items.append(msgspec.convert(cells, OutcomeItem))
         except msgspec.ValidationError as error:
@@ -278,6 +271,28 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
         detail = f"nothing was recorded: {len(wrong):,} of {len(rows):,} rows cannot be read: {join_sentences(wrong)}"
         raise BadRequest(detail, code=wrong[0].code, field=wrong[0].field, allowed=wrong[0].allowed)
     return items
+
+
+def _csv_rows(reader: Any) -> tuple[dict[str, int], list[tuple[int, list[str]]]]:
+    """Return the position of each column, and the rows with their line numbers.
+
+    The limits are checked while the rows are read: at most one row more than allowed is ever stored. A line number is
+    not a row number, because a field may span several lines and lines may be empty.
+    """
+    heading: list[str] = next(reader, [])
+    _check_most("columns", len(heading), limits.CSV_COLUMNS)
+    rows: list[tuple[int, list[str]]] = []
+    for row in reader:
+        if row:
+            rows.append((reader.line_num, row[: len(heading)]))
+            _check_most("rows", len(rows), limits.BATCH)
+    return {name: i for i, name in enumerate(heading)}, rows
+
+
+def _check_most(what: str, count: int, most: int) -> None:
+    if count > most:
+        detail = f"the CSV must have at most {most:,} {what}"
+        raise BadRequest(detail, code="too_large", field="body", allowed=f"at most {most:,} {what}")
 
 
 def _micro(field: str, text: str | None) -> int | None:

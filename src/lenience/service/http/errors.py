@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException, InternalServerException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 from msgspec import UNSET
 
@@ -28,6 +28,7 @@ TITLES = {
     409: "Conflict",
     413: "Too large",
     415: "Unsupported media type",
+    429: "Too many requests",
     500: "Internal error",
     503: "Unavailable",
 }
@@ -42,6 +43,7 @@ CODES = {  # of requests that the framework rejects
     415: "unsupported_media_type",
     503: "unavailable",
 }
+DISCONNECTED = "client disconnected prematurely"  # the framework's error while it reads a body
 DECISION = "identity"  # the path parameter that names a decision
 
 
@@ -112,6 +114,8 @@ def on_nested(request: Request[Any, Any, Any], error: RecursionError) -> Respons
 
 def on_exception(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer an unexpected error: log it in full and reveal nothing."""
+    if isinstance(error, InternalServerException) and error.detail == DISCONNECTED:
+        return problem_response(400, "the client disconnected before the body was complete", "invalid_request")
     log_unforeseen(error, route=request.scope.get("path_template"))
     return problem_response(500, "an unexpected error occurred and was logged", Problem.code)
 

@@ -13,7 +13,8 @@ from lenience.service.http.metrics import Metrics
 HEADERS: list[tuple[bytes, bytes]] = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
+    # Not no-referrer: browsers would then send "Origin: null" with the service's own forms.
+    (b"referrer-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]

@@ -192,11 +192,23 @@ def cap_for(problem: DelayedProblem, relative: float, measured: float, at: int) 
 
 
 def _poisson_cap(mean: float, tail: float) -> int:
-    """Return 1 + the smallest k that a Poisson variable of this mean exceeds with a probability below ``tail``."""
+    """Return 1 + the smallest k that a Poisson variable of this mean exceeds with a probability below ``tail``.
+
+    The probability falls with k, so bisection finds it: with 10¹² labels in flight a list of candidates would be long.
+
+    >>> _poisson_cap(30.0, 1e-9)
+    69
+    """
     from scipy.special import gammainc  # scipy.stats has this quantile, but importing it takes 60 MB of memory
 
-    k = np.arange(math.floor(mean), math.ceil(mean + 40 * math.sqrt(mean) + 400))
-    return int(k[np.argmax(gammainc(k + 1.0, mean) < tail)]) + 1
+    low, high = math.floor(mean) - 1, math.ceil(mean + 40 * math.sqrt(mean) + 400)
+    while high > low + 1:
+        between = (low + high) // 2
+        if gammainc(between + 1.0, mean) < tail:
+            high = between
+        else:
+            low = between
+    return high + 1
 
 
 def estimate_cost(problem: DelayedProblem, look_ahead: int, pending_cap: int) -> DelayedPlan:

@@ -140,7 +140,7 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
 
 
 @contextmanager
-def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterator[Store]:
+def opened(database: str, purpose: Literal["read", "change", "make"], *, check_schema: bool = True) -> Iterator[Store]:
     """Open the database for a moment, even while a service runs; with "make", create it if it does not exist."""
     from lenience.service.domain.problems import Problem
     from lenience.service.storage.store import Store
@@ -157,7 +157,8 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
             raise InputError.because(
                 f"There is no database {database!r}", "database", label="", value=database, code="missing_file"
             )
-        store.check_schema()
+        if check_schema:
+            store.check_schema()
         yield store
     except Problem as problem:
         raise InputError.because(problem.full_detail, "database", label="", code="database_unusable") from None

@@ -38,8 +38,8 @@ def findings(run: Run, database: str) -> list[dict[str, str]]:
     """What the audit prints, with exit code 1."""
     code, out, err = run("audit", "--database", database, "--json")
     assert (code, err) == (1, "")
-    found: list[dict[str, str]] = json.loads(out)["findings"]
-    return found
+    listed: list[dict[str, str]] = json.loads(out)["findings"]
+    return listed
 
 
 def leaf_pages(path: str, table: str) -> tuple[int, list[int]]:
@@ -78,9 +78,9 @@ def test_a_row_that_vanishes_from_its_page(run: Run, filled: str) -> None:
     start = (leaves[1] - 1) * size
     rows = int.from_bytes(Path(filled).read_bytes()[start + 3 : start + 5])
     overwrite(filled, start + 3, (rows - 1).to_bytes(2))
-    found = findings(run, filled)
-    assert any(one["where"] == "table decision" and "index decision_of_chain has" in one["what"] for one in found)
-    assert any(one["where"].startswith("decision 0") and "its row is missing" in one["what"] for one in found)
+    listed = findings(run, filled)
+    assert any(one["where"] == "table decision" and "index decision_of_chain has" in one["what"] for one in listed)
+    assert any(one["where"].startswith("decision 0") and "its row is missing" in one["what"] for one in listed)
     with rejected("database", "database_unusable"):
         store = Store(filled)
         try:
@@ -92,9 +92,9 @@ def test_a_row_that_vanishes_from_its_page(run: Run, filled: str) -> None:
 def test_a_page_that_cannot_be_read(run: Run, filled: str) -> None:
     size, leaves = leaf_pages(filled, "event")
     overwrite(filled, (leaves[2] - 1) * size, b"\xa5" * size)
-    found = findings(run, filled)
-    assert any(one["where"] == "table event" and "the file is damaged" in one["what"] for one in found)
-    places = [one["where"] for one in found if "it cannot be read" in one["what"]]
+    listed = findings(run, filled)
+    assert any(one["where"] == "table event" and "the file is damaged" in one["what"] for one in listed)
+    places = [one["where"] for one in listed if "it cannot be read" in one["what"]]
     assert any(place.startswith("event ") and "of segment" in place for place in places)
 
 
@@ -113,12 +113,12 @@ def test_an_event_that_cannot_be_read(run: Run, database: str) -> None:
             text("UPDATE event SET body = 'x' || body WHERE seq = 3 AND chain_id IN (SELECT chain_id FROM decision)")
         )
     engine.close()
-    found = findings(run, database)
+    listed = findings(run, database)
     event = "event 3 of segment 'young' of policy 'cards'"
-    assert {"where": event, "what": "its hash does not follow from its text and the event before it"} in found
+    assert {"where": event, "what": "its hash does not follow from its text and the event before it"} in listed
     unreadable = "its text cannot be read, so the events after it are checked without it"
-    assert {"where": event, "what": unreadable} in found
-    assert not any("event 5" in one["where"] for one in found), "the events after it are checked as before"
+    assert {"where": event, "what": unreadable} in listed
+    assert not any("event 5" in one["where"] for one in listed), "the events after it are checked as before"
 
 
 @pytest.mark.parametrize("value", ["x'00ff'", "x'7b7d'", "17", "NULL"])
@@ -153,9 +153,9 @@ def test_a_text_that_is_not_utf_8_is_not_repeated(filled: str, run: Run) -> None
     engine.store.check_readable()  # one text is damaged, the database is not
     engine.close()
     assert "Ada" not in caught.value.full_detail
-    found = findings(run, filled)
-    assert [one["what"] for one in found] == ["it differs from what the event commits to"]
-    assert found[0]["where"].startswith("personal data at event ")
+    listed = findings(run, filled)
+    assert [one["what"] for one in listed] == ["it differs from what the event commits to"]
+    assert listed[0]["where"].startswith("personal data at event ")
 
 
 def test_versions_of_a_policy_that_does_not_exist(filled: str, run: Run) -> None:
@@ -164,8 +164,8 @@ def test_versions_of_a_policy_that_does_not_exist(filled: str, run: Run) -> None
             "INSERT INTO version SELECT 99, number, state, specification, segments, created_at FROM version"
         )
     connection.close()
-    found = findings(run, filled)
-    assert found == [{"where": "version 1 of policy number 99", "what": "no policy has this number"}]
+    listed = findings(run, filled)
+    assert listed == [{"where": "version 1 of policy number 99", "what": "no policy has this number"}]
 
 
 def test_versions_of_a_policy_that_does_not_exist_on_postgresql(postgres: Postgres) -> None:

@@ -67,7 +67,11 @@ class Service:
         # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
         self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
-        self._chores_from = monotonic() + (CLOCK_TRIAL if self.writer.silence > allowed_step() else 0.0)
+        silent = self.writer.silence > allowed_step()
+        self._chores_from = monotonic() + (CLOCK_TRIAL if silent else 0.0)
+        if silent:
+            fields = {"minutes": CLOCK_TRIAL / 60}
+            log.info("no decision lately: outcomes do not expire in the first minutes", extra={"fields": fields})
         self._probe: asyncio.Task[CommandAnswer] | None = None
 
     async def start(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from lenience.core.errors import InputError, in_words
 from lenience.core.formatting import counted
 
 if TYPE_CHECKING:
-    from lenience.service.queries.audit import AuditReport
+    from lenience.service.queries.audit import AuditReport, Finding
 
 
 @click.command(short_help="Recompute a service's log and check every decision.")
@@ -60,13 +61,19 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
     sys.exit(0 if report.whole else 1)
 
 
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print findings, one per line."""
+    out = console()
+    for finding in findings:
+        out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
+
+
 def _print(report: AuditReport, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.to_builtins(report))
     else:
+        print_findings(report.findings)
         out = console()
-        for finding in report.findings:
-            out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
         verdict = "Everything holds" if report.whole else counted(len(report.findings), "finding")
         out.print(
             f"{verdict}: {counted(report.events, 'event')} in {counted(report.chains, 'chain')}, "

@@ -13,7 +13,8 @@ ALLOW_FSYNC_OFF = "LENIENCE_ALLOW_FSYNC_OFF"
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 OWN = {
-    DATABASE: "The database of `serve`, `keys` and `audit`: a file (SQLite) or `postgresql://user:password@host/name`.",
+    DATABASE: "The database of `serve`, `keys`, `audit`, `backup` and `restore`: a file (SQLite) or "
+    "`postgresql://user:password@host/name`.",
     LOG_REQUESTS: "`1` logs every request. `lenience serve --log-requests` sets it for the processes it starts; set it "
     "yourself only where another server runs `lenience.dashboard.app:from_environment`.",
     SESSION_SECRET: "The secret that signs the dashboard's sessions, shared by the processes of one service. `lenience "

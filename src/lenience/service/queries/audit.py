@@ -109,6 +109,11 @@ def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
     return report
 
 
+def audit_connection(connection: Connection, name: str) -> AuditReport:
+    """Recompute the log as a transaction sees it, e.g. before it is committed."""
+    return _Audit(connection, name).run([])
+
+
 class _Audit:
     def __init__(self, connection: Connection, name: str) -> None:
         self.connection = connection

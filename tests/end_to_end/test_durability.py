@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from lenience import Client, ServiceError
 from serving import SPEC, Postgres, Served, audited, serving, sqlite_file
 
-KILLS = 2
+KILLS = int(os.environ.get("KILLS", "2"))
 CLIENTS = 4
 
 
@@ -106,9 +108,12 @@ def test_the_service_is_killed_under_load(database: str) -> None:
 
 
 def test_postgresql_is_killed_under_load() -> None:
+    """Even if the database is set to acknowledge commits before they are on the disk."""
     postgres = Postgres(durable=True)
     try:
         database = postgres.database()
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
         with serving(database) as served:
             with served.client() as client:
                 client.create_policy(SPEC)

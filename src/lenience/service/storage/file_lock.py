@@ -4,9 +4,9 @@ There are two locks. The first is a lock file next to the database. It works bef
 which process holds it. The second lock is on the database file itself, so that a hard link does not escape it: SQLite
 derives the name of the -wal file from the name that it opens, and two -wal files for one database corrupt it.
 
-The second lock covers a byte that SQLite never uses, and belongs to the open file, not to the process. A process that
-opens and closes a SQLite file on the side loses the locks that SQLite holds on it. So a process opens each file once
-for its lock, and closes it after the last connection.
+The second lock exists on Linux only. It covers a byte that SQLite never uses, and belongs to the open file, not to the
+process. A process that opens and closes a SQLite file on the side loses the locks that SQLite holds on it. So a
+process opens each file once for its lock, and closes it after the last connection.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+import sys
 from pathlib import Path
 from threading import Lock
 from typing import IO
@@ -92,7 +93,7 @@ class FileLock:
                     value=str(self._path),
                     code="database_unusable",
                 ) from None
-            if hasattr(fcntl, "F_OFD_SETLK"):
+            if sys.platform == "linux":
                 # struct flock: type, whence, start, length, pid
                 wanted = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0)
                 try:

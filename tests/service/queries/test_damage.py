@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
+import psycopg
 import pytest
 from sqlalchemy import text
 
+from apart import awaited
 from engines import Engine
+from lenience.dashboard.app import create_app
 from lenience.service.domain.problems import UnreadableText
 from lenience.service.queries.audit import audit
 from lenience.service.storage.integrity import count_rows
@@ -156,6 +161,52 @@ def test_a_text_that_is_not_utf_8_is_not_repeated(filled: str, run: Run) -> None
     listed = findings(run, filled)
     assert [one["what"] for one in listed] == ["it differs from what the event commits to"]
     assert listed[0]["where"].startswith("personal data at event ")
+
+
+def test_a_text_that_is_not_utf_8_is_in_no_answer_and_no_log(
+    filled: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sqlite3.connect(filled) as connection:
+        connection.execute("UPDATE personal SET reference = CAST(x'416461ff' AS TEXT) WHERE reference IS NOT NULL")
+        (newest,) = connection.execute("SELECT max(id) FROM decision").fetchone()
+    connection.close()
+    app: Any = create_app(filled)
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.get(f"/v1/decisions/{newest}")
+
+    with caplog.at_level(logging.INFO):
+        answer = awaited(ask())
+    awaited(app.app.state.service.stop())
+    assert answer.status_code == 503
+    assert answer.json()["detail"] == "a text in the column 'reference' is damaged (not UTF-8). Run lenience audit."
+    logged = [str(vars(record)) for record in caplog.records if record.name.startswith("lenience")]
+    assert logged
+    assert not any("Ada" in line for line in [*logged, answer.text, capsys.readouterr().err])
+
+
+@pytest.mark.parametrize("table", ["event", "personal", "idempotency", "solved"])
+def test_rows_that_postgresql_cannot_read(postgres: Postgres, run: Run, table: str) -> None:
+    """A view stands for the table, and fails as the server does at a damaged page."""
+    database = postgres.database()
+    engine = Engine(database)
+    engine.create()
+    for i in range(5):
+        engine.decide(reference=f"person {i}", key=f"key {i}")
+    engine.close()
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION fails() RETURNS boolean LANGUAGE plpgsql AS "
+            "$$ BEGIN RAISE 'invalid page in block 3' USING ERRCODE = 'XX001'; END $$"
+        )
+        connection.execute(f"ALTER TABLE {table} RENAME TO {table}_file")
+        after = "TRUE" if table in ("idempotency", "solved") else "seq > 2"
+        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {table}_file WHERE NOT {after} OR fails()")
+    listed = findings(run, database)
+    assert any("PostgreSQL reports damage (XX001)" in one["what"] for one in listed)
+    if table == "personal":
+        assert [one["where"] for one in listed] == ["segment 'young' of policy 'cards'"], "the rest is checked"
 
 
 def test_versions_of_a_policy_that_does_not_exist(filled: str, run: Run) -> None:

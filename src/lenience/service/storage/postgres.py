@@ -84,6 +84,7 @@ def postgres_engine(url: URL, *, writing: bool, read_only: bool, patience: float
         pool_timeout=patience,
         pool_pre_ping=not writing,  # the writer detects a lost connection itself and retries
         isolation_level="READ COMMITTED" if writing else "REPEATABLE READ",
+        hide_parameters=True,  # an error must not repeat personal data
         connect_args={"connect_timeout": CONNECT_SECONDS, "options": options, **network},
     )
 

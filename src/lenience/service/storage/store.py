@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -177,7 +178,7 @@ class Store:
             return
         if self._lock is not None and not self._lock.has_header():
             raise Damaged("the file is damaged or is not a database (its first bytes were overwritten)")
-        with _translate_errors(), closing(sqlite3.connect(self.path, timeout=PATIENCE)) as fresh:
+        with _translate_errors(), closing(self._new_connection(PATIENCE)) as fresh:
             # A new connection has no cached pages, so it reads what is in the file.
             for query in ("SELECT * FROM chain LIMIT 1", "SELECT max(id) FROM decision", "SELECT max(seq) FROM event"):
                 fresh.execute(query).fetchall()
@@ -191,7 +192,7 @@ class Store:
         if not self.sqlite:
             return True
         try:
-            with closing(sqlite3.connect(self.path, timeout=CHECKPOINT_SECONDS)) as connection:
+            with closing(self._new_connection(CHECKPOINT_SECONDS)) as connection:
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error:
             return False
@@ -313,6 +314,10 @@ class Store:
         self._reader.dispose()
         self._unlock()
 
+    def _new_connection(self, timeout: float) -> sqlite3.Connection:
+        """Return a connection of its own to the SQLite file, which must exist."""
+        return sqlite3.connect(f"file:{quote(str(self.path.absolute()))}?mode=rw", timeout=timeout, uri=True)
+
     def _insert_statement(self, table: Table, rows: int) -> str:
         """Return the statement that inserts this number of rows (PostgreSQL: any number)."""
         known = self._inserts.get((table.name, rows))
@@ -340,6 +345,7 @@ class Store:
                 connect_args={"timeout": PATIENCE, "check_same_thread": False},
                 pool_timeout=PATIENCE,
                 pool_reset_on_return=None,  # every transaction here is ended explicitly
+                hide_parameters=True,  # an error must not repeat personal data
                 **({} if self._file is None else {"creator": self._file.connect}),
             )
             event.listen(engine, "connect", _pragmas if self._file is None else _disable_driver_transactions)

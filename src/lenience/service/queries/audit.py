@@ -40,7 +40,7 @@ from lenience.service.queries.recomputation import (
     walk,
 )
 from lenience.service.storage import schema
-from lenience.service.storage.integrity import check_sqlite, count_rows
+from lenience.service.storage.integrity import check_sqlite, count_rows, table_names
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.store import Store
 
@@ -182,8 +182,7 @@ class _Audit:
                 savepoint.commit()
 
     def _run(self, expected: list[Head]) -> AuditReport:
-        with self._reporting("the database file"):
-            self._integrity()
+        self._integrity()
         with self._reporting("the solved tables"):
             self._solved()
         policies: dict[str, int] = {}
@@ -224,11 +223,14 @@ class _Audit:
 
     def _integrity(self) -> None:
         """Report the damage that the database finds itself, and rows that only a table or only an index has."""
-        if self.sqlite:
-            for damage in check_sqlite(self.connection, quick=False):
-                self.report(damage.where, f"the file is damaged ({damage.what})")
-        for damage in count_rows(self.connection, self.sqlite):
-            self.report(damage.where, damage.what)
+        with self._reporting("the database file"):
+            if self.sqlite:
+                for damage in check_sqlite(self.connection, quick=False):
+                    self.report(damage.where, f"the file is damaged ({damage.what})")
+        for table in table_names(self.connection):
+            with self._reporting(f"table {table}"):
+                for damage in count_rows(self.connection, table):
+                    self.report(damage.where, damage.what)
 
     def _solved(self) -> None:
         query = select(schema.solved)

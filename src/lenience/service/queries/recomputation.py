@@ -93,8 +93,9 @@ def damage_of(error: DBAPIError | sqlite3.DatabaseError) -> str | None:
     problem = as_problem(error)
     if isinstance(problem, Damaged):
         return problem.detail
-    # XX001, XX002: damaged table or index; 58030: a block cannot be read; 22021: an invalid text.
-    return f"PostgreSQL reports damage ({state})" if state in ("XX001", "XX002", "58030", "22021") else None
+    if state in ("XX001", "XX002", "58030"):  # a damaged table or index, or a block that cannot be read
+        return f"PostgreSQL reports damage ({str(getattr(error, 'orig', error)).splitlines()[0]})"
+    return "PostgreSQL reports an invalid text" if state == "22021" else None
 
 
 def readable_event(body: str) -> Event | None:

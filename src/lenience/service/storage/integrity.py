@@ -45,16 +45,23 @@ def check_sqlite(connection: Connection, *, quick: bool) -> list[Damage]:
     return (located or [Damage("the database file", line) for line in lines])[:MOST_LINES]
 
 
-def count_rows(connection: Connection, sqlite: bool) -> Iterator[Damage]:
-    """Count the rows of each table by the table and by its indexes, and yield the differences.
+def count_rows(connection: Connection, table: str) -> Iterator[Damage]:
+    """Count the rows of a table by the table and by its indexes, and yield the differences.
 
     A query that an index answers alone does not notice that the row itself is gone.
     """
-    for table in _table_names(connection) if sqlite else sorted(inspect(connection).get_table_names()):
-        for index, by_table, by_index in _sqlite_counts(connection, table) if sqlite else _counts(connection, table):
-            if by_table != by_index:
-                counts = f"the table has {by_table:,} rows, but its index {index} has {by_index:,}"
-                yield Damage(f"table {table}", counts)
+    sqlite = connection.dialect.name == "sqlite"
+    for index, by_table, by_index in _sqlite_counts(connection, table) if sqlite else _counts(connection, table):
+        if by_table != by_index:
+            counts = f"the table has {by_table:,} rows, but its index {index} has {by_index:,}"
+            yield Damage(f"table {table}", counts)
+
+
+def table_names(connection: Connection) -> list[str]:
+    """Return the names of all tables, sorted."""
+    if connection.dialect.name == "sqlite":
+        return _table_names(connection)
+    return sorted(inspect(connection).get_table_names())
 
 
 def _report(connection: Connection, pragma: str) -> list[str]:

@@ -164,6 +164,7 @@ def prepare(host: str, database: str, workers: int) -> None:
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
+    from lenience.service.storage.clock_check import check_clock
     from lenience.service.storage.store import Store
 
     store = None
@@ -176,6 +177,7 @@ def prepare(host: str, database: str, workers: int) -> None:
         store.check_durability()
         store.upgrade()
         store.check_writable()
+        check_clock(store)
         if not loopback(host) and not list_keys(store):
             raise InputError(
                 "host",

@@ -103,6 +103,16 @@ def test_a_page_that_cannot_be_read(run: Run, filled: str) -> None:
     assert any(place.startswith("event ") and "of segment" in place for place in places)
 
 
+def test_damage_to_a_solved_table_does_not_end_the_audit(run: Run, filled: str) -> None:
+    size, leaves = leaf_pages(filled, "solved")
+    overwrite(filled, (leaves[0] - 1) * size, b"\xa5" * size)
+    code, out, _ = run("audit", "--database", filled, "--json")
+    report = json.loads(out)
+    assert (code, report["decisions"]) == (1, 801)
+    assert report["findings"][0]["where"] == "table solved"
+    assert not any("belong" in one["what"] for one in report["findings"])
+
+
 def test_a_file_whose_first_page_is_gone(run: Run, filled: str) -> None:
     overwrite(filled, 100, b"\xff" * 3000)  # after the header
     assert [one["where"] for one in findings(run, filled)] == ["the database"]

@@ -268,6 +268,7 @@ class _Audit:
 
     def _policy(self, row: Any) -> None:
         chains = self.connection.execute(select(schema.chain).where(schema.chain.c.policy_id == row.id)).all()
+        self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         own = [chain for chain in chains if chain.segment is None]
         label = f"policy {row.name!r}"
         if len(own) != 1:
@@ -284,7 +285,6 @@ class _Audit:
             recomputed = SegmentRecomputation(
                 where, name, lambda number: versions.get(number), self.report, self.follows
             )
-            self.known_chains.add(chain.id)
             with self._reporting(where):
                 recomputed.run(self.connection, chain.id, genesis(row.name, name))
                 recomputed.check_rows(self.connection, chain.id)
@@ -335,11 +335,12 @@ class _Audit:
         return versions, segments, revision
 
     def _version(self, policy_id: int, number: int, where: str) -> Version | None:
-        try:
-            return self.registry.version(self.connection, policy_id, number)
-        except (KeyError, RuntimeError, NotFound, ValueError):
-            self.report(where, "one of its solved tables is missing or has been changed")
-            return None
+        with self._reporting(f"a solved table of {where}"):
+            try:
+                return self.registry.version(self.connection, policy_id, number)
+            except (KeyError, RuntimeError, NotFound, ValueError):
+                self.report(where, "one of its solved tables is missing or has been changed")
+        return None
 
     def _check_chain(
         self,

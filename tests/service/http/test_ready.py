@@ -98,14 +98,6 @@ def test_a_full_disk(application: Application, monkeypatch: pytest.MonkeyPatch) 
     assert application.ready() == REFUSED
 
 
-def test_a_database_without_room(application: Application) -> None:
-    with application.service.store.write() as connection:
-        connection.execute(text("CREATE TABLE filler (x)"))
-        pages = connection.execute(text("PRAGMA page_count")).scalar_one()
-        connection.execute(text(f"PRAGMA max_page_count = {pages}"))
-    assert application.ready()[0] == 200, "nothing has to grow for it"
-
-
 def overwritten(path: Path, start: int, length: int) -> None:
     with path.open("r+b") as file:
         file.seek(start)

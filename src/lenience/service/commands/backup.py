@@ -167,7 +167,9 @@ def _restore_file(path: Path, source: Store) -> Restored:
     try:
         lock = FileLock(path)
     except InputError as error:
-        raise error.with_hint("Stop the service before you restore.") from None
+        if error.code == "database_in_use":
+            raise error.with_hint("Stop the service before you restore.") from None
+        raise
     staged = path.with_name(f".{path.name}.restoring")
     try:
         report = _stage(source, staged)

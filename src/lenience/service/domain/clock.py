@@ -91,12 +91,6 @@ class Clock:
                 self._time, self._at = machine, passed
             return machine
 
-    @property
-    def refusing(self) -> bool:
-        """Whether the machine's clock is further ahead than this process believes."""
-        self.now()
-        return self._refusing
-
 
 def allowed_step() -> float:
     """Return the largest forward step to follow, in seconds. Raise InputError if the setting is invalid."""

@@ -121,6 +121,8 @@ def fill_server(target: Store, source: Store, check: Callable[[Connection], None
     """
     from lenience.service.storage.postgres import lift_limits
 
+    with target.write() as connection:
+        _refuse_used(connection)
     target.upgrade()
     names = ", ".join(schema.metadata.tables)
     with target.write() as connection, source.read() as reading:

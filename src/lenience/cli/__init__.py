@@ -17,6 +17,7 @@ from lenience.core.errors import InputError, in_words
 
 COMMANDS = {
     "audit": "Recompute a service's log and check every decision.",
+    "backup": "Copy a service's database into one file while the service runs.",
     "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",
     "completion": "Print the shell code that completes commands and options.",
     "delay": "Compute what late labels cost, and how many acceptances may be pending.",
@@ -33,6 +34,7 @@ COMMANDS = {
     "regret": "Compare ways of exploring when rewards are not discounted.",
     "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
     "report": "Write one HTML page on the segments of past decisions.",
+    "restore": "Put a backup in the place of a service's database.",
     "serve": "Serve decisions over HTTP, durable and auditable.",
     "simulate": "Compare policies in one simulated world, on the same individuals.",
     "solve": "Compute the optimal acceptance policy, with a proof.",

@@ -26,15 +26,17 @@ class Mutant(NamedTuple):
     start: int
     end: int
     text: str
-    name: str  # such as "_value: < becomes <="
+    name: str  # such as "_value: < becomes <=: return a <= 1"
     line: int
 
 
 def mutants_of(path: str, source: str, skipped: frozenset[str] = frozenset()) -> list[Mutant]:
     """Return every mutant of a file, except inside the functions and constants named in ``skipped``.
 
+    The name of a mutant says the function, the change, and the line with the change in it.
+
     >>> [mutant.name for mutant in mutants_of("f.py", "def f(a):\\n    return a < 1\\n")]
-    ['f: < becomes <=', 'f: 1 becomes 2']
+    ['f: < becomes <=: return a <= 1', 'f: 1 becomes 2: return a < 2']
     """
     lines = [0]
     for line in source.splitlines(keepends=True):
@@ -49,11 +51,14 @@ def mutants_of(path: str, source: str, skipped: frozenset[str] = frozenset()) ->
         if where.split(".")[-1] in skipped:
             continue
         for start, end, text, change in _changes(node, source, offset):
-            result.append(Mutant(path, start, end, text, f"{where or 'module'}: {change}", node.lineno))
+            line = source[:start].count("\n") + 1
+            before, after = source.rfind("\n", 0, start) + 1, source.find("\n", end)
+            changed_line = (source[before:start] + text + source[end:after]).split("\n")[0].strip()
+            result.append(Mutant(path, start, end, text, f"{where or 'module'}: {change}: {changed_line}", line))
     return result
 
 
-def _nodes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr]]:
+def _nodes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.AugAssign]]:
     """Walk the expressions of code, leaving out docstrings, annotations, decorators, errors raised and f-strings."""
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
@@ -70,14 +75,16 @@ def _nodes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr]]:
         if node.value is not None:
             yield from _nodes(node.value, where)
         return
-    if isinstance(node, ast.expr):
+    if isinstance(node, ast.expr | ast.AugAssign):
         yield where, node
     for child in ast.iter_child_nodes(node):
         yield from _nodes(child, where)
 
 
-def _changes(node: ast.expr, source: str, at: Callable[[int, int], int]) -> Iterator[tuple[int, int, str, str]]:
-    def span(part: ast.expr) -> tuple[int, int]:
+def _changes(
+    node: ast.expr | ast.AugAssign, source: str, at: Callable[[int, int], int]
+) -> Iterator[tuple[int, int, str, str]]:
+    def span(part: ast.expr | ast.AugAssign) -> tuple[int, int]:
         assert part.end_lineno is not None
         assert part.end_col_offset is not None
         return at(part.lineno, part.col_offset), at(part.end_lineno, part.end_col_offset)
@@ -94,6 +101,10 @@ def _changes(node: ast.expr, source: str, at: Callable[[int, int], int]) -> Iter
                 _closing(source[span(node.left)[1] : end]),
                 f"drop the term after {old}",
             )
+    elif isinstance(node, ast.AugAssign) and type(node.op) in OPERATORS:
+        old, new = OPERATORS[type(node.op)]
+        place = span(node.target)[1] + source[span(node.target)[1] :].index(old)
+        yield place, place + 1, new, f"{old}= becomes {new}="
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARISONS:
         old, new = COMPARISONS[type(node.ops[0])]
         start, end = span(node.left)[1], span(node.comparators[0])[0]

@@ -37,6 +37,7 @@ FEATURE_POLICY = "tests/policies/features/test_policy.py"
 FEATURE_MODELS = "tests/models/test_feature_models.py"
 LOGISTIC = "tests/models/test_bayesian_logistic.py"
 BELIEF_MODELS = "tests/models/test_models.py"
+ORACLES = "tests/models/test_model_oracles.py"
 TABLES = "tests/service/domain/test_solved_tables.py"
 RULES = "tests/service/domain/test_rules.py"
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
@@ -107,19 +108,19 @@ TARGETS = (
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
     Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py",), skipped=EFFORT),
     Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),
-    Target(MODELS + "bootstrap.py", (FEATURE_MODELS,)),
+    Target(MODELS + "bootstrap.py", (ORACLES, FEATURE_MODELS)),
     Target(MODELS + "cells.py", (FEATURE_MODELS, FEATURE_POLICY)),
-    Target(MODELS + "curve.py", (BELIEF_MODELS,)),
+    Target(MODELS + "curve.py", (ORACLES, BELIEF_MODELS)),
     Target(MODELS + "feature_estimator.py", (FEATURE_MODELS,)),
     Target(MODELS + "feature_model.py", (FEATURE_MODELS, LOGISTIC)),
     Target(MODELS + "from_history.py", (BELIEF_MODELS,)),
-    Target(MODELS + "gaussian.py", (LOGISTIC, "tests/models")),
-    Target(MODELS + "hypotheses.py", (LOGISTIC, FEATURE_MODELS)),
-    Target(MODELS + "neighbours.py", (FEATURE_MODELS,)),
+    Target(MODELS + "gaussian.py", (ORACLES, LOGISTIC)),
+    Target(MODELS + "hypotheses.py", (ORACLES, LOGISTIC, FEATURE_MODELS)),
+    Target(MODELS + "neighbours.py", (ORACLES, FEATURE_MODELS)),
     Target(MODELS + "own_counts.py", (BELIEF_MODELS,)),
-    Target(MODELS + "quadrature.py", (LOGISTIC, FEATURE_POLICY)),
+    Target(MODELS + "quadrature.py", (ORACLES, LOGISTIC, FEATURE_POLICY)),
     Target(MODELS + "scaling.py", (LOGISTIC, FEATURE_MODELS)),
-    Target(MODELS + "shared.py", (BELIEF_MODELS,)),
+    Target(MODELS + "shared.py", (ORACLES, BELIEF_MODELS)),
     Target(DOMAIN + "rule.py", (RULES,)),
     Target(DOMAIN + "solved_tables.py", (TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "limits.py", (RULES, ENGINE)),

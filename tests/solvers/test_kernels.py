@@ -1,0 +1,229 @@
+"""The loops of the solvers for late labels, one by one, against plain loops and exact fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lenience.solvers.delayed.limits import first_hopeful, read_plane
+from lenience.solvers.delayed.planes import (
+    plane_factors,
+    sweep_accept,
+    sweep_cap_lower,
+    sweep_cap_upper,
+    sweep_choice,
+    sweep_none_pending,
+)
+from lenience.solvers.delayed.start import first_above, reveal_start
+from oracles import knowing
+
+Array = NDArray[np.float64]
+WIDTH = 12
+
+
+def unsigned(*numbers: int) -> tuple[np.uint64, ...]:
+    return tuple(np.uint64(number) for number in numbers)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_factors_are_moved_outward(side: float) -> None:
+    arrivals, rate, resolve, cap = 7.3, 0.13, 1.9, 9
+    computed = plane_factors(arrivals, rate, resolve, cap, side)
+    lam, r, mu = Fraction(arrivals), Fraction(rate), Fraction(resolve)
+    for m in range(cap + 1):
+        exact = (
+            m * mu / (r + m * mu),
+            lam / (r + lam + m * mu),
+            (r + m * mu) / (r + lam + m * mu),
+            lam / (r + m * mu),
+        )
+        margins = (3e-15, 3e-15, 3e-15, 6e-15)
+        for array, value, margin in zip(computed, exact, margins, strict=True):
+            if value:
+                off = float((Fraction(float(array[m])) / value - 1) * int(side))
+                assert off == pytest.approx(margin, abs=1e-15)
+            else:
+                assert array[m] == 0.0
+
+
+def planes(seed: int) -> tuple[Array, Array, Array, Array]:
+    """Three planes of values, and the rates and distances of a row."""
+    rng = np.random.default_rng(seed)
+    good = rng.random(WIDTH)
+    return rng.random(3 * WIDTH), good, 1 - good, rng.random(WIDTH)
+
+
+@pytest.mark.parametrize(("begin", "turn", "end"), [(1, 5, 10), (0, 0, 11), (2, 9, 9)])
+def test_sweeps_are_the_recursion_of_one_plane(begin: int, turn: int, end: int) -> None:
+    wait, move, stay, strike_rate = 0.8, 0.3, 0.65, 0.9
+    for seed in range(20):
+        values, good, bad, strike = planes(seed)
+        under, here, over = 0, WIDTH, 2 * WIDTH
+
+        def label(i: int, at: int, values: Array = values, good: Array = good, bad: Array = bad) -> float:
+            return float(good[i] * values[at + i + 1] + bad[i] * values[at + i])
+
+        accepts = [move * values[over + i] + stay * wait * label(i, under) for i in range(WIDTH - 1)]
+        rejects = [wait * label(i, under) + strike_rate * strike[i] for i in range(WIDTH - 1)]
+        revealed = [move * label(i, here) + stay * wait * label(i, under) for i in range(WIDTH - 1)]
+        ignored = [wait * label(i, under) for i in range(WIDTH - 1)]
+        alone = [move * values[over + i] for i in range(WIDTH)]
+        never = [strike_rate * strike[i] for i in range(WIDTH)]
+        places = unsigned(here, over, under)
+
+        choice = values.copy()
+        sweep_choice(choice, *places, *unsigned(begin, turn), good, bad, strike, wait, move, stay, strike_rate)
+        sweep_accept(choice, *places, *unsigned(turn, end), good, bad, move, stay * wait)
+        lower, upper, none = values.copy(), values.copy(), values.copy()
+        marks = unsigned(begin, turn, end)
+        sweep_cap_lower(lower, *unsigned(here, under), *marks, good, bad, strike, wait, strike_rate)
+        sweep_cap_upper(upper, *unsigned(here, under), *marks, good, bad, strike, wait, move, stay, strike_rate)
+        sweep_none_pending(none, *unsigned(here, over), *marks, strike, move, strike_rate)
+        for i in range(WIDTH):
+            if not begin <= i < end:
+                expected = [values[here + i]] * 4
+            elif i < turn:
+                expected = [
+                    max(accepts[i], rejects[i]),
+                    max(ignored[i], rejects[i]),
+                    max(revealed[i], rejects[i]),
+                    max(alone[i], never[i]),
+                ]
+            else:
+                expected = [accepts[i], ignored[i], revealed[i], alone[i]]
+            assert [array[here + i] for array in (choice, lower, upper, none)] == pytest.approx(expected, rel=1e-13)
+        for array in (choice, lower, upper, none):
+            assert np.array_equal(array[:WIDTH], values[:WIDTH])
+            assert np.array_equal(array[2 * WIDTH :], values[2 * WIDTH :])
+
+
+CAP = 5
+
+
+def read_all(
+    low: Array, high: Array, good: Array, strike: Array, begin: int, end: int, d: Array, waits: tuple[Array, Array]
+) -> list[list[int]]:
+    """What is noted of each state when the planes below the cap are read from the top down."""
+    notes = [np.full(WIDTH, start, dtype=np.int32) for start in (CAP, CAP, CAP + 1, -1, -1)]
+    for m in range(CAP - 1, -1, -1):
+        read_plane(
+            low, high, np.uint64(m * WIDTH), np.uint64(WIDTH), m, *unsigned(begin, end), good, 1 - good, strike,
+            waits[0][m], waits[1][m], d[m], *notes,
+        )  # fmt: skip
+    return [[int(note[i]) for note in notes] for i in range(WIDTH)]
+
+
+def test_limits_are_read_off_the_gains() -> None:
+    d = 1 + 3.0 / (0.2 + 1.1 * np.arange(CAP + 1))
+    waits = (0.9 * np.arange(CAP + 1) / CAP, 0.95 * np.arange(CAP + 1) / CAP)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        good, strike = rng.random(WIDTH), rng.random(WIDTH)
+        low = rng.random((CAP + 1) * WIDTH) * 4
+        high = low + rng.random((CAP + 1) * WIDTH) * (0.0 if seed % 3 == 0 else 0.8)
+        notes = read_all(low, high, good, strike, 2, 10, d, waits)
+        for i in range(WIDTH):
+            if not 2 <= i < 10:
+                assert notes[i] == [CAP, CAP, CAP + 1, -1, -1]
+                continue
+            accepted, sure, refused = [], [], []
+            for m in range(CAP):
+                later = [0.0, 0.0]
+                if m:
+                    for side, values in enumerate((low, high)):
+                        at = (m - 1) * WIDTH + i
+                        later[side] = waits[side][m] * (good[i] * values[at + 1] + (1 - good[i]) * values[at])
+                least = low[(m + 1) * WIDTH + i] - later[1] - d[m] * strike[i]
+                most = high[(m + 1) * WIDTH + i] - later[0] - d[m] * strike[i]
+                accepted.append(least + most > 0)
+                sure.append(least > 0)
+                refused.append(most < 0)
+            pending = range(CAP)
+            assert notes[i] == [
+                min([m for m in pending if not accepted[m]], default=CAP),
+                min([m for m in pending if not sure[m]], default=CAP),
+                min([m for m in pending if refused[m]], default=CAP + 1),
+                max([m for m in pending if accepted[m]], default=-1),
+                max([m for m in pending if sure[m]], default=-1),
+            ]
+
+
+@pytest.mark.parametrize(
+    ("share", "proved"), [(5e-15, False), (1.6e-14, True), (-5e-15, False), (-1.6e-14, True), (1e-3, True)]
+)
+def test_limits_within_rounding_of_a_tie_are_not_proved(share: float, proved: bool) -> None:
+    d, good, strike = np.full(CAP + 1, 1.7), np.full(WIDTH, 0.4), np.full(WIDTH, 0.3)
+    for m, wait in ((0, 0.0), (1, 0.8)):
+        # With nothing pending, and with one: the gain is this share of what is compared.
+        low = np.full((CAP + 1) * WIDTH, 0.0)
+        low[:WIDTH] = 2.0
+        later = wait * 2.0
+        low[(m + 1) * WIDTH : (m + 2) * WIDTH] = (later + 1.7 * 0.3) * (1 + share)
+        notes = [np.full(WIDTH, start, dtype=np.int32) for start in (CAP, CAP, CAP + 1, -1, -1)]
+        read_plane(
+            low, low, np.uint64(m * WIDTH), np.uint64(WIDTH), m, *unsigned(0, WIDTH - 1), good, 1 - good, strike,
+            wait, wait, d[0], *notes,
+        )  # fmt: skip
+        _, doubt, refused, _, sure = (int(note[3]) for note in notes)
+        assert (sure == m) == (proved and share > 0)
+        assert (refused == m) == (proved and share < 0)
+        assert (doubt == CAP) == (proved and share > 0)
+
+
+def test_the_first_hopeful_state() -> None:
+    rng = np.random.default_rng(3)
+    base, g = 4, 5.0
+    for _ in range(50):
+        strike = np.sort(rng.random(WIDTH))[::-1].copy()
+        high = np.concatenate([np.zeros(7), g * strike + np.sort(rng.random(WIDTH)) * 1.5])
+        lo, middle = 5, 14
+        # V = Q − g (c − p̂) of at least c − p̂ is what accepting needs.
+        expected = next(
+            (j for j in range(lo, middle) if high[7 + j - base] - g * strike[j - base] >= strike[j - base]), middle
+        )
+        assert first_hopeful(high, 7 - base, lo, middle, strike, base, g) == expected
+    # Exactly at the edge, and a rounding below it, a state is hopeful; a little further below it is not.
+    for share, hopeful in ((0.0, True), (-1e-15, True), (-1e-13, False)):
+        strike = np.full(WIDTH, 0.25)
+        high = np.full(WIDTH, (1 + g) * 0.25 * (1 + share))
+        assert first_hopeful(high, 0, 0, 3, strike, 0, g) == (0 if hopeful else 3)
+
+
+@pytest.mark.parametrize("cost", [0.2, 0.5, 0.8, 0.75])
+@pytest.mark.parametrize(("n", "s"), [(2.0, 1.0), (1.0, 0.25), (4.0, 3.0), (0.3, 0.1), (50.0, 2.0), (50.0, 49.0)])
+def test_the_first_state_at_or_above_the_cost(cost: float, n: float, s: float) -> None:
+    for k in range(80):
+        above = [j for j in range(k + 1) if Fraction(s) + j >= Fraction(cost) * (Fraction(n) + k)]
+        assert first_above(cost, n, s, k) == min(above, default=k + 1)
+
+
+@pytest.mark.parametrize(("n", "s"), [(2.0, 1.0), (1.0, 0.7), (6.0, 1.5)])
+@pytest.mark.parametrize("cost", [0.35, 0.7])
+@pytest.mark.parametrize(("under", "over"), [(3, 3), (6, 9), (1, 1)])
+def test_the_start_reveals_all_that_is_pending(n: float, s: float, cost: float, under: int, over: int) -> None:
+    arrivals, rate, last, cap = 3.0, 0.5, 12, 4
+    computed = reveal_start(n, s, n - s, cost, arrivals, rate, last, cap, under, over)
+    # All states of all rows, from a last row so far ahead that the starts no longer matter.
+    far, g, gamma = 260, arrivals / rate, arrivals / (arrivals + rate)
+    row = np.array([g * (knowing(n + far, s + j, cost) - ((s + j) / (n + far) - cost)) for j in range(far + 1)])
+    rows = {}
+    for k in range(far - 1, last - 1, -1):
+        p = (s + np.arange(k + 1)) / (n + k)
+        row = np.maximum(gamma * (p * row[1 : k + 2] + (1 - p) * row[: k + 1]), g * (cost - p))
+        rows[k] = row
+    middle = first_above(cost, n, s, last)
+    for m in range(cap + 1):
+        exact = rows[last + m]
+        for k in range(last + m - 1, last - 1, -1):
+            p = (s + np.arange(k + 1)) / (n + k)
+            exact = p * exact[1 : k + 2] + (1 - p) * exact[: k + 1]
+        for i in range(under + over + 1):
+            j = middle - under + i
+            if 0 <= j <= last:
+                assert computed[m, i + 1] >= exact[j] * (1 - 1e-12)
+                # A wide band hardly loses anything; with a narrow one the values outside are only bounded.
+                if under >= 6:
+                    assert computed[m, i + 1] <= exact[j] * 1.02 + 1e-3

@@ -16,6 +16,7 @@ COMPARISONS = {
     ast.Eq: ("==", "!="),
     ast.NotEq: ("!=", "=="),
 }
+TINY = 1e-9  # a constant below this is a margin of rounding: twice as much is as good, but none is a fault
 SWAPPED_CALLS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "floor": "ceil"}
 
 
@@ -124,6 +125,8 @@ def _changes(
             changed = not value
         elif isinstance(value, int) or value in (0.0, 1.0):
             changed = value + 1
+        elif value < TINY:
+            changed = 0.0
         yield start, end, repr(changed), f"{source[start:end]} becomes {changed!r}"
     elif isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -64,6 +64,7 @@ def test_named_equivalents_are_mutants_that_exist() -> None:
                 "1 becomes 2: return (a + 2) * b",
             ],
         ),
+        ("4e-16 * a", ["* becomes /: return 4e-16 / a", "4e-16 becomes 0.0: return 0.0 * a"]),
         ("min(a, b)", ["min becomes max: return max(a, b)"]),
         (
             "a <= b and not c",

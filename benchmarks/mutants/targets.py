@@ -36,6 +36,7 @@ EXPOSURE = "tests/policies/beliefs/test_exposure.py"
 OPTIMAL = "tests/policies/beliefs/test_optimal.py"
 POLICIES = "tests/policies/beliefs/test_policies.py"
 FEATURE_POLICY = "tests/policies/features/test_policy.py"
+DECISIONS = "tests/policies/features/test_decision_oracles.py"
 FEATURE_MODELS = "tests/models/test_feature_models.py"
 LOGISTIC = "tests/models/test_bayesian_logistic.py"
 BELIEF_MODELS = "tests/models/test_models.py"
@@ -94,14 +95,14 @@ TARGETS = (
     Target(BELIEFS + "logistic.py", (POLICIES,)),
     Target(BELIEFS + "persistent.py", (POLICIES,)),
     Target(BELIEFS + "semi_logistic.py", (POLICIES,)),
-    Target(FEATURES + "base.py", (FEATURE_POLICY, "tests/policies/features")),
-    Target(FEATURES + "baseline_rules.py", ("tests/policies/features/test_baseline_rules.py",)),
+    Target(FEATURES + "base.py", (FEATURE_POLICY, "tests/policies/features/test_pending.py")),
+    Target(FEATURES + "baseline_rules.py", (DECISIONS, "tests/policies/features/test_baseline_rules.py")),
     Target(FEATURES + "baselines.py", ("tests/policies/features/test_baseline_rules.py", FEATURE_POLICY)),
-    Target(
-        FEATURES + "effective_discount.py", ("tests/policies/features/test_leniency_for_features.py", FEATURE_POLICY)
-    ),
+    Target(FEATURES + "effective_discount.py", (DECISIONS, "tests/policies/features/test_leniency_for_features.py")),
     Target(FEATURES + "outcome_matching.py", ("tests/policies/features/test_pending.py",)),
-    Target(FEATURES + "policy.py", (FEATURE_POLICY, "tests/policies/features"), skipped=EFFORT),
+    Target(
+        FEATURES + "policy.py", (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py"), skipped=EFFORT
+    ),
     Target(FEATURES + "unseen.py", ("tests/policies/features/test_unseen.py",)),
     Target(SEGMENTS + "arrival_counts.py", ("tests/segments",)),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
@@ -125,7 +126,6 @@ TARGETS = (
     Target(MODELS + "shared.py", (ORACLES, BELIEF_MODELS)),
     Target(DOMAIN + "rule.py", (RULES,)),
     Target(DOMAIN + "solved_tables.py", (TABLES, RULES), skipped=EFFORT),
-    Target(DOMAIN + "limits.py", (RULES, ENGINE)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
     Target(COMMANDS + "decide.py", (RULES, ENGINE)),

@@ -143,10 +143,10 @@ class Sandbox:
             sys.dont_write_bytecode = False
             sys.path[:] = [str(self.copy / "src"), str(self.copy), *sys.path]
             os.environ["PYTHONPATH"] = f"{self.copy / 'src'}{os.pathsep}{self.copy}"
-            os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(cache)
-            if not compiled:
-                os.environ["NUMBA_DISABLE_JIT"] = "1"
-                numba.config.DISABLE_JIT = True
+            # For this process and for those that tests start.
+            os.environ["NUMBA_CACHE_DIR"] = str(cache)
+            os.environ["NUMBA_DISABLE_JIT"] = str(int(not compiled))
+            numba.config.reload_config()  # type: ignore[no-untyped-call]
             probe = Probe(seconds, report.with_suffix(".current"))
             arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests)]
             code = int(pytest.main(arguments, plugins=[probe]))
@@ -157,7 +157,7 @@ class Sandbox:
     def _forget_kernels(self, cache: Path, path: Path) -> None:
         """Remove the compiled kernels of a file and of all files that import it."""
         for file in self._importers.get(path, {path}):
-            folder = cache / _CacheLocator.get_suitable_cache_subpath(str(file))
+            folder = cache / _CacheLocator.get_suitable_cache_subpath(str(file))  # type: ignore[no-untyped-call]
             for compiled in folder.glob(f"{file.stem}.*"):
                 compiled.unlink()
 

@@ -52,10 +52,10 @@ def mutants_of(path: str, source: str, skipped: frozenset[str] = frozenset()) ->
         if where.split(".")[-1] in skipped:
             continue
         for start, end, text, change in _changes(node, source, offset):
-            line = source[:start].count("\n") + 1
+            number = source[:start].count("\n") + 1
             before, after = source.rfind("\n", 0, start) + 1, source.find("\n", end)
             changed_line = (source[before:start] + text + source[end:after]).split("\n")[0].strip()
-            result.append(Mutant(path, start, end, text, f"{where or 'module'}: {change}: {changed_line}", line))
+            result.append(Mutant(path, start, end, text, f"{where or 'module'}: {change}: {changed_line}", number))
     return result
 
 

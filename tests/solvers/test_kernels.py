@@ -22,10 +22,7 @@ from oracles import knowing
 
 Array = NDArray[np.float64]
 WIDTH = 12
-
-
-def unsigned(*numbers: int) -> tuple[np.uint64, ...]:
-    return tuple(np.uint64(number) for number in numbers)
+u = np.uint64
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
@@ -72,16 +69,18 @@ def test_sweeps_are_the_recursion_of_one_plane(begin: int, turn: int, end: int) 
         ignored = [wait * label(i, under) for i in range(WIDTH - 1)]
         alone = [move * values[over + i] for i in range(WIDTH)]
         never = [strike_rate * strike[i] for i in range(WIDTH)]
-        places = unsigned(here, over, under)
 
         choice = values.copy()
-        sweep_choice(choice, *places, *unsigned(begin, turn), good, bad, strike, wait, move, stay, strike_rate)
-        sweep_accept(choice, *places, *unsigned(turn, end), good, bad, move, stay * wait)
+        sweep_choice(
+            choice, u(here), u(over), u(under), u(begin), u(turn), good, bad, strike, wait, move, stay, strike_rate
+        )
+        sweep_accept(choice, u(here), u(over), u(under), u(turn), u(end), good, bad, move, stay * wait)
         lower, upper, none = values.copy(), values.copy(), values.copy()
-        marks = unsigned(begin, turn, end)
-        sweep_cap_lower(lower, *unsigned(here, under), *marks, good, bad, strike, wait, strike_rate)
-        sweep_cap_upper(upper, *unsigned(here, under), *marks, good, bad, strike, wait, move, stay, strike_rate)
-        sweep_none_pending(none, *unsigned(here, over), *marks, strike, move, strike_rate)
+        sweep_cap_lower(lower, u(here), u(under), u(begin), u(turn), u(end), good, bad, strike, wait, strike_rate)
+        sweep_cap_upper(
+            upper, u(here), u(under), u(begin), u(turn), u(end), good, bad, strike, wait, move, stay, strike_rate
+        )
+        sweep_none_pending(none, u(here), u(over), u(begin), u(turn), u(end), strike, move, strike_rate)
         for i in range(WIDTH):
             if not begin <= i < end:
                 expected = [values[here + i]] * 4
@@ -110,14 +109,14 @@ def read_all(
     notes = [np.full(WIDTH, start, dtype=np.int32) for start in (CAP, CAP, CAP + 1, -1, -1)]
     for m in range(CAP - 1, -1, -1):
         read_plane(
-            low, high, np.uint64(m * WIDTH), np.uint64(WIDTH), m, *unsigned(begin, end), good, 1 - good, strike,
+            low, high, u(m * WIDTH), u(WIDTH), m, u(begin), u(end), good, 1 - good, strike,
             waits[0][m], waits[1][m], d[m], *notes,
         )  # fmt: skip
     return [[int(note[i]) for note in notes] for i in range(WIDTH)]
 
 
 def test_limits_are_read_off_the_gains() -> None:
-    d = 1 + 3.0 / (0.2 + 1.1 * np.arange(CAP + 1))
+    d = 1 + 3.0 / (0.2 + 1.1 * np.arange(CAP + 1, dtype=np.float64))
     waits = (0.9 * np.arange(CAP + 1) / CAP, 0.95 * np.arange(CAP + 1) / CAP)
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -164,7 +163,7 @@ def test_limits_within_rounding_of_a_tie_are_not_proved(share: float, proved: bo
         low[(m + 1) * WIDTH : (m + 2) * WIDTH] = (later + 1.7 * 0.3) * (1 + share)
         notes = [np.full(WIDTH, start, dtype=np.int32) for start in (CAP, CAP, CAP + 1, -1, -1)]
         read_plane(
-            low, low, np.uint64(m * WIDTH), np.uint64(WIDTH), m, *unsigned(0, WIDTH - 1), good, 1 - good, strike,
+            low, low, u(m * WIDTH), u(WIDTH), m, u(0), u(WIDTH - 1), good, 1 - good, strike,
             wait, wait, d[0], *notes,
         )  # fmt: skip
         _, doubt, refused, _, sure = (int(note[3]) for note in notes)

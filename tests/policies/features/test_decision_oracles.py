@@ -161,8 +161,8 @@ def test_logistic_decisions_are_the_formulas(explore: float) -> None:
         near = sum(likeness(model, x, row)[0] for row in waiting)
         threshold = threshold_at(policy, n + near, discount, share_left(q, h / resolved))
         propensity = 1.0 if rate > min(threshold, COST) else explore
-        assert (decision.mean, decision.n) == (pytest.approx(rate), pytest.approx(n))
-        assert (decision.discount, decision.pending) == (pytest.approx(discount), pytest.approx(near, abs=1e-9))
+        assert [decision.mean, decision.n] == pytest.approx([rate, n])
+        assert [decision.discount, decision.pending] == pytest.approx([discount, near], abs=1e-9)
         assert decision.threshold == pytest.approx(threshold)
         assert decision.propensity == propensity
         assert decision.accepted == (chances[i] < propensity)
@@ -206,7 +206,7 @@ def test_decisions_with_any_model_are_the_formulas(exposure: float | None) -> No
         accept = mean[i] > COST or (mean[i] > threshold and (exposure is None or near < exposure))
         held += mean[i] <= COST and mean[i] > threshold and not accept
         assert decision.threshold == pytest.approx(threshold)
-        assert (decision.discount, decision.pending) == (pytest.approx(discount), pytest.approx(near, abs=1e-9))
+        assert [decision.discount, decision.pending] == pytest.approx([discount, near], abs=1e-9)
         assert decision.propensity == (1.0 if accept else 0.1)
         assert decision.accepted == (chances[i] < decision.propensity)
         if decision.accepted:

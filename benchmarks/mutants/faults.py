@@ -15,7 +15,7 @@ class Fault(NamedTuple):
     before: str
     after: str
     tests: tuple[str, ...]
-    compiled: bool = True  # a few small problems are quicker without compiling
+    compiled: bool = False  # small problems are quicker without compiling
 
 
 MARGINS = "tests/solvers/test_rounding_margins.py"

@@ -9,6 +9,8 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ import pytest
 from numba.core.caching import _CacheLocator
 
 from benchmarks.mutants.probe import Probe
-from benchmarks.mutants.trials import Trial
+from benchmarks.mutants.trials import Tests, Trial
 
 PARTS = ("src", "tests", "research", "benchmarks", "pyproject.toml")
 KERNEL_CONSTANTS = ("src/lenience/core/lattice.py",)  # files without kernels whose constants kernels use
@@ -50,6 +52,7 @@ class Sandbox:
     def __init__(self, root: Path, folder: Path) -> None:
         self.copy = folder / "copy"
         self.cache = folder / "cache"
+        self.cache.mkdir(exist_ok=True)
         self.times_file = folder / "seconds.json"
         self.seconds: dict[str, dict[str, float]] = {}
         if self.times_file.exists():
@@ -60,15 +63,26 @@ class Sandbox:
             place = str(path.relative_to(self.copy))
             if place.startswith("tests"):
                 self.seconds = {key: value for key, value in self.seconds.items() if not place.startswith(_path(key))}
-            else:
+            elif place.startswith("src"):
                 self.seconds = {}
                 self._forget_kernels(self.cache, path)
         self._faults = 0
 
     def try_fault(self, trial: Trial) -> Run:
         """Run the tests with a fault in place, up to the first test that notices it."""
+        self._faults += 1
+        run = Run("passed", "", {})
         for tests in trial.tests:
-            self.prepare(tests, trial.compiled)
+            self.prepare(tests)
+            with self._fault(trial) as cache:
+                run = self._run(tests, cache, self.seconds[_key(tests)])
+            if run.result != "passed":
+                break
+        return run
+
+    @contextmanager
+    def _fault(self, trial: Trial) -> Iterator[Path]:
+        """Put a fault in place, and yield the folder of compiled kernels to use with it."""
         path = self.copy / trial.path
         original, stat = path.read_text(), path.stat()
         cache = self.cache
@@ -79,42 +93,35 @@ class Sandbox:
             shutil.rmtree(cache, ignore_errors=True)
             shutil.copytree(self.cache, cache, copy_function=os.link)
             self._forget_kernels(cache, path)
-        run = Run("passed", "", {})
         try:
             path.write_text(trial.source)
             # Python and Numba take a file with the same time and size for the same file.
-            self._faults += 1
             os.utime(path, (stat.st_atime, int(stat.st_mtime) + self._faults))
-            for tests in trial.tests:
-                run = self._run(tests, trial.compiled, cache, self.seconds[_key(tests, trial.compiled)])
-                if run.result != "passed":
-                    break
+            yield cache
         finally:
             path.write_text(original)
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-        return run
 
-    def prepare(self, tests: str, compiled: bool) -> None:
-        """Run tests without a fault, once to compile the kernels and once to measure the times."""
-        key = _key(tests, compiled)
+    def prepare(self, tests: Tests) -> None:
+        """Run tests without a fault, first to compile the kernels and then to measure the times."""
+        key = _key(tests)
         if key in self.seconds:
             return
-        self.cache.mkdir(exist_ok=True)
-        for _ in range(2):
-            run = self._run(tests, compiled, self.cache, {})
+        for _ in range(2 if tests.compiled else 1):
+            run = self._run(tests, self.cache, {})
             if run.result != "passed":
                 raise SystemExit(f"{run.test} fails without a fault")
         self.seconds[key] = run.seconds
         self.times_file.write_text(json.dumps(self.seconds))
 
-    def _run(self, tests: str, compiled: bool, cache: Path, seconds: dict[str, float]) -> Run:
+    def _run(self, tests: Tests, cache: Path, seconds: dict[str, float]) -> Run:
         """Run tests in a child process."""
         report = self.copy.with_name("report.json")
         report.unlink(missing_ok=True)
         output = self.copy.with_name("output.txt")
         child = os.fork()
         if child == 0:
-            self._run_here(tests, compiled, cache, seconds, report, output)
+            self._run_here(tests, cache, seconds, report, output)
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
             return Run("endless", report.with_suffix(".current").read_text(), {})
@@ -124,13 +131,11 @@ class Sandbox:
         if code == pytest.ExitCode.NO_TESTS_COLLECTED:  # a file without examples
             return Run("passed", "", {})
         if code not in (0, 1, 2):
-            raise SystemExit(f"{tests}: pytest ended with {code}\n{output.read_text()[-3000:]}")
+            raise SystemExit(f"{tests.arguments}: pytest ended with {code}\n{output.read_text()[-3000:]}")
         failed, measured = json.loads(report.read_text())
         return Run("failed" if code else "passed", failed, measured)
 
-    def _run_here(
-        self, tests: str, compiled: bool, cache: Path, seconds: dict[str, float], report: Path, output: Path
-    ) -> None:
+    def _run_here(self, tests: Tests, cache: Path, seconds: dict[str, float], report: Path, output: Path) -> None:
         """Run tests in this process, and end it."""
         code = 3
         try:
@@ -145,10 +150,10 @@ class Sandbox:
             os.environ["PYTHONPATH"] = f"{self.copy / 'src'}{os.pathsep}{self.copy}"
             # For this process and for those that tests start.
             os.environ["NUMBA_CACHE_DIR"] = str(cache)
-            os.environ["NUMBA_DISABLE_JIT"] = str(int(not compiled))
+            os.environ["NUMBA_DISABLE_JIT"] = str(int(not tests.compiled))
             numba.config.reload_config()  # type: ignore[no-untyped-call]
             probe = Probe(seconds, report.with_suffix(".current"))
-            arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests)]
+            arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests.arguments)]
             code = int(pytest.main(arguments, plugins=[probe]))
             report.write_text(json.dumps([probe.failed, probe.measured]))
         finally:
@@ -162,8 +167,8 @@ class Sandbox:
                 compiled.unlink()
 
 
-def _key(tests: str, compiled: bool) -> str:
-    return f"{tests} ({'compiled' if compiled else 'interpreted'})"
+def _key(tests: Tests) -> str:
+    return f"{tests.arguments} ({'compiled' if tests.compiled else 'interpreted'})"
 
 
 def _path(key: str) -> str:

@@ -14,14 +14,20 @@ ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 
 
+class Tests(NamedTuple):
+    """Arguments of pytest, and whether kernels are compiled."""
+
+    arguments: str
+    compiled: bool
+
+
 class Trial(NamedTuple):
     """A fault to try: the file with the fault in it, and the tests that should notice."""
 
     name: str
     path: str
     source: str
-    tests: tuple[str, ...]
-    compiled: bool
+    tests: tuple[Tests, ...]
     line: int = 0
 
     @property
@@ -49,7 +55,8 @@ def listed(only: str = "") -> list[Trial]:
         if fault.before not in source:
             raise SystemExit(f"{fault.path} no longer contains {fault.before!r}: update the fault {fault.name!r}")
         faulty = source.replace(fault.before, fault.after)
-        trials.append(Trial(fault.name, fault.path, faulty, fault.tests, fault.compiled))
+        tests = tuple(Tests(arguments, fault.compiled) for arguments in fault.tests)
+        trials.append(Trial(fault.name, fault.path, faulty, tests))
     return trials
 
 
@@ -80,8 +87,10 @@ def sampled(size: int, seed: int, only: str = "") -> list[Trial]:
                 compile(faulty, mutant.path, "exec")
             except SyntaxError:
                 continue
-            tests = (target.path, *target.tests)  # the file's own examples first
-            trials.append(Trial(mutant.name, mutant.path, faulty, tests, target.compiled, mutant.line))
+            small = [Tests(arguments, False) for arguments in target.small]
+            # The file's own examples come before other tests.
+            full = [Tests(arguments, True) for arguments in (target.path, *target.tests)]
+            trials.append(Trial(mutant.name, mutant.path, faulty, (*small, *full), mutant.line))
     return trials
 
 

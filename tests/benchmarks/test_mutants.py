@@ -18,13 +18,13 @@ def test_every_listed_fault_changes_its_file() -> None:
         assert trial.source != (ROOT / trial.path).read_text()
         compile(trial.source, trial.path, "exec")
         for tests in trial.tests:
-            assert (ROOT / tests.split(" ")[0]).exists(), tests
+            assert (ROOT / tests.arguments.split(" ")[0]).exists(), tests
 
 
 def test_every_target_has_its_tests() -> None:
     for target in TARGETS:
         assert (ROOT / target.path).exists(), target.path
-        for tests in target.tests:
+        for tests in (*target.small, *target.tests):
             assert (ROOT / tests.split(" ")[0].split("::")[0]).exists(), tests
 
 

@@ -37,8 +37,8 @@ def test_stopping(problem: tuple[float, float, float, float, int, bool, float, i
 # Prior n and s, cost, arrivals, discount rate, rate of labels, last row, cap, what is dropped, rows of limits; then the
 # states computed, the width, and how many states were compared, are not settled and reach the cap.
 LATE = [
-    (2.0, 1.0, 0.8, 50.0, 0.1, 4.0, 900, 20, 1e-6, 50, 1_194_564, 1.027e-3, 178, 79, 29),
     (2.0, 1.0, 0.7, 10.0, 0.2, 2.0, 400, 12, 1e-6, 100, 145_483, 4.80e-5, 231, 54, 42),
+    (2.0, 1.0, 0.8, 50.0, 0.1, 4.0, 900, 20, 1e-6, 50, 1_194_564, 1.027e-3, 178, 79, 29),
     (4.0, 3.0, 0.6, 200.0, 0.5, 50.0, 2000, 8, 1e-4, 20, 922_149, 7.38e-3, 54, 25, 15),
 ]
 

@@ -17,8 +17,9 @@ from lenience.solvers.delayed.planes import (
     sweep_choice,
     sweep_none_pending,
 )
+from lenience.solvers.delayed.recursion import DelayedBand, solve_delayed
 from lenience.solvers.delayed.start import first_above, reveal_start
-from oracles import knowing
+from oracles import knowing, late_values
 
 Array = NDArray[np.float64]
 WIDTH = 12
@@ -226,3 +227,110 @@ def test_the_start_reveals_all_that_is_pending(n: float, s: float, cost: float, 
                 # A wide band hardly loses anything; with a narrow one the values outside are only bounded.
                 if under >= 6:
                     assert computed[m, i + 1] <= exact[j] * 1.02 + 1e-3
+
+
+def late_gains(
+    n: float, s: float, cost: float, arrivals: float, rate: float, resolve: float, last: int, cap: int, rows: int
+) -> list[list[list[tuple[float, float]]]]:
+    """Bounds of what accepting gains over rejecting, by row, state and number pending: all states, in V itself."""
+    g = arrivals / rate
+    low = [[g * max((s + j) / (n + last) - cost, 0.0) for j in range(last + 1)]] * (cap + 1)
+    high = [[g * knowing(n + last, s + j, cost) for j in range(last + 1)]] * (cap + 1)
+    result: list[list[list[tuple[float, float]]]] = [[] for _ in range(rows)]
+    for k in range(last - 1, -1, -1):
+        means = [(s + j) / (n + k) for j in range(k + 1)]
+        new_low: list[list[float]] = [[] for _ in range(cap + 1)]
+        new_high: list[list[float]] = [[] for _ in range(cap + 1)]
+        gains: list[list[tuple[float, float]]] = [[] for _ in means]
+        for m in range(cap, -1, -1):
+            labels = m * resolve
+            for j, p in enumerate(means):
+                below, above = low[max(m - 1, 0)], high[max(m - 1, 0)]
+                late_low = labels * (p * below[j + 1] + (1 - p) * below[j])
+                late_high = labels * (p * above[j + 1] + (1 - p) * above[j])
+                reject_low, reject_high = late_low / (rate + labels), late_high / (rate + labels)
+                if m == cap:
+                    accept_low = (arrivals * (p - cost) + late_low) / (rate + labels)
+                    more = p * high[cap][j + 1] + (1 - p) * high[cap][j]
+                    accept_high = (arrivals * (p - cost + more) + late_high) / (rate + arrivals + labels)
+                else:
+                    after_low, after_high = p - cost + new_low[m + 1][j], p - cost + new_high[m + 1][j]
+                    accept_low = (arrivals * after_low + late_low) / (rate + arrivals + labels)
+                    accept_high = (arrivals * after_high + late_high) / (rate + arrivals + labels)
+                    gains[j].insert(0, (after_low - reject_high, after_high - reject_low))
+                new_low[m].append(max(accept_low, reject_low))
+                new_high[m].append(max(accept_high, reject_high))
+        low, high = new_low, new_high
+        if k < rows:
+            result[k] = gains
+    return result
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "cost", "arrivals", "rate", "resolve"),
+    [
+        (2.0, 1.0, 0.7, 4.0, 0.4, 1.0),
+        (6.0, 4.0, 0.7, 1.0, 0.1, 1.0),
+        (1.0, 0.5, 0.35, 5.0, 0.5, 3.0),
+        (4.0, 3.0, 0.8, 3.0, 0.3, 0.5),
+        (2.0, 1.0, 0.9, 1.0, 1.0, 1.0),
+    ],
+)
+def test_limits_of_small_problems_are_those_of_a_plain_recursion(
+    n: float, s: float, cost: float, arrivals: float, rate: float, resolve: float
+) -> None:
+    last, cap, rows = 40, 6, 12
+    gains = late_gains(n, s, cost, arrivals, rate, resolve, last, cap, rows)
+    band = DelayedBand(*solve_delayed(n, s, n - s, cost, arrivals, rate, resolve, last, cap, 1e-12, rows))
+    at = unsettled = capped = resumed = resumed_proved = compared = 0
+    for k in range(rows):
+        above = first_above(cost, n, s, k)
+        # But for the last digits of the cost, states from it on have no limit.
+        unlimited = next(j for j in range(k + 2) if j == above or s + j >= cost * (n + k) * (1 - 1e-15))
+        assert band.unlimited[k] == unlimited
+        assert 0 <= band.first[k] <= unlimited
+        for j in range(unlimited):
+            accepted = [low + high > 0 for low, high in gains[k][j]]
+            sure = [low > 1e-12 for low, _ in gains[k][j]]
+            refused = [high < -1e-12 for _, high in gains[k][j]]
+            if j < band.first[k]:
+                # Proved: the limit is 0, with nothing pending.
+                assert gains[k][j][0][0] < 0 or band.open_below[k]
+                continue
+            limit = int(band.limits[at])
+            settled = bool(band.settled[at])
+            at += 1
+            unsettled += not settled
+            capped += limit == cap
+            # The kernel's upper bound is at most the plain one, so it settles whatever the plain one settles.
+            plain = next((m for m in range(cap) if not accepted[m]), cap)
+            if plain < cap and refused[plain] and all(sure[:plain]):
+                assert settled
+                assert limit == plain
+            if settled:
+                assert all(high > -1e-9 for _, high in gains[k][j][:limit])
+                assert limit == cap or gains[k][j][limit][0] < 1e-9
+            after = [m for m in range(plain + 1, cap) if sure[m]]
+            resumed += bool(after)
+            resumed_proved += bool(after) and any(refused[: after[-1]])
+        unsettled += bool(band.open_below[k])
+        compared += unlimited - int(band.first[k])
+    assert at == len(band.limits) == len(band.settled)
+    assert band.unsettled == unsettled
+    assert band.capped == capped
+    assert band.resumed >= resumed
+    assert band.resumed_proved >= resumed_proved
+    assert band.compared >= compared
+
+
+@pytest.mark.parametrize(("cost", "drop"), [(0.8, 1e-7), (0.3, 1e-4), (0.5, 1e-9)])
+def test_a_band_that_slides_and_is_trimmed_loses_no_more_than_it_drops(cost: float, drop: float) -> None:
+    n, s, arrivals, rate, resolve, last, cap = 2.0, 1.0, 20.0, 1.0, 200.0, 700, 2
+    low, high, _ = late_values(n, s, cost, arrivals, rate, resolve, last, cap)
+    band = DelayedBand(*solve_delayed(n, s, n - s, cost, arrivals, rate, resolve, last, cap, drop, 1))
+    shift = arrivals / rate * (s / n - cost)
+    assert np.all(band.lower + shift <= low + 1e-9)
+    assert np.all(band.lower + shift >= low - 2 * drop - 1e-9)
+    assert np.all(band.upper + shift >= high - 1e-9 - 0.01 * (high - low))
+    assert np.all(band.upper + shift <= high + 2 * drop + 1e-9)
+    assert band.updates < 0.35 * (last + 1) * last / 2 * (cap + 1)

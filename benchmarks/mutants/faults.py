@@ -31,7 +31,6 @@ FAULTS = (
         "more = good[i] * high[here + i + one] + bad[i] * high[here + i]",
         "more = high[here + i + one]",
         (MARGINS + " -k small_caps",),
-        compiled=True,
     ),
     Fault(
         "no rounding margin",
@@ -88,7 +87,6 @@ FAULTS = (
         "<= (1.0 - gamma) * below:",
         "<= below:",
         (MARGINS + " -k wrong_stop",),
-        compiled=True,
     ),
     Fault(
         "an undecided prior is worth nothing",

@@ -17,6 +17,7 @@ COMPARISONS = {
     ast.NotEq: ("!=", "=="),
 }
 TINY = 1e-9  # a constant below this is a margin of rounding: twice as much is as good, but none is a fault
+GUARDS = ("strict", "stacklevel")  # options that matter only if the code is wrong, or to the text of a warning
 SWAPPED_CALLS = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "floor": "ceil"}
 
 
@@ -60,8 +61,10 @@ def mutants_of(path: str, source: str, skipped: frozenset[str] = frozenset()) ->
 
 
 def _nodes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.AugAssign]]:
-    """Walk the expressions of code, leaving out docstrings, annotations, decorators, errors raised and f-strings."""
+    """Walk the expressions of code, leaving out docstrings, annotations, decorators, errors, f-strings and guards."""
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
+        return
+    if isinstance(node, ast.keyword) and node.arg in GUARDS:
         return
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         inside = f"{where}.{node.name}" if where else node.name

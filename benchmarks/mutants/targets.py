@@ -85,7 +85,12 @@ TARGETS = (
     Target(SOLVERS + "delayed/start.py", (DELAYED,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
     Target(SOLVERS + "delayed/estimate.py", (DELAYED,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/evaluation.py", ("tests/analysis/test_delay.py",), skipped=EFFORT),
+    Target(
+        SOLVERS + "delayed/evaluation.py",
+        ("tests/analysis/test_delay.py",),
+        ("tests/analysis/test_delay.py -k rough_evaluations",),
+        EFFORT,
+    ),
     Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES), skipped=EFFORT),
     Target(BELIEFS + "exposure.py", (EXPOSURE,), skipped=EFFORT),
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),

@@ -84,7 +84,7 @@ TARGETS = (
     Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT, DELAYED, EXPOSURE), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/start.py", (DELAYED,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/estimate.py", (DELAYED,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/estimate.py", (DELAYED,), (KERNELS + " -k estimates",), EFFORT),
     Target(
         SOLVERS + "delayed/evaluation.py",
         ("tests/analysis/test_delay.py",),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from lenience.solvers.delayed.estimate import estimate_delayed
 from lenience.solvers.delayed.limits import first_hopeful, read_plane
 from lenience.solvers.delayed.planes import (
     plane_factors,
@@ -334,3 +335,51 @@ def test_a_band_that_slides_and_is_trimmed_loses_no_more_than_it_drops(cost: flo
     assert np.all(band.upper + shift >= high - 1e-9 - 0.01 * (high - low))
     assert np.all(band.upper + shift <= high + 2 * drop + 1e-9)
     assert band.updates < 0.35 * (last + 1) * last / 2 * (cap + 1)
+
+
+def lagrange(places: list[int], x: float) -> list[float]:
+    """The weights with which a polynomial through values at these places is interpolated at x."""
+    return [float(np.prod([(x - other) / (place - other) for other in places if other != place])) for place in places]
+
+
+def plain_estimate(
+    n: float, s: float, cost: float, arrivals: float, rate: float, resolve: float, last: int, nodes: list[int]
+) -> float:
+    """Q at the prior by the grid of pending counts, for all states of every row."""
+    count = len(nodes)
+    j = np.arange(last + 1)
+    grid = [arrivals / rate * np.maximum(cost - (s + j) / (n + last), 0.0)] * count
+    for k in range(last - 1, -1, -1):
+        p = (s + j[: k + 1]) / (n + k)
+        fresh: list[Array] = [np.empty(0)] * count
+        for i in range(count - 1, -1, -1):
+            labels = nodes[i] * resolve
+            under = list(range(max(i - 2, 0), i + 1)) if i > 1 else [0]
+            weights = lagrange([nodes[at] for at in under], nodes[i] - 1)
+            before = sum(w * grid[at][: k + 2] for w, at in zip(weights, under, strict=True))
+            label = labels * (p * before[1:] + (1 - p) * before[:-1])
+            over = list(range(i, min(i + 3, count)))
+            own, *others = lagrange([nodes[at] for at in over], nodes[i] + 1)
+            more = sum((w * fresh[at] for w, at in zip(others, over[1:], strict=True)), np.zeros(k + 1))
+            # Accepting leads to Q(m + 1), which is interpolated from Q(m) itself and the nodes above it.
+            accept = (arrivals * more + label) / (rate + arrivals * (1 - own) + labels)
+            reject = (arrivals * (cost - p) + label) / (rate + labels)
+            fresh[i] = np.maximum(accept, reject)
+        grid = fresh
+    return float(grid[0][0])
+
+
+@pytest.mark.parametrize("nodes", [[0, 1], [0, 1, 2, 3], [0, 1, 2, 4, 7, 11], [0, 1, 3, 4, 9]])
+@pytest.mark.parametrize(("n", "s", "cost"), [(2.0, 1.0, 0.7), (5.0, 1.0, 0.3), (1.0, 0.9, 0.9)])
+def test_estimates_are_a_plain_recursion_on_a_grid(nodes: list[int], n: float, s: float, cost: float) -> None:
+    exact = plain_estimate(n, s, cost, 5.0, 0.4, 1.5, 40, nodes)
+    for drop, error in ((0.0, 1e-10), (1e-6, 1e-3)):
+        computed = estimate_delayed(n, s, n - s, cost, 5.0, 0.4, 1.5, 40, np.array(nodes), drop)
+        assert computed == pytest.approx(exact, abs=error)
+
+
+@pytest.mark.parametrize("cost", [0.2, 0.6, 0.85])
+def test_estimates_slide_and_trim_their_band(cost: float) -> None:
+    exact = plain_estimate(2.0, 1.0, cost, 20.0, 1.0, 60.0, 800, [0, 1, 2, 4])
+    computed = estimate_delayed(2.0, 1.0, 1.0, cost, 20.0, 1.0, 60.0, 800, np.array([0, 1, 2, 4]), 1e-7)
+    assert computed == pytest.approx(exact, abs=1e-5)

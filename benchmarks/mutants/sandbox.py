@@ -144,7 +144,6 @@ class Sandbox:
             os.dup2(stream, 1)
             os.dup2(stream, 2)
             os.chdir(self.copy)
-            os.nice(5)
             sys.dont_write_bytecode = False
             sys.path[:] = [str(self.copy / "src"), str(self.copy), *sys.path]
             os.environ["PYTHONPATH"] = f"{self.copy / 'src'}{os.pathsep}{self.copy}"

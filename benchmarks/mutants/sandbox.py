@@ -78,6 +78,7 @@ class Sandbox:
                 run = self._run(tests, cache, self.seconds[_key(tests)])
             if run.result != "passed":
                 break
+        shutil.rmtree(self.cache.with_name(f"cache_of_fault_{self._faults}"), ignore_errors=True)
         return run
 
     @contextmanager
@@ -89,10 +90,10 @@ class Sandbox:
         # A fault in a kernel needs a cache of its own: Numba does not compile a caller again when a function or
         # constant in another file has changed.
         if "compiled\ndef " in trial.source or trial.path in KERNEL_CONSTANTS:
-            cache = self.cache.with_name("cache_with_fault")
-            shutil.rmtree(cache, ignore_errors=True)
-            shutil.copytree(self.cache, cache, copy_function=os.link)
-            self._forget_kernels(cache, path)
+            cache = self.cache.with_name(f"cache_of_fault_{self._faults}")
+            if not cache.exists():
+                shutil.copytree(self.cache, cache, copy_function=os.link)
+                self._forget_kernels(cache, path)
         try:
             path.write_text(trial.source)
             # Python and Numba take a file with the same time and size for the same file.

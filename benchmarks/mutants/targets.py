@@ -79,12 +79,14 @@ TARGETS = (
     Target(SOLVERS + "stopping/leniency_rate.py", (STOPPING,), skipped=EFFORT),
     Target(SOLVERS + "stopping/gittins_index.py", (STOPPING,), skipped=EFFORT),
     Target(SOLVERS + "stopping/paper_values.py", ("tests/solvers/test_paper_values.py",), skipped=EFFORT),
-    Target(SOLVERS + "delayed/planes.py", (DELAYED,), (KERNELS, MARGINS), skipped=EFFORT),
-    Target(SOLVERS + "delayed/limits.py", (EXPOSURE, DELAYED), (KERNELS,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT, DELAYED, EXPOSURE), (KERNELS, MARGINS), skipped=EFFORT),
-    Target(SOLVERS + "delayed/start.py", (DELAYED,), (KERNELS, MARGINS), skipped=EFFORT),
+    Target(SOLVERS + "delayed/planes.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
+    Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT, EXPOSURE), (KERNELS,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT, EXPOSURE), (KERNELS, MARGINS), skipped=EFFORT),
+    Target(SOLVERS + "delayed/start.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/estimate.py", (DELAYED,), (KERNELS + " -k estimates",), EFFORT),
+    Target(
+        SOLVERS + "delayed/estimate.py", (DELAYED + " -k 'grid or thousand'",), (KERNELS + " -k estimates",), EFFORT
+    ),
     Target(
         SOLVERS + "delayed/evaluation.py",
         ("tests/analysis/test_delay.py",),

@@ -120,10 +120,14 @@ TARGETS = (
         FEATURES + "policy.py", (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py"), skipped=EFFORT
     ),
     Target(FEATURES + "unseen.py", ("tests/policies/features/test_unseen.py",)),
-    Target(SEGMENTS + "arrival_counts.py", ("tests/segments",)),
+    Target(SEGMENTS + "arrival_counts.py", ("tests/segments/test_segments.py",)),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
-    Target(SEGMENTS + "policies.py", ("tests/segments", "tests/analysis/test_fairness.py"), skipped=EFFORT),
-    Target(SEGMENTS + "segments.py", ("tests/segments",)),
+    Target(
+        SEGMENTS + "policies.py",
+        ("tests/segments/test_staleness.py", "tests/segments/test_segments.py"),
+        skipped=EFFORT,
+    ),
+    Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py",)),
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
     Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py",), skipped=EFFORT),
     Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),

@@ -66,6 +66,7 @@ def test_named_equivalents_are_mutants_that_exist() -> None:
         ),
         ("4e-16 * a", ["* becomes /: return 4e-16 / a", "4e-16 becomes 0.0: return 0.0 * a"]),
         ("zip(a, b, strict=True)", []),
+        ("a * (1.0 - 4e-16)", []),
         ("min(a, b)", ["min becomes max: return max(a, b)"]),
         (
             "a <= b and not c",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lenience import Belief, Bounds
+from lenience.core.belief import check_prior
 from rejections import rejected
 
 
@@ -124,3 +125,10 @@ def test_bounds_are_scaled_outwards_and_shown_with_their_width() -> None:
     assert Bounds(1.0, 3.0).midpoint == 2.0
     assert Bounds(math.inf, math.inf).width == 0.0
     assert [number in Bounds(1.0, 3.0) for number in (0.99, 1.0, 3.0, 3.01)] == [False, True, True, False]
+
+
+def test_a_prior_must_be_a_belief() -> None:
+    assert check_prior(Belief(2, 1)) == Belief(2, 1)
+    for wrong in (3, (2, 1), None):
+        with rejected("prior"):
+            check_prior(wrong)

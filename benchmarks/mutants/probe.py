@@ -14,12 +14,14 @@ COMPILING = 60.0  # seconds more, because a fault in a kernel makes a test compi
 
 
 class Probe:
-    """Run the fastest tests first, stop a test that runs for ever, and note which test fails.
+    """Run the most promising tests first, stop a test that runs for ever, and note which test fails.
 
     Parameters
     ----------
     seconds
         How long each test takes without the fault, by its name. A test that is not in it may take any time.
+    noticed
+        How many faults of the same file each test has noticed: those that noticed many come first, then the fastest.
     path
         A file to write the name of the running test to, so that it is known when the process is ended.
 
@@ -29,15 +31,16 @@ class Probe:
     interrupted in any other way.
     """
 
-    def __init__(self, seconds: dict[str, float], path: Path) -> None:
+    def __init__(self, seconds: dict[str, float], noticed: dict[str, int], path: Path) -> None:
         self.seconds = seconds
+        self.noticed = noticed
         self.path = path
         self.failed = ""
         self.measured: dict[str, float] = {}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Run the fastest tests first."""
-        items.sort(key=lambda item: self.seconds.get(item.nodeid, 0.0))
+        """Run the most promising tests first."""
+        items.sort(key=lambda item: (-self.noticed.get(item.nodeid, 0), self.seconds.get(item.nodeid, 0.0)))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:

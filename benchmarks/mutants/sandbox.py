@@ -57,6 +57,7 @@ class Sandbox:
         self.seconds: dict[str, dict[str, float]] = {}
         if self.times_file.exists():
             self.seconds = json.loads(self.times_file.read_text())
+        self.noticed: dict[str, dict[str, int]] = {}  # by file, how many of its faults each test has noticed
         changed = _mirror(root, self.copy)
         self._importers = _importers(self.copy / "src")
         for path in changed:
@@ -75,8 +76,10 @@ class Sandbox:
         for tests in trial.tests:
             self.prepare(tests)
             with self._fault(trial) as cache:
-                run = self._run(tests, cache, self.seconds[_key(tests)])
+                run = self._run(tests, cache, self.seconds[_key(tests)], self.noticed.get(trial.path))
             if run.result != "passed":
+                by_test = self.noticed.setdefault(trial.path, {})
+                by_test[run.test] = by_test.get(run.test, 0) + 1
                 break
         shutil.rmtree(self.cache.with_name(f"cache_of_fault_{self._faults}"), ignore_errors=True)
         return run
@@ -108,20 +111,21 @@ class Sandbox:
         key = _key(tests)
         if key in self.seconds:
             return
-        run = self._run(tests, self.cache, {})
+        run = self._run(tests, self.cache, {}, None)
         if run.result != "passed":
             raise SystemExit(f"{run.test} fails without a fault")
         self.seconds[key] = run.seconds
         self.times_file.write_text(json.dumps(self.seconds))
 
-    def _run(self, tests: Tests, cache: Path, seconds: dict[str, float]) -> Run:
+    def _run(self, tests: Tests, cache: Path, seconds: dict[str, float], noticed: dict[str, int] | None) -> Run:
         """Run tests in a child process."""
         report = self.copy.with_name("report.json")
         report.unlink(missing_ok=True)
         output = self.copy.with_name("output.txt")
         child = os.fork()
         if child == 0:
-            self._run_here(tests, cache, seconds, report, output)
+            probe = Probe(seconds, noticed or {}, report.with_suffix(".current"))
+            self._run_here(tests, cache, probe, report, output)
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
             return Run("endless", report.with_suffix(".current").read_text(), {})
@@ -135,7 +139,7 @@ class Sandbox:
         failed, measured = json.loads(report.read_text())
         return Run("failed" if code else "passed", failed, measured)
 
-    def _run_here(self, tests: Tests, cache: Path, seconds: dict[str, float], report: Path, output: Path) -> None:
+    def _run_here(self, tests: Tests, cache: Path, probe: Probe, report: Path, output: Path) -> None:
         """Run tests in this process, and end it."""
         code = 3
         try:
@@ -151,7 +155,6 @@ class Sandbox:
             os.environ["NUMBA_CACHE_DIR"] = str(cache)
             os.environ["NUMBA_DISABLE_JIT"] = str(int(not tests.compiled))
             numba.config.reload_config()  # type: ignore[no-untyped-call]
-            probe = Probe(seconds, report.with_suffix(".current"))
             arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests.arguments)]
             code = int(pytest.main(arguments, plugins=[probe]))
             report.write_text(json.dumps([probe.failed, probe.measured]))

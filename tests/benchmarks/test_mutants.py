@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks.mutants.probe import Probe
+from benchmarks.mutants.sandbox import _importers, _mirror
 from benchmarks.mutants.sites import mutants_of
 from benchmarks.mutants.targets import PACKAGES, TARGETS
 from benchmarks.mutants.trials import listed, package_of, reasons, sampled
@@ -106,3 +109,43 @@ def test_what_is_skipped_is_not_changed() -> None:
     source = "LIMIT = 3\n\ndef cost(a):\n    return a + LIMIT\n"
     assert mutants_of("f.py", source, frozenset({"LIMIT", "cost"})) == []
     assert len(mutants_of("f.py", source)) == 3
+
+
+def test_a_copy_follows_the_project(tmp_path: Path) -> None:
+    root, copy = tmp_path / "root", tmp_path / "copy"
+    for name in ("src/a.py", "src/b.py", "tests/test_a.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    (root / "pyproject.toml").write_text("")
+    assert len(_mirror(root, copy)) == 4
+    assert _mirror(root, copy) == []
+    (root / "src/a.py").write_text("changed")
+    (root / "src/b.py").unlink()
+    assert _mirror(root, copy) == [copy / "src/a.py"]
+    assert (copy / "src/a.py").read_text() == "changed"
+    assert not (copy / "src/b.py").exists()
+
+
+def test_importers_are_followed_through_other_files(tmp_path: Path) -> None:
+    sources = {
+        "low": "X = 1",
+        "middle": "from package.low import X",
+        "top": "from package import middle",
+        "other": "import math",
+    }
+    for name, source in sources.items():
+        (tmp_path / "package").mkdir(exist_ok=True)
+        (tmp_path / "package" / f"{name}.py").write_text(source)
+    importers = _importers(tmp_path)
+    assert {path.stem for path in importers[tmp_path / "package/low.py"]} == {"low", "middle", "top"}
+    assert {path.stem for path in importers[tmp_path / "package/other.py"]} == {"other"}
+
+
+def test_promising_and_quick_tests_come_first(tmp_path: Path) -> None:
+    class Item:
+        def __init__(self, nodeid: str) -> None:
+            self.nodeid = nodeid
+
+    items: list[Any] = [Item("slow"), Item("quick"), Item("sharp"), Item("new")]
+    Probe({"slow": 9.0, "quick": 1.0, "sharp": 5.0}, {"sharp": 2}, tmp_path / "x").pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == ["sharp", "new", "quick", "slow"]

@@ -61,7 +61,7 @@ EFFORT = frozenset(
 )  # fmt: skip
 
 TARGETS = (
-    Target(SOLVERS + "stopping/band.py", (SOLVER_EFFORT, STOPPING), (MARGINS, SMALL_EFFORT), skipped=EFFORT),
+    Target(SOLVERS + "stopping/band.py", (SOLVER_EFFORT,), (MARGINS, SMALL_EFFORT), skipped=EFFORT),
     Target(SOLVERS + "stopping/solve.py", (MARGINS, STOPPING), skipped=EFFORT),
     Target(
         SOLVERS + "stopping/evaluation.py",
@@ -80,8 +80,8 @@ TARGETS = (
     Target(SOLVERS + "stopping/gittins_index.py", (STOPPING,), skipped=EFFORT),
     Target(SOLVERS + "stopping/paper_values.py", ("tests/solvers/test_paper_values.py",), skipped=EFFORT),
     Target(SOLVERS + "delayed/planes.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
-    Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT, EXPOSURE), (KERNELS,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT, EXPOSURE), (KERNELS, MARGINS), skipped=EFFORT),
+    Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT,), (KERNELS,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/start.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
     Target(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -228,6 +229,31 @@ def test_the_start_reveals_all_that_is_pending(n: float, s: float, cost: float, 
                 # A wide band hardly loses anything; with a narrow one the values outside are only bounded.
                 if under >= 6:
                     assert computed[m, i + 1] <= exact[j] * 1.02 + 1e-3
+
+
+@pytest.mark.parametrize(("n", "s", "cost"), [(2.0, 1.0, 0.7), (1.3, 0.4, 0.45)])
+def test_the_start_is_above_forty_digits(n: float, s: float, cost: float) -> None:
+    # At a discount of 1/3 and with 60 states on either side, the far row and the ends of the band do not matter.
+    arrivals, rate, last, cap, under, over = 0.5, 1.0, 4, 2, 60, 60
+    computed = reveal_start(n, s, n - s, cost, arrivals, rate, last, cap, under, over)
+    with mpmath.workdps(40):
+        size, good, c = (mpmath.mpf(x) for x in (n, s, cost))
+        g, gamma, far = mpmath.mpf(arrivals) / rate, mpmath.mpf(arrivals) / (arrivals + rate), 95
+        row = [g * max(c - (good + j) / (size + far), 0) for j in range(far + 1)]
+        rows = {}
+        for k in range(far - 1, last - 1, -1):
+            means = [(good + j) / (size + k) for j in range(k + 1)]
+            row = [max(gamma * (p * row[j + 1] + (1 - p) * row[j]), g * (c - p)) for j, p in enumerate(means)]
+            rows[k] = row
+        middle = first_above(cost, n, s, last)
+        for m in range(cap + 1):
+            exact = rows[last + m]
+            for k in range(last + m - 1, last - 1, -1):
+                means = [(good + j) / (size + k) for j in range(k + 1)]
+                exact = [p * exact[j + 1] + (1 - p) * exact[j] for j, p in enumerate(means)]
+            for j in range(last + 1):
+                value = computed[m, j - (middle - under) + 1]
+                assert exact[j] < value < exact[j] * (1 + mpmath.mpf("1e-12"))
 
 
 def late_gains(

@@ -4,9 +4,9 @@ from .band_advice import advise_bands as advise_bands
 from .exposure_limits import Exposure as Exposure
 from .policies import RefreshReport as RefreshReport
 from .similar_names import SimilarNamesWarning as SimilarNamesWarning
-from .staleness import loss_of_keeping as loss_of_keeping
 from .small_starts import StarterOffer as StarterOffer
 from .small_starts import starter_offers as starter_offers
+from .staleness import loss_of_keeping as loss_of_keeping
 from .starting import Shutout as Shutout
 from .starting import Start as Start
 from .starting import shut_out_at_outset as shut_out_at_outset

@@ -111,12 +111,10 @@ class Store:
 
     def check_durability(self) -> None:
         """Raise InputError if the database may lose what it has acknowledged."""
-        if self.sqlite or os.environ.get(ALLOW_FSYNC_OFF) == "1":
-            return  # the pragmas of each connection see to it, or the operator does not mind
-        from lenience.service.storage.postgres import fsync_is_off
-
+        if self.sqlite:
+            return  # the pragmas of each connection see to it
         with self.read() as connection:
-            unsafe = fsync_is_off(connection)
+            unsafe = _loses_commits(connection)
         if unsafe:
             raise InputError.because(
                 "The PostgreSQL server runs with fsync = off. A crash of its machine can lose or damage decisions",
@@ -212,6 +210,8 @@ class Store:
             return
         if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
             raise Unavailable("the database is read-only now")
+        if _loses_commits(connection):
+            raise Unavailable("the database server runs with fsync = off")
         missing = missing_rights(connection)
         if missing:
             raise Unavailable(f"{NO_RIGHT}: {', '.join(missing)}")
@@ -410,6 +410,11 @@ def _raw_connection(connection: Connection) -> sqlite3.Connection:
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
+
+
+def _loses_commits(connection: Connection) -> bool:
+    """Return whether a crash of the PostgreSQL server's machine may lose commits, and nobody has allowed that."""
+    return os.environ.get(ALLOW_FSYNC_OFF) != "1" and connection.execute(text("SHOW fsync")).scalar_one() == "off"
 
 
 def _disable_driver_transactions(connection: Any, record: object) -> None:

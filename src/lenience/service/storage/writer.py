@@ -109,8 +109,8 @@ class Writer:
 
     @property
     def silence(self) -> float:
-        """The seconds between the newest decision and now."""
-        return (self._clock() - self._latest) / 1e6
+        """The seconds between the newest decision and now, or 0 if there is no decision."""
+        return (self._clock() - self._latest) / 1e6 if self._latest else 0.0
 
     def close(self) -> None:
         """Write the commands in the queue, then stop."""

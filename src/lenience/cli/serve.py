@@ -180,6 +180,7 @@ def prepare(host: str, database: str, workers: int) -> None:
                 "workers", workers, "1 with SQLite, which has one writer", hint="For several workers use PostgreSQL."
             )
         store.check_durability()
+        store.check_integrity()
         store.upgrade()
         store.check_writable()
         SessionSecrets(store.url)  # raises InputError if they cannot be used

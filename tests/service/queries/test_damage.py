@@ -17,10 +17,15 @@ from sqlalchemy import text
 from apart import awaited
 from engines import Engine
 from lenience.dashboard.app import create_app
+from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import UnreadableText
+from lenience.service.domain.receipts import CommandAnswer, make_sender
+from lenience.service.http.service import Service
 from lenience.service.queries.audit import audit
-from lenience.service.storage.integrity import count_rows, table_names
+from lenience.service.storage.integrity import Damage, count_rows, table_names
 from lenience.service.storage.store import Store
+from lenience.service.storage.writer import QueuedCommand
 from rejections import rejected
 from serving import Postgres, sqlite_file
 
@@ -262,8 +267,54 @@ def test_the_integrity_check_names_the_table(filled: str) -> None:
     assert quick == [] or {damage.where for damage in quick} == {"table decision"}
 
 
-def test_a_sound_file_passes(filled: str) -> None:
-    store: Any = Store(filled)
-    store.check_integrity()
-    store.check_writable()
+def test_a_sound_file_is_checked_until_it_changes(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[bool] = []
+
+    def find_damage(self: Store, *, quick: bool) -> list[Damage]:
+        checked.append(quick)
+        return []
+
+    monkeypatch.setattr(Store, "find_damage", find_damage)
+
+    def check() -> None:
+        store = Store(filled)
+        store.check_integrity()
+        store.check_writable()
+        store.close()
+
+    check()
+    check()
+    assert checked == [False]
+    overwrite(filled, 5000, b"x")
+    check()
+    monkeypatch.setattr("lenience.service.storage.store.FULL_CHECK_BYTES", 1000)
+    overwrite(filled, 5000, b"y")
+    check()
+    assert checked == [False, False, True]
+
+
+def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:
+    path = sqlite_file(tmp_path)
+    store = Store(path)
+    store.upgrade("0004")
     store.close()
+    size, leaves = leaf_pages(path, "chain")
+    overwrite(path, (leaves[0] - 1) * size, b"\xa5" * size)
+    before = Path(path).read_bytes()
+    with rejected("database", "database_unusable"):
+        Service(path)
+    assert Path(path).read_bytes() == before
+
+
+def test_one_unreadable_text_does_not_fail_the_commands_beside_it(filled: str) -> None:
+    with sqlite3.connect(filled) as connection:
+        connection.execute("UPDATE event SET body = CAST(x'7bff' AS TEXT) WHERE seq = (SELECT max(seq) FROM event)")
+    connection.close()
+    engine = Engine(filled)
+    request = DecisionRequest("old")
+    fine = Decide(make_sender("tester", None, "", ""), "cards", [request], True)
+    outcome = OutcomeItem(reference="Ada Lovelace", outcome="success")
+    broken = RecordOutcomes(make_sender("tester", None, "", ""), [outcome])
+    results = engine.writer._write([QueuedCommand(command, lambda result: None) for command in (fine, broken, fine)])
+    engine.close()
+    assert [type(result) for result in results] == [CommandAnswer, UnreadableText, CommandAnswer]

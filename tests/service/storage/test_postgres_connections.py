@@ -152,6 +152,10 @@ def test_a_server_that_does_not_sync_is_refused(postgres: Postgres, run: Run, mo
     monkeypatch.delenv(ALLOW_FSYNC_OFF)
     with rejected("database", "database_unusable"):
         Service(database)
+    store = Store(database)
+    with pytest.raises(Unavailable, match="fsync = off"):
+        store.check_writable()
+    store.close()
     code, _, err = run("serve", "--port", "0", "--database", database)
     assert code == 2
     assert "fsync = off" in err

@@ -49,8 +49,8 @@ class Service:
         self.store = Store(database, serving=True)
         try:
             self.store.check_durability()
-            self.store.upgrade()
             self.store.check_integrity()
+            self.store.upgrade()
             self.store.checkpoint()  # erased personal data may be in a -wal file that a crash has left
             check_clock(self.store)
             self.registry = PolicyCache()

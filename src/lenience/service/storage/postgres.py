@@ -119,11 +119,6 @@ def lift_limits(connection: Connection) -> None:
     set_patience(connection, None)
 
 
-def fsync_is_off(connection: Connection) -> bool:
-    """Return whether a crash of the server's machine may lose or damage what was committed."""
-    return bool(connection.execute(text("SHOW fsync")).scalar_one() == "off")
-
-
 def _commit_to_disk(connection: DeadlineConnection, record: object) -> None:
     """Let a commit return only when it is on the disk, even if the database or the role has another default.
 

@@ -41,9 +41,18 @@ NO_TABLE = re.compile(r'no such table: (?:main\.)?(\w+)|relation "(\w+)" does no
 DAMAGED = {"file is not a database", "database disk image is malformed"}
 NO_TEXT = re.compile(r"Could not decode to UTF-8 column '(\w+)'")  # the message goes on with the text itself
 WRITABLE_SECONDS = 5.0  # for each answer of PostgreSQL to the question whether it can be written
+# Queries that read one page at the end of each large table, however long it is.
+READ_QUERIES = (
+    "SELECT * FROM chain LIMIT 1",
+    "SELECT * FROM decision ORDER BY id DESC LIMIT 1",
+    "SELECT * FROM event ORDER BY rowid DESC LIMIT 1",
+)
 CHECKPOINT_SECONDS = 0.2  # to wait for readers of the -wal file
 LEAST_FREE_BYTES = 1 << 20  # of the disk, without which a commit is likely to fail
 FULL_CHECK_BYTES = 256 << 20  # the size up to which a file is checked in full at each start
+
+
+_sound: dict[Path, tuple[int, ...]] = {}  # files without damage, with their state when they were closed
 
 
 class Store:
@@ -59,6 +68,7 @@ class Store:
         self._reading = reading
         self._lock: FileLock | None = None
         self._damage: Damaged | None = None  # the damage that a statement has met
+        self._is_sound = False  # SQLite has found no damage
         self._identity: tuple[int, int] | None = None
         self._file = ReadOnlyFile(self.path) if self.sqlite and reading else None
         if self.sqlite and serving:
@@ -111,12 +121,10 @@ class Store:
 
     def check_durability(self) -> None:
         """Raise InputError if the database may lose what it has acknowledged."""
-        if self.sqlite or os.environ.get(ALLOW_FSYNC_OFF) == "1":
-            return  # the pragmas of each connection see to it, or the operator does not mind
-        from lenience.service.storage.postgres import fsync_is_off
-
+        if self.sqlite:
+            return  # the pragmas of each connection see to it
         with self.read() as connection:
-            unsafe = fsync_is_off(connection)
+            unsafe = _loses_commits(connection)
         if unsafe:
             raise InputError.because(
                 "The PostgreSQL server runs with fsync = off. A crash of its machine can lose or damage decisions",
@@ -130,10 +138,12 @@ class Store:
         """Raise InputError if SQLite finds damage in the file. PostgreSQL checks what it reads.
 
         A file of up to 256 MiB is checked in full. In a larger one every page is read, but the indexes are not
-        compared with their tables; ``lenience audit`` does that.
+        compared with their tables; ``lenience audit`` does that. A file that this process has checked, and that has
+        not changed since, is not checked again.
         """
-        if not self.sqlite:
+        if not self.sqlite or (self.path.exists() and _sound.get(self.path) == _state(self.path)):
             return
+        create_file(self.path)
         damage = self.find_damage(quick=self.path.stat().st_size > FULL_CHECK_BYTES)
         if damage:
             raise InputError.because(
@@ -144,6 +154,7 @@ class Store:
                 hint="lenience audit lists all damage. Restore a backup with lenience restore.",
                 code="database_unusable",
             )
+        self._is_sound = True
 
     def find_damage(self, *, quick: bool) -> list[Damage]:
         """Return the damage that SQLite finds in its file."""
@@ -180,7 +191,7 @@ class Store:
             raise Damaged("the file is damaged or is not a database (its first bytes were overwritten)")
         with _translate_errors(), closing(self._new_connection(PATIENCE)) as fresh:
             # A new connection has no cached pages, so it reads what is in the file.
-            for query in ("SELECT * FROM chain LIMIT 1", "SELECT max(id) FROM decision", "SELECT max(seq) FROM event"):
+            for query in READ_QUERIES:
                 fresh.execute(query).fetchall()
 
     def checkpoint(self) -> bool:
@@ -212,6 +223,8 @@ class Store:
             return
         if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
             raise Unavailable("the database is read-only now")
+        if _loses_commits(connection):
+            raise Unavailable("the database server runs with fsync = off")
         missing = missing_rights(connection)
         if missing:
             raise Unavailable(f"{NO_RIGHT}: {', '.join(missing)}")
@@ -312,6 +325,8 @@ class Store:
         """Close all connections and release the file."""
         self._writer.dispose()
         self._reader.dispose()
+        if self._is_sound and self.path.exists():
+            _sound[self.path] = _state(self.path)
         self._unlock()
 
     def _new_connection(self, timeout: float) -> sqlite3.Connection:
@@ -400,6 +415,12 @@ def _parts(rows: int) -> Iterator[tuple[int, int]]:
         start += size
 
 
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what changes when somebody writes to a file."""
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def try_again(error: BaseException) -> bool:
     """Return whether the same transaction may succeed if repeated, because another one conflicted with it."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN
@@ -410,6 +431,11 @@ def _raw_connection(connection: Connection) -> sqlite3.Connection:
     raw = connection.connection.driver_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
+
+
+def _loses_commits(connection: Connection) -> bool:
+    """Return whether a crash of the PostgreSQL server's machine may lose commits, and nobody has allowed that."""
+    return os.environ.get(ALLOW_FSYNC_OFF) != "1" and connection.execute(text("SHOW fsync")).scalar_one() == "off"
 
 
 def _disable_driver_transactions(connection: Any, record: object) -> None:

@@ -25,7 +25,15 @@ from sqlalchemy import func, select
 
 from lenience.service.domain.clock import now
 from lenience.service.domain.identity import time_after
-from lenience.service.domain.problems import Conflict, Damaged, Problem, Unavailable, log_cause, log_unforeseen
+from lenience.service.domain.problems import (
+    Conflict,
+    Damaged,
+    Problem,
+    Unavailable,
+    UnreadableText,
+    log_cause,
+    log_unforeseen,
+)
 from lenience.service.domain.receipts import CommandAnswer
 from lenience.service.storage import schema
 from lenience.service.storage.command import Command
@@ -109,8 +117,8 @@ class Writer:
 
     @property
     def silence(self) -> float:
-        """The seconds between the newest decision and now."""
-        return (self._clock() - self._latest) / 1e6
+        """The seconds between the newest decision and now, or 0 if there is no decision."""
+        return (self._clock() - self._latest) / 1e6 if self._latest else 0.0
 
     def close(self) -> None:
         """Write the commands in the queue, then stop."""
@@ -174,6 +182,8 @@ class Writer:
                 self.registry.forget()
                 if isinstance(problem, Unavailable) and problem.lost and not self._committing and attempt == 0:
                     continue
+                if isinstance(problem, UnreadableText) and len(batch) > 1:
+                    return [self._write([waiting])[0] for waiting in batch]
                 log_cause(problem)
                 return [problem] * len(batch)
             except Exception as error:

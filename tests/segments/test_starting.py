@@ -85,7 +85,7 @@ def row(prior: Belief, cost: float, volume: float, needed: float, begins: bool) 
 
 
 def test_reasons() -> None:
-    assert row(Belief(10, 9), 0.8, 5, 0.0, True).reason == "starts: 90% expected is above the cost of 80%"
+    assert row(Belief(10, 9), 0.8, 5, 0.0, True).reason == "starts: 90% expected to succeed, above the break-even of 80%"
     assert row(Belief(2, 1), 0.8, 40, 32.14, True).reason == (
         "starts: 40 discounted members to come, and 32.1 are enough to make learning pay"
     )

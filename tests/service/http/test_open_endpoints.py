@@ -33,7 +33,8 @@ def test_concurrent_questions_for_readiness_share_one_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     app: Any = create_app(sqlite_file(tmp_path))
-    begun, checks = threading.Event(), []
+    begun = threading.Event()
+    checks: list[None] = []
 
     def check() -> None:
         checks.append(None)
@@ -55,7 +56,8 @@ def test_many_unknown_keys_cost_one_read_of_the_keys(tmp_path: Path, monkeypatch
     create_key(service.store, "owner", ("admin",), None, "test")
     service.keyring.refresh()
     service.keyring._read_at -= 60
-    begun, reads = threading.Event(), []
+    begun = threading.Event()
+    reads: list[None] = []
     list_keys = keys.list_keys
 
     def counted(store: Any) -> Any:

@@ -69,6 +69,7 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
 
     from lenience.service.http.logs import configure_logs
     from lenience.service.storage.address import database_url
+    from lenience.service.storage.session_secrets import SessionSecrets
 
     prepare(host, database, workers)
     listening = listen(host, port)
@@ -76,8 +77,10 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
-    if database_url(database).get_backend_name() != "sqlite":  # with SQLite the secret is in a file
+    url = database_url(database)
+    if url.get_backend_name() != "sqlite":  # with SQLite the secret is in a file
         os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
+    SessionSecrets(url)  # raises InputError if they cannot be used
     configure_logs()
     address = f"http://{shown}:{actual}"
     sentence = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
@@ -154,7 +157,6 @@ def prepare(host: str, database: str, workers: int) -> None:
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
-    from lenience.service.storage.session_secrets import SessionSecrets
     from lenience.service.storage.store import Store
 
     store = None
@@ -166,7 +168,6 @@ def prepare(host: str, database: str, workers: int) -> None:
             )
         store.upgrade()
         store.check_writable()
-        SessionSecrets(store.url)  # raises InputError if they cannot be used
         if not loopback(host) and not list_keys(store):
             raise InputError(
                 "host",

@@ -50,7 +50,7 @@ async def health() -> Health:
 async def ready(request: Request[None, None, State]) -> Health:
     """Report whether the database responds and can be written."""
     service: Service = request.app.state.service
-    await service.check_ready()
+    await service.ask(service.store.check_writable)
     return Health("ready", __version__)
 
 

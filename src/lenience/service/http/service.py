@@ -53,7 +53,6 @@ class Service:
         self._done: list[tuple[asyncio.Future[CommandAnswer], Result]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
-        self._checking: asyncio.Task[None] | None = None
         self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
         # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
@@ -102,15 +101,6 @@ class Service:
     async def ask(self, question: Callable[[], Value]) -> Value:
         """Run a query in another thread."""
         return await asyncio.to_thread(question)
-
-    async def check_ready(self) -> None:
-        """Raise Unavailable if the database cannot be written. Concurrent requests share one check.
-
-        Anyone may ask, and the check takes a connection from those that write.
-        """
-        if self._checking is None or self._checking.done():
-            self._checking = asyncio.create_task(self.ask(self.store.check_writable))
-        await asyncio.shield(self._checking)
 
     def do_chores(self) -> None:
         """Let overdue outcomes expire, and delete old idempotency keys and sessions."""

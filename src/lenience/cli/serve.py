@@ -72,15 +72,15 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     from lenience.service.storage.session_secrets import SessionSecrets
 
     prepare(host, database, workers)
+    url = database_url(database)
+    if url.get_backend_name() != "sqlite":  # with SQLite the secret is in a file
+        os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
+    SessionSecrets(url)  # raises InputError if they cannot be used
     listening = listen(host, port)
     actual = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
-    url = database_url(database)
-    if url.get_backend_name() != "sqlite":  # with SQLite the secret is in a file
-        os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
-    SessionSecrets(url)  # raises InputError if they cannot be used
     configure_logs()
     address = f"http://{shown}:{actual}"
     sentence = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"

@@ -12,6 +12,7 @@ names = sorted(
     if path.stem not in ("__init__", "__main__", "load", "measure")
 )
 wanted = sys.argv[1:] or names
+sys.argv[1:] = []  # a measurement may read arguments of its own when it is run alone
 for name in wanted:
     if name not in names:
         sys.exit(f"benchmarks: no measurement {name!r}; there are {', '.join(names)}")

@@ -16,7 +16,7 @@ SEGMENTS = 10_000
 
 
 def population(volume: float, seed: int = 1) -> Segments:
-    """Segments of distinct shares, costs and priors, with so many discounted members each on average."""
+    """Return segments with distinct shares, costs and priors, and this mean discounted volume."""
     generator = np.random.default_rng(seed)
     weights = generator.lognormal(0.0, 1.0, SEGMENTS)
     shares = weights / weights.sum()

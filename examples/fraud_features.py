@@ -1,4 +1,4 @@
-"""Orders with features: ship or hold back, learn from what was shipped, and judge a proposal from the log.
+"""Decide orders with features: ship or hold back, learn from shipped orders, and evaluate a proposal from the log.
 
 python examples/fraud_features.py
 """
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 import lenience as ln
 
-COST = 0.9  # an honest order earns 10, a fraud loses 90
+COST = 0.9  # an honest order earns 10, a fraudulent one loses 90
 
 
 def orders(count: int, seed: int = 3) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Amount, distance, new customer, at night; and whether the order is honest."""
+    """Return amount, distance, new customer and night of each order, and whether it is honest."""
     rng = np.random.default_rng(seed)
     amount, distance = rng.exponential(1.0, count), rng.normal(size=count)
     new, night = rng.random(count) < 0.3, rng.random(count) < 0.2
@@ -23,7 +23,7 @@ def orders(count: int, seed: int = 3) -> tuple[NDArray[np.float64], NDArray[np.b
 
 
 def main() -> None:
-    """Twenty orders a day for a month; chargebacks are known three days later."""
+    """Decide twenty orders a day for a month. Chargebacks are known three days later."""
     X, honest = orders(700)
     goal = ln.Discounted(cost=COST, discount=0.99)
     policy = ln.FeaturePolicy(objective=goal, explore=0.05, random_state=0).fit(X[:100])
@@ -43,7 +43,7 @@ def main() -> None:
     for reason in policy.explain(np.array([[0.3, -0.5, 0, 0], [3.0, 1.0, 1, 1]])):
         print(reason)
 
-    found = ln.off_policy(
+    result = ln.off_policy(
         proposed=(X[100:, 0] < 2).astype(float),
         accepted=shipped,
         propensity=[decision.propensity for decision in log],
@@ -51,7 +51,7 @@ def main() -> None:
         cost=COST,
         X=X[100:],
     )
-    print(f"Ship whatever is below an amount of 2? {found.statement}")
+    print(f"Ship every order below an amount of 2? {result.statement}")
 
 
 if __name__ == "__main__":

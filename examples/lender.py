@@ -1,8 +1,8 @@
-"""A lender's two years of decisions become a belief for each kind of customer, policies, and a page to show around.
+"""Turn a lender's two years of decisions into a belief for each kind of customer, policies, and a report.
 
     python examples/lender.py [FOLDER]
 
-Writes loans.csv (made up here; take your own) and segments.html to FOLDER, by default a temporary one.
+It writes loans.csv (made up here; use your own) and segments.html to FOLDER, by default a temporary one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = {"salaried": (0.62, 0.90), "self-employed": (0.33, 0.83), "students": (0
 
 
 def make_loans(file: Path, rows: int = 1500) -> None:
-    """The salaried were approved, the self-employed now and then, students never; outcomes are known after a year."""
+    """Write decisions: salaried applicants were approved, self-employed sometimes, students never."""
     rng = np.random.default_rng(7)
     names, shares = list(KINDS), [share for share, _ in KINDS.values()]
     with file.open("w", newline="") as text:
@@ -37,7 +37,7 @@ def make_loans(file: Path, rows: int = 1500) -> None:
 
 
 def main(folder: Path) -> None:
-    """History → segments → who starts → report."""
+    """Go from the history to segments, show which of them start, and write the report."""
     loans = folder / "loans.csv"
     make_loans(loans)
     history = ln.fit_history(
@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
     )
     print(history.describe())
 
-    # A loan repaid earns 150, one that is not loses 850; 750 people come a year and money costs 10%.
+    # A repaid loan earns 150, another one loses 850. 750 people apply per year, and the interest rate is 10%.
     goal = ln.Discounted.from_rates(cost=850 / (850 + 150), arrivals=750, discount_rate=0.1)
     cells = history.divide(goal)
     for row in ln.starts(cells):

@@ -1,8 +1,8 @@
-"""A whole session with the decision service: start it, make a policy, decide, record outcomes, correct one, audit.
+"""A whole session with the decision service: start it, create a policy, decide, record outcomes, correct one, audit.
 
     python examples/service_client.py
 
-Starts `lenience serve` on a free port in a temporary folder and ends it again.
+It starts `lenience serve` on a free port in a temporary folder, and stops it at the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import lenience as ln
 
 @contextmanager
 def service(database: Path) -> Iterator[str]:
-    """A running service; gives its address."""
+    """Run the service, and yield its address."""
     command = [sys.executable, "-m", "lenience", "serve", "--port", "0", "--database", str(database), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
@@ -33,7 +33,7 @@ def service(database: Path) -> Iterator[str]:
 
 
 def session(client: ln.Client) -> None:
-    """Decide forty applicants, learning from those accepted."""
+    """Decide forty applicants, and record the outcomes of the accepted."""
     client.create_policy(
         {
             "name": "cards",
@@ -61,14 +61,14 @@ def session(client: ln.Client) -> None:
 
 
 def main() -> None:
-    """The session, and the audit of what it left behind."""
+    """Run the session, then audit its log."""
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "decisions.db"
         with service(database) as url, ln.Client(url) as client:
             session(client)
         audit = [sys.executable, "-m", "lenience", "audit", "--database", str(database), "--json"]
         report = json.loads(subprocess.run(audit, capture_output=True, text=True, check=True).stdout)
-        print("The audit finds everything as it was decided." if report["whole"] else report["findings"])
+        print("The audit passed." if report["whole"] else report["findings"])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from engines import Engine
-    from lenience import Client
+    from lenience import Client, InputError
     from new_policies import Browser as FormBrowser
     from serving import Postgres, Served
 
@@ -213,5 +213,21 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             main()
         output = capsys.readouterr()
         return int(exit_.value.code or 0), output.out, output.err
+
+    return call
+
+
+@pytest.fixture
+def rejection(monkeypatch: pytest.MonkeyPatch) -> Callable[..., InputError]:
+    """Return a function that runs a command with invalid input and returns the error as data."""
+    from lenience.cli import cli
+    from lenience.core.errors import InputError
+
+    monkeypatch.setattr("lenience.cli.progress.SENTENCE_AFTER", 600.0)
+
+    def call(*words: str) -> InputError:
+        with pytest.raises(InputError) as error:
+            cli.main(list(words), standalone_mode=False)
+        return error.value
 
     return call

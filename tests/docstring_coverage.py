@@ -1,6 +1,6 @@
-"""Public names and what their docstrings leave out; ``python -m tests.docstring_coverage`` prints shares by package.
+"""Public names and what their docstrings leave out; ``python tests/docstring_coverage.py`` prints shares by package.
 
-Give it the names of packages to list every gap in them: ``python -m tests.docstring_coverage objectives policies``.
+Give it the names of packages to list every gap in them: ``python tests/docstring_coverage.py objectives policies``.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ import psutil
 import psycopg
 
 from lenience.client.client import Client
+from lenience.core.settings import ALLOW_FSYNC_OFF
 from lenience.service.queries.audit import audit
 from lenience.service.storage.store import Store
 
@@ -53,6 +54,7 @@ class Postgres:
             self.server = PostgresServer(Path(self.folder), cleanup_mode=None)
             self.server.start()
         if not durable:
+            os.environ.setdefault(ALLOW_FSYNC_OFF, "1")
             with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
                 connection.execute("ALTER SYSTEM SET fsync = off")
                 connection.execute("SELECT pg_reload_conf()")

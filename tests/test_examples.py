@@ -1,4 +1,4 @@
-"""The examples run from beginning to end, and say what they are there to say."""
+"""The examples run from beginning to end and print their results."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SAY = {
     "custom_policy": ["checked: probabilities", "the optimum is worth 1.22", "behind the optimum by"],
-    "fraud_features": ["of 600 shipped", "Reject: expected success", "Ship whatever is below an amount of 2? The"],
-    "late_labels": ["at most 2 that are worth", "accept 2", "exposure limit", "blind to pending"],
+    "fraud_features": ["of 600 shipped", "Reject: expected success", "Ship every order below an amount of 2? The"],
+    "late_labels": ["0 outcomes are pending, and the limit is 2", "accept 2", "exposure limit", "blind to pending"],
     "lender": ["1,500 rows read", "students starts", "Wrote"],
-    "service_client": ["40 decisions in the log", "The audit finds everything as it was decided."],
+    "service_client": ["40 decisions in the log", "The audit passed."],
 }
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
 
 # Packages whose docstrings are complete. When you finish another one, add it here; see
-# `python -m tests.docstring_coverage PACKAGE` for what is missing.
+# `python tests/docstring_coverage.py PACKAGE` for what is missing.
 DOCUMENTED = [
     "analysis",
     "client",

@@ -19,6 +19,7 @@ class Fault(NamedTuple):
 
 
 MARGINS = "tests/solvers/test_rounding_margins.py"
+KERNELS = "tests/solvers/test_kernels.py"
 WALK = "tests/solvers/test_walk.py"
 OPTIMAL = "tests/policies/beliefs/test_optimal.py"
 EXPOSURE = "tests/policies/beliefs/test_exposure.py"
@@ -31,7 +32,6 @@ FAULTS = (
         "more = good[i] * high[here + i + one] + bad[i] * high[here + i]",
         "more = high[here + i + one]",
         (MARGINS + " -k small_caps",),
-        compiled=True,
     ),
     Fault(
         "no rounding margin",
@@ -46,6 +46,20 @@ FAULTS = (
         "ROUNDING = 1e-15",
         "ROUNDING = -1e-15",
         (MARGINS + " -k 'rounding_alone or roundings_of_every_row and not late'",),
+    ),
+    Fault(
+        "no margin where the band starts and where it stops",
+        SOLVERS + "stopping/band.py",
+        "1e-14",
+        "0.0",
+        (MARGINS + " -k rounding_alone",),
+    ),
+    Fault(
+        "rounding margins of the start with late labels are swapped",
+        SOLVERS + "delayed/start.py",
+        "(1.0 + ",
+        "(1.0 - ",
+        (KERNELS + " -k forty_digits",),
     ),
     Fault(
         "no rounding margin for late labels",
@@ -88,7 +102,6 @@ FAULTS = (
         "<= (1.0 - gamma) * below:",
         "<= below:",
         (MARGINS + " -k wrong_stop",),
-        compiled=True,
     ),
     Fault(
         "an undecided prior is worth nothing",

@@ -23,7 +23,10 @@ from .core.bounds import Bounds as Bounds
 from .core.certificate import Certificate as Certificate
 from .core.errors import InputError as InputError
 from .core.errors import TooLargeError as TooLargeError
+from .core.mixture_belief import MixtureBelief as MixtureBelief
 from .core.objective import Objective as Objective
+from .core.offers import Offer as Offer
+from .core.offers import Offers as Offers
 from .core.protocols import Policy as Policy
 from .history.fit import History as History
 from .history.fit import fit_history as fit_history
@@ -32,6 +35,7 @@ from .objectives.delayed import Delayed as Delayed
 from .objectives.discounted import Discounted as Discounted
 from .objectives.finite_horizon import FiniteHorizon as FiniteHorizon
 from .policies.beliefs.exposure import ExposurePolicy as ExposurePolicy
+from .policies.beliefs.offers import OfferPolicy as OfferPolicy
 from .policies.beliefs.optimal import OptimalPolicy as OptimalPolicy
 from .policies.check import check_policy as check_policy
 from .policies.features.policy import FeaturePolicy as FeaturePolicy

@@ -25,7 +25,8 @@ from lenience.plot import limit_map, value_against_delay
 from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.label_delay import LabelDelay
-from lenience.solvers.delayed.evaluation import steady_count
+from lenience.solvers.delayed.evaluation import _enclose, steady_count
+from oracles import knowing
 from rejections import rejected
 
 PRIOR = Belief(2, 1)
@@ -77,6 +78,32 @@ def test_evaluation_against_a_double_loop(policy: Mixed | Blind | Capped) -> Non
     found = evaluate_pending(policy, problem, PRIOR, 1e-7)
     assert found.width < 1e-4
     assert plainly(policy, problem, PRIOR, 70, 14) == pytest.approx(found.midpoint, abs=2e-6 + found.width)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Mixed(),
+        Blind(Constant(1.0), 0.6),
+        Blind(Greedy(0.4), 0.6),
+        Capped(Greedy(0.4), 0.6, 2),
+        Capped(Constant(1.0), 0.6, 3, everywhere=True),
+    ],
+)
+@pytest.mark.parametrize("prior", [Belief(2, 1), Belief(3, 2.5)])
+def test_rough_evaluations_still_enclose(policy: Mixed | Blind | Capped, prior: Belief) -> None:
+    objective = Delayed(cost=0.6, arrivals=2, discount_rate=0.6, label_delay=0.7)
+    problem = objective.problem(prior)
+    exact = plainly(policy, objective, prior, 45, 12)
+    knowing_p = 2 / 0.6 * knowing(prior.n, prior.s, 0.6)
+    widths = []
+    for rows, spread, drop in ((2, 0.0, 10.0), (6, 1.0, 1e-2), (14, 2.0, 1e-1), (30, 4.0, 1e-3), (60, 6.5, 1e-9)):
+        found = _enclose(policy, problem, rows, spread, drop, 1e9)
+        assert found.lower - 3e-5 <= exact <= found.upper + 3e-5  # the double loop ends after 45 labels
+        assert found.upper <= knowing_p + 2 / 0.6 + 1e-9
+        widths.append(found.width)
+    assert widths[0] > widths[-1] > 0.0
+    assert widths[-1] < 1e-3
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pytest
 from lenience import Belief, Discounted, FiniteHorizon
 from lenience.cli.options import console, note_rounding, table
 from lenience.cli.progress import solving
+from lenience.core.errors import InputError, TooLargeError
 from lenience.paper import Claim
 
 Run = Any
+Rejection = Callable[..., InputError]
 
 
 def test_solve_json(run: Run) -> None:
@@ -132,7 +135,7 @@ def test_simulate_json_is_reproducible(run: Run, tmp_path: Path) -> None:
     assert "Shut out:" in out
 
 
-def test_sweep(run: Run, tmp_path: Path) -> None:
+def test_sweep(run: Run, rejection: Rejection, tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(
         'cost = [0.5, 0.6]\nhorizon = 40\nreplications = 100\n[[policies]]\nname = "greedy"\n'
@@ -143,9 +146,8 @@ def test_sweep(run: Run, tmp_path: Path) -> None:
     assert code == 0
     assert {row["cost"] for row in json.loads(out)["rows"]} == {0.5, 0.6}
     assert output.read_bytes().startswith(b"PAR1")
-    code, out, err = run("sweep", str(file), "--output", str(tmp_path / "results.xlsx"))
-    assert (code, out) == (2, "")
-    assert "output must be a file name ending in .csv or .parquet, not" in err
+    error = rejection("sweep", str(file), "--output", str(tmp_path / "results.xlsx"))
+    assert (error.field, error.code) == ("--output", "invalid_value")
     plain = tmp_path / "results.csv"
     code, out, _ = run("sweep", str(file), "--output", str(plain))
     assert code == 0
@@ -259,7 +261,7 @@ def test_demo_serves_a_portfolio_whose_log_holds(run: Run, tmp_path: Path) -> No
     assert json.loads(out)["decisions"] > 2_500
 
 
-def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delay_leaves_out_what_is_too_large(run: Run, rejection: Rejection, monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["delay", "--cost", "0.6", "--arrivals", "20", "--discount-rate", "0.5", "--label-delay", "0.5"]
     exact = {row["policy"]: row["value"] for row in json.loads(run(*given, "--json")[1])["values"]}
     monkeypatch.setattr("lenience.cli.delay.MOST_UPDATES", 0)
@@ -278,10 +280,10 @@ def test_delay_leaves_out_what_is_too_large(run: Run, monkeypatch: pytest.Monkey
     assert "–: an exact value would take too long" in out
     _, out, _ = run(*given, "--json")
     assert [row["policy"] for row in json.loads(out)["values"]] == ["exposure limit"]
-    code, _, err = run("delay", "--cost", "0.85", "--arrivals", "9000", "--discount-rate", "0.1", "--label-delay", "1")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "9,000 arrivals a year to a tolerance of 0.0001 would take about" in err
-    assert "--tolerance" in err
+    words = ("delay", "--cost", "0.85", "--arrivals", "9000", "--discount-rate", "0.1", "--label-delay", "1")
+    error = rejection(*words)
+    assert isinstance(error, TooLargeError)
+    assert (error.field, error.value) == ("--tolerance", 1e-4)
 
 
 @pytest.mark.parametrize(

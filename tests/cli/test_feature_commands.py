@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from lenience import FiniteHorizon, InputError
+
 Run = Any
+Rejection = Callable[..., InputError]
 
 
 @pytest.fixture
@@ -58,7 +62,7 @@ def test_replay_json_with_figure_and_report(run: Run, loans: Path, tmp_path: Pat
     assert "<table>" in (tmp_path / "r.html").read_text()
 
 
-def test_replay_with_late_labels(run: Run, loans: Path) -> None:
+def test_replay_with_late_labels(run: Run, rejection: Rejection, loans: Path) -> None:
     words = ("replay", str(loans), "--outcome", "repaid", "--features", "income", "--cost", "0.7", "--seeds", "2")
     more = ("--individuals", "40", "--json")
     code, out, err = run(*words, "--discount", "0.95", *more)
@@ -70,12 +74,10 @@ def test_replay_with_late_labels(run: Run, loans: Path) -> None:
     assert soon[-1]["discounted"] == pytest.approx(slow[-1]["discounted"])  # who waits for no label loses nothing
     assert soon[0]["discounted"] != slow[0]["discounted"]
     assert run(*words, "--discount", "0.95", "--label-delay", "0", *more)[1] == out
-    code, out, err = run(*words, "--discount", "0.95", "--label-delay", "-1")
-    assert (code, out) == (2, "")
-    assert "--label-delay must be a number of at least 0, not -1" in err
-    code, out, err = run(*words, "--horizon", "50", "--label-delay", "5")
-    assert (code, out) == (2, "")
-    assert "objective must be a Discounted objective" in err
+    error = rejection(*words, "--discount", "0.95", "--label-delay", "-1")
+    assert (error.field, error.value) == ("--label-delay", -1)
+    error = rejection(*words, "--horizon", "50", "--label-delay", "5")
+    assert (error.field, error.value) == ("objective", FiniteHorizon(cost=0.7, horizon=50))
 
 
 def test_replay_table(run: Run, loans: Path) -> None:
@@ -121,95 +123,69 @@ def test_offpolicy_table(run: Run, log: Path) -> None:
     assert "doubly robust" not in out
 
 
-def test_offpolicy_asks_what_a_missing_score_means(run: Run, log: Path) -> None:
+def test_offpolicy_asks_what_a_missing_score_means(run: Run, rejection: Rejection, log: Path) -> None:
     heading, *lines = log.read_text().splitlines()
     emptied = [f",{line.partition(',')[2]}" if i % 10 == 0 else line for i, line in enumerate(lines)]
     log.write_text("\n".join([heading, *emptied]))
     words = ("offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.7")
-    code, out, err = run(*words)
-    assert (code, out) == (2, "")
-    assert "score 'score' must be known in every row; it is missing in 80 of 800 rows (10%)" in err
-    found = {}
-    for meaning, said in (
+    error = rejection(*words)
+    assert (error.field, error.code, error.value) == ("--score", "missing", 80)
+    answers = {}
+    for meaning, sentence in (
         ("reject", "Without score and rejected by the proposal: 80 of 800 rows (10%)."),
         ("accept", "Without score and accepted by the proposal: 80 of 800 rows (10%)."),
         ("leave-out", "Without score and left out: 80 of 800 rows (10%)."),
     ):
-        assert said in run(*words, "--without-score", meaning)[1]
-        found[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])
-        assert found[meaning]["without_score"] == 80
-    assert [answer["arrivals"] for answer in found.values()] == [800, 800, 720]
-    assert found["accept"]["accepted"] == pytest.approx(found["reject"]["accepted"] + 0.1)
+        assert sentence in run(*words, "--without-score", meaning)[1]
+        answers[meaning] = json.loads(run(*words, "--without-score", meaning, "--features", "score", "--json")[1])
+        assert answers[meaning]["without_score"] == 80
+    assert [answer["arrivals"] for answer in answers.values()] == [800, 800, 720]
+    assert answers["accept"]["accepted"] == pytest.approx(answers["reject"]["accepted"] + 0.1)
+
+
+REPLAY = ("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5", "--discount", "0.9")
+LOG = ("offpolicy", "LOG", "--cost", "0.6")
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "field", "code"),
     [
-        (
-            ("replay", "none.csv", "--outcome", "y", "--cost", "0.5", "--discount", "0.9"),
-            "data must be a file that exists",
-        ),
-        (
-            ("replay", "LOANS", "--outcome", "paid", "--cost", "0.5", "--discount", "0.9"),
-            "not 'paid'. Did you mean 'repaid'?",
-        ),
-        (("replay", "LOANS", "--outcome", "job", "--cost", "0.5", "--discount", "0.9"), "success"),
-        (("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5"), "--discount"),
-        (
-            ("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5", "--discount", "0.9", "--figure", "f.gif"),
-            "output must be a file name ending in",
-        ),
-        (
-            (
-                "replay",
-                "LOANS",
-                "--outcome",
-                "repaid",
-                "--cost",
-                "0.5",
-                "--discount",
-                "0.9",
-                "--report",
-                "/nowhere/r.html",
-            ),
-            "--report",
-        ),
-        (
-            ("replay", "LOANS", "--outcome", "repaid", "--cost", "0.5", "--discount", "0.9", "--features", "job,job"),
-            "--features",
-        ),
-        (
-            ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--without-score", "accept"),
-            "--without-score",
-        ),
-        (
-            ("offpolicy", "LOG", "--cost", "0.6", "--score", "score", "--at-least", "nan"),
-            "a number that is finite, not nan",
-        ),
-        (("offpolicy", "LOG", "--cost", "0.6"), "--at-least"),
-        (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "nothing"), "not 'nothing'"),
-        (
-            ("offpolicy", "LOG", "--cost", "0.6", "--proposed", "propensity", "--features", "xx"),
-            "not 'xx'",
-        ),
-        (("offpolicy", "LOG", "--cost", "0.6", "--proposed", "score", "--propensity", "outcome"), "propensity must be"),
+        (("replay", "none.csv", *REPLAY[2:]), "data", "missing_file"),
+        (("replay", "LOANS", "--outcome", "paid", *REPLAY[4:]), "column", "unknown_name"),
+        (("replay", "LOANS", "--outcome", "job", *REPLAY[4:]), "--outcome", "invalid_value"),
+        (REPLAY[:6], "--discount", "missing"),
+        ((*REPLAY, "--figure", "f.gif"), "--figure", "invalid_value"),
+        ((*REPLAY, "--report", "/nowhere/r.html"), "--report", "missing_file"),
+        ((*REPLAY, "--features", "job,job"), "--features", "duplicate"),
+        ((*LOG, "--proposed", "score", "--without-score", "accept"), "--without-score", "missing"),
+        ((*LOG, "--score", "score", "--at-least", "nan"), "--at-least", "invalid_value"),
+        (LOG, "--proposed", "missing"),
+        ((*LOG, "--proposed", "nothing"), "column", "unknown_name"),
+        ((*LOG, "--proposed", "propensity", "--features", "xx"), "column", "unknown_name"),
+        ((*LOG, "--proposed", "score", "--propensity", "outcome"), "--propensity", "invalid_value"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_bad_input_is_one_line_and_exit_code_2(
-    run: Run, loans: Path, log: Path, words: tuple[str, ...], message: str
+    run: Run, rejection: Rejection, loans: Path, log: Path, words: tuple[str, ...], field: str, code: str
 ) -> None:
     places = {"LOANS": str(loans), "LOG": str(log)}
-    code, out, err = run(*(places.get(word, word) for word in words))
-    assert (code, out) == (2, "")
-    assert message in err
-    assert len(err.strip().splitlines()) == 1
+    command = [places.get(word, word) for word in words]
+    error = rejection(*command)
+    assert (error.field, error.code) == (field, code)
+    exit_code, out, err = run(*command)
+    assert (exit_code, out) == (2, "")
+    assert err == f"lenience: {' '.join(str(error).split())}\n"
 
 
-def test_a_log_without_overlap_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_misspelt_column_is_corrected(run: Run, loans: Path) -> None:
+    words = ("replay", str(loans), "--outcome", "paid", "--cost", "0.5", "--discount", "0.9")
+    assert "not 'paid'. Did you mean 'repaid'?" in run(*words)[2]
+
+
+def test_a_log_without_overlap_is_rejected(rejection: Rejection, tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     rows = "\n".join(f"{i % 2},{i % 2},{i % 2},{'1' if i % 2 else ''}" for i in range(100))
     file.write_text(f"score,accepted,propensity,outcome\n{rows}")
-    code, _, err = run("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
-    assert code == 2
-    assert "does not overlap with the proposal: of those whom it would accept, 50%" in err
+    error = rejection("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
+    assert (error.field, error.code, error.value) == ("--propensity", "insufficient_data", 0.5)

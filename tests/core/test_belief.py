@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lenience import Belief, Bounds
+from lenience.core.belief import check_prior
 from rejections import rejected
 
 
@@ -85,3 +86,49 @@ def test_bounds() -> None:
     assert scaled.upper > 0.3 * 0.1
     assert str(Bounds(2.0, 2.0)) == "2"
     assert str(Bounds(1.0, math.inf)) == "[1.0, inf]"
+
+
+@pytest.mark.parametrize(("n", "s"), [(2.0, 1.0), (5.0, 4.0), (30.0, 3.0)])
+def test_moments_are_those_of_the_beta_distribution(n: float, s: float) -> None:
+    from scipy.stats import beta
+
+    belief, exact = Belief(n, s), beta(s, n - s)
+    assert belief.mean == pytest.approx(exact.mean())
+    assert belief.variance == pytest.approx(exact.var())
+    assert belief.failures == n - s
+    for rate in (-1.0, 0.0, 0.3, 0.8, 1.0, 2.0):
+        assert belief.exceeds(rate) == pytest.approx(exact.sf(rate))
+    for probability in (0.5, 0.95):
+        interval = belief.interval(probability)
+        assert [interval.lower, interval.upper] == pytest.approx(exact.interval(probability))
+    with rejected("probability"):
+        belief.interval(1.0)
+    with rejected("probability"):
+        belief.interval(0.0)
+
+
+def test_certainty_is_all_successes_or_none() -> None:
+    assert [Belief(5, s).certain for s in (0, 1, 4, 5)] == [True, False, False, True]
+    # A rate that is known is above another only if it is larger.
+    assert Belief(4, 4).exceeds(1.0) == 0.0
+    assert Belief(4, 0).exceeds(0.0) == 0.0
+
+
+def test_bounds_are_scaled_outwards_and_shown_with_their_width() -> None:
+    scaled = Bounds(0.1, 0.3).scaled(3.0)
+    assert (scaled.lower, scaled.upper) == (math.nextafter(0.1 * 3, 0), math.nextafter(0.3 * 3, 1))
+    assert str(Bounds(2.0, 2.0)) == "2"
+    assert str(Bounds(1.0, math.inf)) == "[1.0, inf]"
+    assert str(Bounds(1.0, 1.03)) == "1.015 ± 0.015"
+    assert str(Bounds(100.0, 300.0)) == "200 ± 1e+02"
+    assert str(Bounds(0.0, 2e-30)) == "0.000000000000000 ± 1e-30"
+    assert Bounds(1.0, 3.0).midpoint == 2.0
+    assert Bounds(math.inf, math.inf).width == 0.0
+    assert [number in Bounds(1.0, 3.0) for number in (0.99, 1.0, 3.0, 3.01)] == [False, True, True, False]
+
+
+def test_a_prior_must_be_a_belief() -> None:
+    assert check_prior(Belief(2, 1)) == Belief(2, 1)
+    for wrong in (3, (2, 1), None):
+        with rejected("prior"):
+            check_prior(wrong)

@@ -91,9 +91,9 @@ def test_what_is_not_to_be_had_is_refused() -> None:
 
 
 def test_why_a_segment_does_not_start_where_labels_come_late() -> None:
-    # 20 discounted members would be enough if labels came at once, and are not if they come years later.
+    # A discounted volume of 20 is enough if labels come at once, but not if they come years later.
     cells = Segments.of({"new": 1.0}, Delayed(0.8, arrivals=4, discount_rate=0.1, label_delay=20), Belief(2, 1))
     [row] = starts(cells)
     assert row.needed < row.volume
     assert not row.starts
-    assert row.reason == "never starts: its labels come so late that learning does not pay"
+    assert row.reason == "never starts: its outcomes arrive too late for learning to pay"

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from lenience import Belief, Discounted, Segments, evaluate
+from lenience import Belief, Delayed, Discounted, Segments, evaluate
 from lenience.core.protocols import Policy
 from lenience.segments import loss_of_keeping
+from lenience.segments.policies import _merged
 from lenience.segments.staleness import belief_distance
+from oracles import knowing
 
 
 class Kept:
@@ -33,7 +35,7 @@ class Kept:
 
 def exact_loss(solved: Discounted, old: Belief, right: Discounted, new: Belief) -> float:
     policy = Kept(solved.solve(old, rows=3000), old, new)
-    best = right.solve(new, rows=1).value(new).midpoint
+    best: float = right.solve(new, rows=1).value(new).midpoint
     return best - evaluate(policy, right, new, tolerance=1e-9).midpoint
 
 
@@ -117,3 +119,82 @@ def test_kept_tables_lose_no_more_than_promised() -> None:
         for cell, new in zip(cells, moved, strict=True)
     )
     assert loss <= report.loss
+
+
+def test_a_report_adds_up_the_losses_of_what_is_kept() -> None:
+    cells = Segments.of({"a": 0.6, "b": 0.3, "c": 0.1}, Discounted(0.8, 0.97), {
+        "a": Belief(4, 3), "b": Belief(2, 1), "c": Belief(9, 8),
+    })  # fmt: skip
+    moved = cells.with_shares({"a": 0.57, "b": 0.31}).with_priors({"b": Belief(2, 1.004)})
+    policies = cells.solve()
+    losses = policies.losses(moved)
+    knowing_p = {}
+    for old, new in zip(cells, moved, strict=True):
+        expected = new.weight * loss_of_keeping(old.own, old.prior, new.own, new.prior)
+        assert losses[new.name] == pytest.approx(expected)
+        # Knowing p, one accepts whenever p is above the cost.
+        knowing_p[new.name] = new.weight / (1 - new.own.discount) * knowing(new.prior.n, new.prior.s, 0.8)
+    later, report = policies.refresh(moved, allowed_loss=0.3)
+    assert report.reused == 3
+    assert report.loss == pytest.approx(sum(losses.values()))
+    assert report.allowed == pytest.approx(0.3 * sum(knowing_p.values()))
+    # What is kept is worth the old value, give or take the loss.
+    for old, new in zip(cells, moved, strict=True):
+        each = loss_of_keeping(old.own, old.prior, new.own, new.prior)
+        value = old.own.solve(old.prior).value(old.prior)
+        bounds = later.segment_value(new.name)
+        assert bounds.lower == pytest.approx(new.weight * (value.lower - each), abs=1e-8)
+        assert bounds.upper == pytest.approx(new.weight * (value.upper + each), abs=1e-8)
+    # The relative loss decides for each segment alone.
+    for allowed in (0.001, 0.01, 0.05, 0.2):
+        again = policies.refresh(moved, allowed_loss=allowed)[1].solved
+        assert set(again) == {name for name in losses if losses[name] > allowed * knowing_p[name]}
+
+
+def test_another_cost_or_objective_is_always_solved_again() -> None:
+    cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.97), Belief(4, 3))
+    dearer = Segments.of({"a": 0.5, "b": 0.5}, {"a": Discounted(0.81, 0.97), "b": Discounted(0.8, 0.97)}, Belief(4, 3))
+    assert cells.solve().losses(dearer) == {"a": np.inf, "b": 0.0}
+    late = Segments.of({"a": 0.5, "b": 0.5}, Delayed(0.8, 20, 0.3, 0.5), Belief(4, 3))
+    assert late.solve().losses(late.with_priors({"b": Belief(4, 3.1)})) == {"a": 0.0, "b": np.inf}
+    # A segment that is new has no table yet.
+    grown = Segments.of({"a": 0.5, "b": 0.4, "c": 0.1}, Discounted(0.8, 0.97), Belief(4, 3))
+    assert "c" in cells.solve().refresh(grown, allowed_loss=0.9)[1].solved
+
+
+@pytest.mark.parametrize("allowed", [0.001, 0.1, 0.6])
+def test_merged_volumes_are_within_the_allowed_loss(allowed: float) -> None:
+    distinct = set()
+    for x in np.geomspace(1.5, 5000, 400):
+        merged = _merged(Discounted(0.7, 1 - 1 / x), allowed)
+        new = 1 / (1 - merged.discount)
+        assert abs(new - x) <= allowed * x * (1 + 1e-9)
+        distinct.add(new)
+    # As few tables as that allows, to within a few.
+    steps = np.log(5000 / 1.5) / (2 * np.log1p(allowed) if allowed < 0.5 else 0.8)
+    assert len(distinct) == pytest.approx(min(steps, 400), abs=2)
+    assert _merged(Discounted(0.7, 0.9), 0.0) == Discounted(0.7, 0.9)
+
+
+def test_tables_have_as_many_rows_as_matter() -> None:
+    cells = Segments.of({"a": 0.9, "b": 0.1}, Discounted(0.8, 0.995), Belief(2, 1))
+    policies = cells.solve()
+    assert len(policies["a"].accept_from) == 1000
+    assert len(policies["b"].accept_from) == int(np.ceil(8 * (1 + cells["b"].volume)))
+    assert len(cells.solve(rows=7)["a"].accept_from) == 7
+
+
+def test_certainties_have_no_density() -> None:
+    for sure, rate in ((Belief(3, 3), 1.0), (Belief(3, 0), 0.0)):
+        for cost in (0.3, 0.8):
+            # Against a flat belief: both means of |p − c| add up.
+            flat = (cost**2 + (1 - cost) ** 2) / 2
+            found = float(belief_distance(2, 1, sure.n, sure.s, cost))
+            assert found == pytest.approx(flat + abs(rate - cost))
+            assert float(belief_distance(sure.n, sure.s, 2, 1, cost)) == pytest.approx(found)
+            assert float(belief_distance(sure.n, sure.s, sure.n, sure.s, cost)) == 0.0
+
+
+def test_far_apart_beliefs_are_as_far_as_their_means_of_the_distance() -> None:
+    found = float(belief_distance(2e4, 2e3, 3e4, 2.7e4, 0.5))
+    assert found == pytest.approx(0.4 + 0.4, abs=1e-9)

@@ -6,8 +6,10 @@ import math
 
 import pytest
 
-from lenience import Belief, Discounted, Segments, gittins_index, starts
+from lenience import Belief, Delayed, Discounted, Segments, gittins_index, starts
 from lenience.segments import shut_out_at_outset, starting_volume
+from lenience.segments.starting import COARSE, MOST_FORECAST, Start, forecast_starts, known_to_lose
+from oracles import continuation
 
 
 @pytest.mark.parametrize(("cost", "volume"), [(0.7, 8.7), (0.8, 32), (0.9, 185)])
@@ -49,3 +51,130 @@ def test_shut_out_by_group() -> None:
     assert (b.group, b.segments, b.shut, b.deserving, b.deserving_shut) == ("B", 2, 2, 2, 2)
     assert b.deserving_share_shut == 1.0
     assert shut_out_at_outset(cells)[0].deserving is None
+
+
+def plainly_starts(n: float, s: float, cost: float, volume: float) -> bool:
+    """Whether a first acceptance pays at a discounted volume, by a plain recursion."""
+    discount = volume / (1 + volume)
+    lower, upper = continuation(n, s, cost, discount, math.ceil(30 * (1 + volume)) + 50)
+    assert lower > 0 or upper <= 0
+    return lower > 0
+
+
+@pytest.mark.parametrize(("n", "s", "cost"), [(2.0, 1.0, 0.6), (1.0, 0.5, 0.75), (8.0, 5.5, 0.7), (6.0, 4.19, 0.7)])
+@pytest.mark.parametrize("precision", [0.2, 0.01])
+def test_the_starting_volume_is_where_a_plain_recursion_changes_its_mind(
+    n: float, s: float, cost: float, precision: float
+) -> None:
+    bounds = starting_volume(Belief(n, s), cost, precision)
+    assert bounds.width <= precision * bounds.upper
+    assert not plainly_starts(n, s, cost, bounds.lower)
+    assert plainly_starts(n, s, cost, bounds.upper * (1 + 1e-9))
+
+
+def test_volumes_beyond_the_most_are_infinite() -> None:
+    found = starting_volume(Belief(2, 1), 0.8).midpoint
+    assert math.isinf(starting_volume(Belief(2, 1), 0.8, most=0.9 * found).lower)
+    assert starting_volume(Belief(2, 1), 0.8, most=4 * found).midpoint == pytest.approx(found, rel=1e-5)
+    # At the cost exactly, any volume above 0 starts.
+    assert starting_volume(Belief(2, 1), 0.5).upper <= 1e-3
+
+
+def row(prior: Belief, cost: float, volume: float, needed: float, begins: bool) -> Start:
+    return Start("x", "", prior, cost, volume, needed, begins)
+
+
+def test_reasons() -> None:
+    assert row(Belief(10, 9), 0.8, 5, 0.0, True).reason == "starts: 90% expected is above the cost of 80%"
+    assert row(Belief(2, 1), 0.8, 40, 32.14, True).reason == (
+        "starts: 40 discounted members to come, and 32.1 are enough to make learning pay"
+    )
+    losing = row(Belief(1000, 700), 0.8, 40, math.inf, False)
+    assert losing.loses
+    assert losing.reason == "never starts: 70% expected, and almost surely less than the cost of 80%"
+    late = row(Belief(2, 1), 0.8, 40, 32.14, False)
+    assert not late.loses
+    assert late.reason == "never starts: its labels come so late that learning does not pay"
+    assert row(Belief(2, 1), 0.8, 4, 32.14, False).reason == (
+        "never starts: 4 discounted members to come, and only 32.1 would make learning pay"
+    )
+    assert row(Belief(2, 1), 0.8, 4, math.inf, False).reason == (
+        "never starts: 4 discounted members to come, and only far more would make learning pay"
+    )
+    # Whoever starts does not lose, whatever is believed.
+    assert not row(Belief(1000, 700), 0.8, 1e9, 1e8, True).loses
+
+
+def test_a_segment_is_known_to_lose_below_a_chance_of_five_percent() -> None:
+    for n, s in ((40.0, 26.0), (40.0, 30.0), (100.0, 72.0), (100.0, 75.0)):
+        chance = Belief(n, s).exceeds(0.8)
+        assert known_to_lose(Belief(n, s), 0.8) == (chance < 0.05)
+    assert {known_to_lose(Belief(100.0, s), 0.8) for s in (72.0, 75.0)} == {True, False}
+
+
+def test_volumes_needed_are_looked_for_up_to_ten_times_the_segments_own() -> None:
+    belief, cost = Belief(4, 2), 0.93
+    needed = starting_volume(belief, cost, 1e-3).midpoint
+    assert 1_000 < needed < 1e5
+    # The search doubles the volume, so a volume that is needed may be missed above half of the most.
+    for share, shown in ((0.21, True), (0.08, False)):
+        volume = needed * share
+        cells = Segments.of({"x": 1.0}, Discounted(cost, volume / (1 + volume)), belief)
+        [found] = starts(cells)
+        assert not found.starts
+        assert math.isinf(found.needed) != shown
+        assert found.volume == pytest.approx(volume)
+
+
+def test_forecasts_are_coarse_and_in_time() -> None:
+    shares = {"rare": 0.05, "sure": 0.25, "many": 0.6, "bad": 0.1}
+    beliefs = {"rare": Belief(2, 1), "sure": Belief(10, 9), "many": Belief(2, 1), "bad": Belief(40, 4)}
+    cells = Segments.of(shares, Discounted(0.8, 0.99), beliefs)
+    found = forecast_starts(cells, seconds=60)
+    assert [one.name for one in found] == ["many", "sure", "bad", "rare"]
+    by_name = {one.name: one for one in found}
+    assert {name: one.starts for name, one in by_name.items()} == {
+        "many": True, "sure": True, "bad": False, "rare": False,
+    }  # fmt: skip
+    assert by_name["sure"].needed == 0.0
+    assert by_name["many"].needed == pytest.approx(32.14, rel=0.01)
+    assert by_name["many"].volume == pytest.approx(0.6 * 99)
+    assert by_name["bad"].needed is not None
+    assert math.isinf(by_name["bad"].needed)
+    hurried = {one.name: one for one in forecast_starts(cells, seconds=0.0)}
+    assert (hurried["sure"].needed, hurried["sure"].starts) == (0.0, True)
+    assert (hurried["many"].needed, hurried["many"].starts) == (None, None)
+    assert forecast_starts([], seconds=1.0) == []
+
+
+def test_forecasts_near_the_edge_and_beyond_the_search_say_nothing() -> None:
+    needed = starting_volume(Belief(2, 1), 0.8, COARSE, MOST_FORECAST)
+    for volume, begins in ((0.98 * needed.lower, False), (needed.midpoint, None), (1.01 * needed.upper, True)):
+        cell = Segments.of({"x": 1.0}, Discounted(0.8, volume / (1 + volume)), Belief(2, 1))
+        [found] = forecast_starts(cell, seconds=60)
+        assert found.starts is begins
+        assert found.needed == needed.midpoint
+    # Known to need more than is searched for: with more than that to come, nothing is known.
+    for volume, begins in ((19_000.0, False), (21_000.0, None)):
+        cell = Segments.of({"x": 1.0}, Discounted(0.8, volume / (1 + volume)), Belief(40, 4))
+        assert forecast_starts(cell, seconds=60)[0].starts is begins
+
+
+def test_forecasts_with_late_labels() -> None:
+    # 40 discounted members are enough with immediate labels; 20 years late they are not, and 1,000,000 take too long.
+    for arrivals, delay, begins in ((4.0, 20.0, False), (4.0, 0.01, True), (1e8, 1.0, None)):
+        whole = Delayed(0.8, arrivals=arrivals, discount_rate=0.1, label_delay=delay)
+        [found] = forecast_starts(Segments.of({"x": 1.0}, whole, Belief(2, 1)), seconds=60)
+        assert found.starts is begins
+
+
+def test_shares_of_the_deserving_count_by_volume() -> None:
+    shares = {"big": 0.6, "small": 0.08, "tiny": 0.02}
+    cells = Segments.of(shares, Discounted(0.8, 0.99), Belief(2, 1))
+    [found] = shut_out_at_outset(cells, {"big": 0.9, "small": 0.85, "tiny": 0.8})
+    assert (found.segments, found.shut, found.deserving, found.deserving_shut) == (3, 2, 2, 1)
+    assert found.deserving_share_shut == pytest.approx(0.08 / 0.68)
+    [none] = shut_out_at_outset(cells, dict.fromkeys(shares, 0.1))
+    assert (none.deserving, none.deserving_share_shut) == (0, 0.0)
+    [known] = shut_out_at_outset(cells, begin={"big": False, "small": True, "tiny": True})
+    assert known.shut == 1

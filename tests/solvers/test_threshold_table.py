@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from lenience import Discounted, InputError
-from lenience.solvers.stopping.threshold import enclose_threshold
-from lenience.solvers.stopping.threshold_table import LARGEST, SMALLEST, measured_error, threshold_table
+from lenience.solvers.stopping.leniency_curve import (
+    chebyshev_sum,
+    leniency_series,
+    threshold_on_curve,
+    thresholds_on_curve,
+)
+from lenience.solvers.stopping.solve import DiscountedProblem
+from lenience.solvers.stopping.threshold import enclose_threshold, threshold_curve
+from lenience.solvers.stopping.threshold_table import LARGEST, SMALLEST, look_up, measured_error, threshold_table
 from oracles import continuation
 
 
@@ -85,3 +92,74 @@ def test_one_table_serves_smaller_discounts() -> None:
 def test_bad_input(cost: float, discount: float) -> None:
     with pytest.raises(InputError, match="must be a number"):
         threshold_table(cost, discount)
+
+
+@pytest.mark.parametrize(("cost", "discount"), [(0.8, 0.95), (0.3, 0.9)])
+def test_a_curve_goes_through_certified_thresholds(cost: float, discount: float) -> None:
+    problem = DiscountedProblem(cost, discount)
+    series = leniency_series(problem, 2.0, 400.0, nodes=10, tolerance=1e-6)
+    assert len(series) == 10
+    sizes = np.array([2.0, 3.1, 17.0, 120.0, 400.0])
+    curve = thresholds_on_curve(cost, series, 2.0, 400.0, sizes)
+    for n, on_curve in zip(sizes, curve, strict=True):
+        proved = enclose_threshold(problem, float(n), 1e-8).midpoint
+        assert on_curve == pytest.approx(proved, abs=2e-4 * (cost - proved))
+        assert threshold_on_curve(cost, series, 2.0, 400.0, float(n)) == pytest.approx(on_curve, rel=1e-14)
+    # Beyond its end n (c − c_n) stays as it is there.
+    ends = 400 * (cost - curve[-1])
+    assert threshold_on_curve(cost, series, 2.0, 400.0, 4000.0) == pytest.approx(cost - ends / 4000, rel=1e-12)
+    assert thresholds_on_curve(cost, series, 2.0, 400.0, np.array([4000.0]))[0] == pytest.approx(cost - ends / 4000)
+
+
+def test_chebyshev_sums() -> None:
+    rng = np.random.default_rng(2)
+    for terms in (1, 2, 3, 8):
+        series = rng.normal(size=terms)
+        x = rng.uniform(-1, 1, 5)
+        assert chebyshev_sum(series.tolist(), x) == pytest.approx(np.polynomial.chebyshev.chebval(x, series))
+
+
+def test_a_picture_of_thresholds() -> None:
+    problem = DiscountedProblem(0.7, 0.9)
+    sizes = np.geomspace(1.0, 200.0, 7)
+    for n, shown in zip(sizes, threshold_curve(problem, sizes), strict=True):
+        proved = enclose_threshold(problem, float(n), 1e-8).midpoint
+        assert shown == pytest.approx(proved, abs=0.01 * (0.7 - proved))
+    one = threshold_curve(problem, np.array([5.0, 5.0]))
+    assert one == pytest.approx(np.full(2, enclose_threshold(problem, 5.0, 1e-8).midpoint), abs=1e-6)
+
+
+def test_look_up_is_bilinear() -> None:
+    f = np.array([[1.0, 2.0, 4.0], [3.0, 7.0, 5.0]])
+
+    def plain(i: float, j: float) -> float:
+        row, column = min(int(i), 0), min(int(j), 1)
+        s, t = i - row, j - column
+        corners = f[row : row + 2, column : column + 2]
+        return float(np.array([1 - s, s]) @ corners @ np.array([1 - t, t]))
+
+    for i in (0.0, 0.3, 1.0):
+        for j in (0.0, 0.6, 1.0, 1.7, 2.0, 2.8):
+            n, discount = math.exp(0.5 + 2.0 * i), -math.expm1(-(0.1 + 0.4 * j))
+            expected = 0.8 / (1 + discount * math.exp(plain(i, j)))
+            assert look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, n, discount) == pytest.approx(expected, rel=1e-12)
+    # Outside the sizes of the table, and below its discounts, the nearest are taken.
+    assert look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, 1e-9, 0.5) == look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, math.exp(0.5), 0.5)
+    assert look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, 0.0, 0.5) == look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, math.exp(0.5), 0.5)
+    assert look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, 1e9, 0.5) == look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, math.exp(2.5), 0.5)
+    assert look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, math.exp(0.5), 0.01) == pytest.approx(0.8 / (1 + 0.01 * math.e))
+    assert look_up(0.8, 0.5, 2.0, 0.1, 0.4, f, 3.0, 0.0) == 0.8
+
+
+def test_tables_cover_their_discounts() -> None:
+    for most in (0.5, 0.9, 0.99):
+        table = threshold_table(0.77, most)
+        top = table.g0 + table.g_step * (table.f.shape[1] - 1)
+        wanted = -math.log1p(-min(max(most, 0.9), 0.9999))
+        assert wanted - 1e-9 <= top
+        if most >= 0.9:
+            assert top < wanted + 0.42 + 1e-9
+        assert table.g0 == pytest.approx(-math.log1p(-0.02))
+        assert table.n0 == pytest.approx(math.log(SMALLEST))
+        assert table.f.shape[0] == 8 * 21 + 1
+        assert table.n0 + table.n_step * 8 * 21 == pytest.approx(math.log(LARGEST))

@@ -38,6 +38,13 @@ class ByArrival(msgspec.Struct, frozen=True, eq=False):
         The true success probability, or None if averaged over the belief.
     acceptance : ndarray
         The probability of acceptance by arrival; ``acceptance[0]`` belongs to the first arrival.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted, acceptance_by_arrival
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> acceptance_by_arrival(policy, p=0.9, arrivals=50).acceptance[[0, 9, 49]].round(3)
+    array([1.   , 0.76 , 0.735])
     """
 
     p: float | None

@@ -15,8 +15,8 @@ from lenience.core.objective import StoppingObjective
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
 
-# Rounding error of a row: 1 − p, two products and a sum, for the mass and for the totals. The states of a row are
-# added up one after the other, and there are at most as many as rows.
+# Rounding error of a row: 1 − p, two products and a sum, for the probabilities and for the totals. The states of a row
+# are added one after the other, and a row has at most as many states as there are rows.
 ROUNDING = 9 * 2.0**-53
 MOST_ROWS = 100_000
 
@@ -39,7 +39,15 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
     reward : Bounds
         The expected (discounted) reward.
     shut_out : Bounds or None
-        The probability that a population with p > c is shut out for good; None if p ≤ c.
+        The probability that the policy rejects a population with p > c for good; None if p ≤ c.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted
+    >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+    >>> result = characteristics(policy, p=0.9)
+    >>> round(result.stops.midpoint, 3), round(result.shut_out.midpoint, 3), round(result.reward.midpoint, 2)
+    (0.266, 0.266, 7.44)
     """
 
     p: float | None

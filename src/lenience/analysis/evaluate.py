@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.objective import Objective
-from lenience.core.protocols import Policy
+from lenience.core.protocols import OfferRule, Policy
 from lenience.core.validation import check_tolerance, having
 
 
-def evaluate(policy: Policy, objective: Objective, belief: Belief, tolerance: float = 1e-9) -> Bounds:
+def evaluate(policy: Policy | OfferRule, objective: Objective, belief: Belief, tolerance: float = 1e-9) -> Bounds:
     """Compute the exact value of any policy, including policies that decide at random.
 
     Nothing is assumed about the policy, so this visits every belief that can be reached. For the optimal policy, its
@@ -17,8 +19,9 @@ def evaluate(policy: Policy, objective: Objective, belief: Belief, tolerance: fl
 
     Parameters
     ----------
-    policy : Policy
-        Any policy with an ``acceptance(n, s)``.
+    policy : Policy or OfferRule
+        Any policy with an ``acceptance(n, s)``. If the objective has offers, it may look at the offer, too
+        (``offer_acceptance``); one that does not treats all offers alike.
     objective : Objective
         What the policy earns, such as ``Discounted`` or ``FiniteHorizon``.
     belief : Belief
@@ -45,8 +48,11 @@ def evaluate(policy: Policy, objective: Objective, belief: Belief, tolerance: fl
     >>> print(evaluate(Greedy(cost=0.8), Discounted(cost=0.8, discount=0.99), Belief(6, 5)))
     5.691964431... ± ...
     """
-    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    offered = getattr(objective, "offers", None) is not None and isinstance(policy, OfferRule)
+    if not offered:
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     check_prior(belief, "belief")
     tolerance = check_tolerance(tolerance)
     having("objective", objective, "evaluate", "a Discounted or a FiniteHorizon objective")
-    return objective.evaluate(policy, belief, tolerance)
+    rule: Any = policy
+    return objective.evaluate(rule, belief, tolerance)

@@ -1,9 +1,9 @@
-"""Fairness by segment and group: who is accepted, early and late, who is shut out, and what constraints cost.
+"""Fairness by segment and group: who is accepted, early and late, who is wrongly rejected, and what constraints cost.
 
 Nothing here is simulated. If the true success rates are known (in a simulation or a study), the policy of a segment is
-walked forward at its true p. This gives the probability that each member is accepted and that the segment is shut out
-for good. If they are unknown, the walk is averaged over the belief and gives expected values. Groups are sums of their
-segments, weighted by the shares of the segments.
+walked forward at its true p. This gives the probability that each member is accepted and that the policy rejects the
+segment for good. If they are unknown, the walk is averaged over the belief and gives expected values. Groups are sums
+of their segments, weighted by the shares of the segments.
 
 Early against late. The paper calls it "sequence unfairness": early members get the benefit of the doubt. Early is the
 first half of the discounted future of the segment (members before γ_x^i falls to one half); late is the rest.
@@ -65,7 +65,17 @@ class SegmentFate(msgspec.Struct, frozen=True):
     ever : float
         The probability that acceptance never stops.
     shut_out : float or None
-        The probability that the segment is shut out for good if it is deserving; None if it is (almost) surely not.
+        The probability of being wrongly rejected: that the policy rejects the segment for good if p > c; None if p is
+        (almost) certainly not above c.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience.segments.segments import Segments
+    >>> policies = Segments.of({"large": 0.95, "small": 0.05}, Discounted(0.8, 0.99), Belief(2, 1)).solve()
+    >>> large, small = segment_fates(policies, {"large": 0.9, "small": 0.9}, rows=500)
+    >>> large.starts, round(large.accepted, 2), small.starts, round(small.shut_out, 2)
+    (True, 0.74, False, 1.0)
     """
 
     name: str
@@ -99,9 +109,9 @@ class GroupFate(msgspec.Struct, frozen=True):
     segments : int
         The number of its segments.
     deserving_segments : float
-        The number of deserving segments (p > c); the expected number if true rates are unknown.
+        The number of segments worth accepting (p > c); the expected number if true rates are unknown.
     deserving : float
-        The probability that the segment of a member is deserving.
+        The probability that the segment of a member is worth accepting.
     acceptance : float
         The probability that a member is accepted, over the whole discounted future.
     early : float
@@ -113,9 +123,19 @@ class GroupFate(msgspec.Struct, frozen=True):
     false_acceptance : float or None
         The share accepted of those who would fail; None if true rates are unknown.
     shut_out : float or None
-        The probability that a member's segment is shut out for good if it is deserving; None if no segment is.
+        The probability that the policy rejects a member's segment for good if it is worth accepting; None if no segment
+        is.
     never_start : int
         The number of segments in which nobody is ever accepted.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience.segments.segments import Segments
+    >>> cells = Segments.of({"a": 0.95, "b": 0.05}, Discounted(0.8, 0.99), Belief(2, 1), {"a": "A", "b": "B"})
+    >>> fates = group_fates(segment_fates(cells.solve(), {"a": 0.9, "b": 0.9}, rows=500))
+    >>> [(fate.group, round(fate.acceptance, 2), round(fate.shut_out, 2)) for fate in fates]
+    [('A', 0.74, 0.27), ('B', 0.0, 1.0)]
     """
 
     group: str
@@ -132,7 +152,7 @@ class GroupFate(msgspec.Struct, frozen=True):
     never_start: int
 
 
-SURELY = 1e-9  # below this probability a segment counts as not deserving
+SURELY = 1e-9  # below this probability of p > c a segment counts as not worth accepting
 FATES = "the result of segment_fates"
 
 
@@ -233,7 +253,7 @@ def group_fates(fates: list[SegmentFate]) -> list[GroupFate]:
     Returns
     -------
     list of GroupFate
-        One row per group: acceptance early and late, errors, and who is shut out.
+        One row per group: acceptance early and late, errors, and who is wrongly rejected.
 
     Raises
     ------
@@ -323,6 +343,13 @@ class WithFloor:
         -------
         ndarray
             The probabilities.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> WithFloor(policy, floor=0.05).acceptance(10, [6, 7])
+        array([0.05, 1.  ])
         """
         return np.maximum(self.policy.acceptance(n, s), self.floor)
 
@@ -338,6 +365,13 @@ class WithFloor:
         -------
         float
             −1, because there is no rate at which nobody is accepted.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.stop_floor(10), WithFloor(policy, floor=0.05).stop_floor(10)
+        (0.6, -1.0)
         """
         return -1.0
 
@@ -348,6 +382,12 @@ class WithFloor:
         -------
         str
             A JSON object.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> WithFloor(Greedy(0.8), floor=0.05).to_json()
+        '{"type":"with_floor","floor":0.05,"policy":{"type":"greedy","cost":0.8}}'
         """
         return f'{{"type":"with_floor","floor":{self.floor!r},"policy":{self.policy.to_json()}}}'
 
@@ -402,6 +442,14 @@ class WithExposureCap:
         -------
         ndarray
             The probabilities.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> capped = WithExposureCap(policy, cost=0.8, cap=5, prior=Belief(2, 1))
+        >>> capped.acceptance(6, 4), capped.acceptance(10, [7, 9])
+        (array(1.), array([0., 1.]))
         """
         size, good = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         exploring = size < self.prior.n + self.cap - 0.5
@@ -421,6 +469,14 @@ class WithExposureCap:
         -------
         float
             The rate of the policy before the cap, and the cost after it.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> capped = WithExposureCap(policy, cost=0.8, cap=5, prior=Belief(2, 1))
+        >>> capped.stop_floor(4), capped.stop_floor(10)
+        (0.5, 0.8)
         """
         return self.policy.stop_floor(n) if n < self.prior.n + self.cap - 0.5 else self.cost
 
@@ -451,6 +507,15 @@ class ConstraintCost(msgspec.Struct, frozen=True):
         The value without the constraint.
     constrained : Bounds
         The value with the constraint.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> from lenience.segments.segments import Segments
+    >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.98), Belief(2, 1), {"a": "A", "b": "B"})
+    >>> [row] = cost_of_floor(cells.solve(), {"B": 0.05})
+    >>> row.name, round(row.cost.midpoint, 3)
+    ('b', 0.268)
     """
 
     name: str

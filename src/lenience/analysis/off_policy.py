@@ -87,6 +87,17 @@ class OffPolicy(msgspec.Struct, frozen=True):
         The number of acceptances that the estimate is worth after weighting.
     caution : str, optional
         A warning if few acceptances carry the estimate, else empty.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> accepted = rng.random(2000) < 0.5
+    >>> outcomes = np.where(accepted, rng.random(2000) < 0.7, np.nan)
+    >>> result = off_policy(np.ones(2000), accepted, np.full(2000, 0.5), outcomes, cost=0.5)
+    >>> 0.1 < result.inverse_propensity.value < 0.3  # accepting everyone earns 0.7 − 0.5 per arrival
+    True
+    >>> result.gain.lower > 0
+    True
     """
 
     arrivals: int

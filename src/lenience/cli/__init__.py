@@ -17,7 +17,8 @@ from lenience.core.errors import InputError, in_words
 
 COMMANDS = {
     "audit": "Recompute a service's log and check every decision.",
-    "characteristics": "Compute what a policy does to a population: who is shut out, what learning costs.",
+    "backup": "Copy a service's database into one file while the service runs.",
+    "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",
     "completion": "Print the shell code that completes commands and options.",
     "delay": "Compute what late labels cost, and how many acceptances may be pending.",
     "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
@@ -25,6 +26,7 @@ COMMANDS = {
     "fit": "Estimate the success rate of each segment from past decisions.",
     "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
     "keys": "Create, list and revoke the API keys of a service.",
+    "offers": "Decide offers of different amounts, or choose what to offer.",
     "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
     "outcomes": "Send the outcomes in a file to a running service.",
     "paper": "Check every claim of the paper and write one HTML report.",
@@ -32,6 +34,7 @@ COMMANDS = {
     "regret": "Compare ways of exploring when rewards are not discounted.",
     "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
     "report": "Write one HTML page on the segments of past decisions.",
+    "restore": "Put a backup in the place of a service's database.",
     "serve": "Serve decisions over HTTP, durable and auditable.",
     "simulate": "Compare policies in one simulated world, on the same individuals.",
     "solve": "Compute the optimal acceptance policy, with a proof.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from lenience.core.errors import InputError, in_words
 from lenience.core.formatting import counted
 
 if TYPE_CHECKING:
-    from lenience.service.queries.audit import AuditReport
+    from lenience.service.queries.audit import AuditReport, Finding
 
 
 @click.command(short_help="Recompute a service's log and check every decision.")
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 def audit(database: str, expect: str | None, as_json: bool) -> None:
     """Recompute the log, and check its chains, every belief and every decision.
 
-    The exit code is 0 if everything holds and 1 otherwise; each finding says where. Keep the --json output in another
+    The exit code is 0 if everything holds and 1 otherwise; each finding says where. Damage to the file or to an index
+    is a finding, too. Keep the --json output in another
     place and give it as --expect next time. The audit then also detects a log that was cut off or rewritten. The
     service may keep running.
 
@@ -52,20 +54,26 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
                 f"it must be the --json output of an earlier audit ({in_words(error)})",
                 "invalid_file",
             ) from None
-    with opened(database, "read") as store:
+    with opened(database, "read", check_schema=False) as store:  # the audit reports a damaged schema itself
         report = run(store, earlier)
     with ignoring_broken_pipe():  # a closed pipe must not change the exit code
         _print(report, as_json)
     sys.exit(0 if report.whole else 1)
 
 
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print findings, one per line."""
+    out = console()
+    for finding in findings:
+        out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
+
+
 def _print(report: AuditReport, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.to_builtins(report))
     else:
+        print_findings(report.findings)
         out = console()
-        for finding in report.findings:
-            out.print(f"{finding.where}: {finding.what}", markup=False, soft_wrap=True)
         verdict = "Everything holds" if report.whole else counted(len(report.findings), "finding")
         out.print(
             f"{verdict}: {counted(report.events, 'event')} in {counted(report.chains, 'chain')}, "

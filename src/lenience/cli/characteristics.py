@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lenience.analysis.characteristics import Characteristics
 
 
-@click.command(short_help="Compute what a policy does to a population: who is shut out, what learning costs.")
+@click.command(short_help="Compute what a policy does to a population: who is wrongly rejected, what learning costs.")
 @objective_options
 @prior_option
 @click.option("--p", "truths", type=float, multiple=True, help="True success probabilities; may be repeated.")
@@ -65,7 +65,7 @@ def characteristics(
         return
     name = "Greedy" if greedy else "Optimal"
     grid = table(f"{name} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}")
-    for heading in ("true p", "stops for good", "accepted", "reward", "shut out though p > c"):
+    for heading in ("true p", "stops for good", "accepted", "reward", "wrongly rejected (p > c)"):
         grid.add_column(heading, justify="right")
     for result in results:
         grid.add_row(

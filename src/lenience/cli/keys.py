@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -170,13 +170,11 @@ def rotate_secret(database: str, end_sessions: bool, as_json: bool) -> None:
 
 
 @contextmanager
-def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterator[Store]:
+def opened(database: str, purpose: Literal["read", "change", "make"], *, check_schema: bool = True) -> Iterator[Store]:
     """Open the database for a moment, even while a service runs; with "make", create it if it does not exist."""
-    from lenience.service.domain.problems import Problem
     from lenience.service.storage.store import Store
 
-    store = Store(database, reading=purpose == "read")
-    try:
+    with problems_as_errors(), closing(Store(database, reading=purpose == "read")) as store:
         file = Path(str(store.url.database)) if store.sqlite else None
         if file is not None and file.is_file() and purpose != "make" and begins(file) != b"SQLi":
             raise InputError("database", database, "the database of a service", code="invalid_file")
@@ -187,12 +185,20 @@ def opened(database: str, purpose: Literal["read", "change", "make"]) -> Iterato
             raise InputError.because(
                 f"There is no database {database!r}", "database", label="", value=database, code="missing_file"
             )
-        store.check_schema()
+        if check_schema:
+            store.check_schema()
         yield store
+
+
+@contextmanager
+def problems_as_errors() -> Iterator[None]:
+    """Turn a problem with the database into an InputError with everything that the operator needs to know."""
+    from lenience.service.domain.problems import Problem
+
+    try:
+        yield
     except Problem as problem:
         raise InputError.because(problem.full_detail, "database", label="", code="database_unusable") from None
-    finally:
-        store.close()
 
 
 def actor() -> str:

@@ -90,7 +90,7 @@ def replay(
     if figure is not None:
         from lenience.plot import check_path
 
-        check_path(figure)
+        check_path(figure, "figure")
     if report is not None and not Path(report).parent.is_dir():
         raise InputError("report", str(Path(report).parent), "in a folder that exists", code="missing_file")
     chosen = None if features is None else [name.strip() for name in features.split(",")]

@@ -23,7 +23,8 @@ import click
 from lenience.cli.options import FILE, json_option
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
-from lenience.core.settings import DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
+from lenience.core.settings import CLOCK_STEP, DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
+from lenience.core.validation import real
 
 if TYPE_CHECKING:
     import uvicorn
@@ -51,9 +52,20 @@ database_option = click.option(
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes (PostgreSQL only)."
 )
+@click.option(
+    "--clock-step",
+    type=float,
+    default=3600,
+    show_default=True,
+    envvar=CLOCK_STEP,
+    show_envvar=True,
+    help="The largest forward step of the machine's clock to follow, in seconds.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
 @json_option
-def serve(host: str, port: int, database: str, workers: int, log_requests: bool, as_json: bool) -> None:
+def serve(
+    host: str, port: int, database: str, workers: int, clock_step: float, log_requests: bool, as_json: bool
+) -> None:
     """Decide over HTTP whom to accept, learn from outcomes as they arrive, and keep a log that can be audited.
 
     The service creates the database, or upgrades its schema, when it starts. Only this machine can reach the service
@@ -67,20 +79,19 @@ def serve(host: str, port: int, database: str, workers: int, log_requests: bool,
     require_service()
     import uvicorn
 
+    from lenience.service.domain.clock import LARGEST_STEP
     from lenience.service.http.logs import configure_logs
     from lenience.service.storage.address import database_url
-    from lenience.service.storage.session_secrets import SessionSecrets
 
+    os.environ[CLOCK_STEP] = str(real("clock_step", clock_step, above=0, most=LARGEST_STEP))
     prepare(host, database, workers)
-    url = database_url(database)
-    if url.get_backend_name() != "sqlite":  # with SQLite the secret is in a file
-        os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
-    SessionSecrets(url)  # raises InputError if they cannot be used
     listening = listen(host, port)
     actual = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
+    if database_url(database).get_backend_name() != "sqlite":  # with SQLite the secret is in a file
+        os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
     configure_logs()
     address = f"http://{shown}:{actual}"
     sentence = f"Serving {address} (dashboard there; API under {address}/v1, described at {address}/openapi.json)"
@@ -157,6 +168,8 @@ def prepare(host: str, database: str, workers: int) -> None:
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
+    from lenience.service.storage.clock_check import check_clock
+    from lenience.service.storage.session_secrets import SessionSecrets
     from lenience.service.storage.store import Store
 
     store = None
@@ -166,8 +179,11 @@ def prepare(host: str, database: str, workers: int) -> None:
             raise InputError(
                 "workers", workers, "1 with SQLite, which has one writer", hint="For several workers use PostgreSQL."
             )
+        store.check_durability()
         store.upgrade()
         store.check_writable()
+        SessionSecrets(store.url)  # raises InputError if they cannot be used
+        check_clock(store)
         if not loopback(host) and not list_keys(store):
             raise InputError(
                 "host",

@@ -73,7 +73,7 @@ def simulate(
     if figure is not None:
         from lenience.plot.style import check_path
 
-        check_path(figure)
+        check_path(figure, "figure")
     settings: dict[str, Any] = {"cost": cost, "discount": discount, "horizon": horizon, "prior": prior}
     chosen = []
     for text in policies or POLICIES:

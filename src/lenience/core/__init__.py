@@ -1,1 +1,1 @@
-"""Values and helpers that every other package uses: beliefs, bounds, errors, validation, formatting."""
+"""Values and functions that every other package uses: beliefs, bounds, errors, validation, formatting."""

@@ -1,7 +1,7 @@
 """Belief(n, s): what is known of the success probability p of a population.
 
-p is believed to follow Beta(s, n − s): n observations, s of them successes, the prior's virtual ones
-included. Neither needs to be a whole number. An outcome moves (n, s) to (n + 1, s + 1) or (n + 1, s).
+The belief about p is Beta(s, n − s): n observations, of which s are successes, including the virtual ones of the prior.
+Neither needs to be a whole number. An outcome changes (n, s) to (n + 1, s + 1) or (n + 1, s).
 """
 
 from __future__ import annotations
@@ -236,7 +236,7 @@ class Belief(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_prior(prior: object, field: str = "prior") -> Belief:
-    """The prior, or an error that says what it must be."""
+    """Return the prior, or raise InputError if it is not a Belief."""
     if not isinstance(prior, Belief):
         raise InputError(field, prior, "a Belief, such as Belief(n=2, s=1)")
     return prior

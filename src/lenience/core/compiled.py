@@ -1,4 +1,4 @@
-"""The one place that knows how kernels are compiled (Numba, cached on disk)."""
+"""Compile kernels with Numba and cache them on disk. Only this module knows how."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile a kernel to machine code.
 
-    Only contraction (fused multiply-add) is allowed beyond strict arithmetic: where errors are counted it takes one
-    rounding away. Arithmetic that relies on the exact rounding of each step is :func:`exactly_compiled`.
+    The only freedom beyond strict arithmetic is contraction (fused multiply-add), which removes a rounding and so keeps
+    error bounds valid. Use :func:`exactly_compiled` for arithmetic that relies on the exact rounding of each step.
     """
     return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})(function))
 
 
 def exactly_compiled(function: Function) -> Function:
-    """Compile a kernel in strict arithmetic, as double-double numbers need."""
+    """Compile a kernel with strict arithmetic, which double-double numbers need."""
     return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))

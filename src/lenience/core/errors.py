@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import UNSET
 
-MOST_NAMED = 30  # names that one sentence lists
-LONGEST = 80  # characters of a value or a name that one sentence shows
+MOST_NAMED = 30  # the largest number of names that a sentence lists
+LONGEST = 80  # the largest number of characters of a value or a name that a sentence shows
 
 Code = Literal[
     "invalid_value",
@@ -24,6 +24,7 @@ Code = Literal[
     "duplicate",
     "length_mismatch",
     "conflicting_fields",
+    "unsupported_offers",
     "insufficient_data",
     "too_large",
     "tolerance_not_reached",
@@ -51,7 +52,7 @@ class InputError(ValueError):
     Parameters
     ----------
     field
-        The parameter, column or option at fault, or several of them. ``None`` if there is none.
+        The parameter, column or option at fault, or several of them. ``None`` if it is not known.
     value
         What was given. Leave it out if there is nothing to show.
     allowed
@@ -280,6 +281,12 @@ class InputError(ValueError):
         -------
         InputError
             A copy of the same class.
+
+        Examples
+        --------
+        >>> error = InputError("cost", 1.2, "between 0 and 1")
+        >>> print(error.with_hint("For 80%, write 0.8."))
+        cost must be between 0 and 1, not 1.2. For 80%, write 0.8.
         """
         return self._copy(hint=hint)
 
@@ -335,11 +342,11 @@ class InputError(ValueError):
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Errors cross processes: a value that cannot be pickled goes as its text."""
+        """Pickle the error, because errors cross processes. A value that cannot be pickled is replaced by its text."""
         state = dict(vars(self))
         try:
             pickle.dumps(self.value)
-        except Exception:  # whatever an object of the caller's raises
+        except Exception:  # The caller's object may raise anything.
             state["value"] = repr(self.value)
         return _restore, (type(self), state)
 

@@ -1,4 +1,4 @@
-"""Decisions in plain words."""
+"""Format numbers, and describe decisions in words."""
 
 from __future__ import annotations
 
@@ -50,6 +50,22 @@ def amount(number: float) -> str:
     return f"{round(number, 6):,.10g}"
 
 
+def money(value: float, currency: str = "") -> str:
+    """Format an amount of money, with two decimals below 100 and none from there on.
+
+    Without a currency the number stands alone, with three digits.
+
+    >>> money(5000, "$"), money(-12.345, "€"), money(1234.5, "USD"), money(0.1229)
+    ('$5,000', '−€12.35', 'USD 1,234', '0.123')
+    """
+    sign = "−" if value < 0 and float(f"{value:.2g}") else ""
+    size = abs(value)
+    if not currency:
+        return f"{sign}{size:.3g}" if size < 999.5 else f"{sign}{size:,.0f}"
+    text = f"{size:,.2f}" if 0 < size < 99.995 and round(size, 2) != round(size) else f"{size:,.0f}"
+    return f"{sign}{currency}{' ' if currency.isalpha() else ''}{text}"
+
+
 def edge_name(edge: float) -> str:
     """Format an edge of a band: from a million on in full, not as 1e+06.
 
@@ -86,7 +102,7 @@ def duration(years: float) -> str:
     for size, unit in ((1.0, "year"), (1 / 12, "month"), (1 / 52, "week")):
         count = years / size
         if count > 0.995:
-            one = abs(count - 1) < 0.005  # 365 days are a year too
+            one = abs(count - 1) < 0.005  # 365 days count as a year too
             return f"1 {unit}" if one else f"{count:.3g} {unit}s"
     return f"{years * 365:.2g} days"
 

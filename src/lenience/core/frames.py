@@ -1,4 +1,4 @@
-"""Rows as a data frame of whichever library is installed."""
+"""Convert rows to a data frame of an installed library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BACKENDS = ("polars", "pandas", "pyarrow")
 
 
 def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
-    """Rows or columns as a native data frame of the backend: pandas, polars or pyarrow."""
+    """Return rows or columns as a native data frame of the backend: pandas, polars or pyarrow."""
     try:
         import narwhals as nw
     except ImportError as error:
@@ -29,7 +29,7 @@ def to_frame(rows: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]], ba
 
 
 def default_backend() -> str:
-    """The first of polars, pandas and pyarrow that is installed."""
+    """Return the first of polars, pandas and pyarrow that is installed."""
     from importlib.util import find_spec
 
     for name in BACKENDS:

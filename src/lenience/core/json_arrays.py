@@ -1,4 +1,4 @@
-"""Arrays of whole numbers and objectives in JSON: how solved policies are written and read."""
+"""Write and read the arrays and objectives of solved policies in JSON."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from lenience.core.objective import Objective
 
 
 def encode_array(value: object) -> object:
-    """An array as a list, for msgspec to write."""
+    """Return an array as a list, which msgspec can write."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     raise NotImplementedError(type(value))
 
 
 def decode_array(kind: type, value: Any) -> object:
-    """The array of a list that msgspec has read, or the objective of an object that has its tag."""
+    """Convert what msgspec has read: a list to an array, or an object to an objective by its tag."""
     if isinstance(kind, type) and issubclass(kind, Objective):
         return kind.from_builtins(value)
-    return np.asarray(value, dtype=np.int64)
+    numbers = np.asarray(value)
+    return numbers if numbers.dtype == np.float64 else numbers.astype(np.int64)

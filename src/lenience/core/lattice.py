@@ -1,8 +1,8 @@
-"""How near a belief must be to the prior's lattice, and a rate to the cost, to count as being there.
+"""How close a belief must be to the prior's lattice, and a rate to the cost, to count as equal to it.
 
 From a prior (n₀, s₀) only the beliefs (n₀ + k, s₀ + j) can be reached. Floating-point sums reach them with an error of
 a few roundings, so solved policies look a belief up if it is near such a state. The distance must be small compared
-with the prior too: with n₀ = 10⁻¹⁰ a distance of 10⁻¹¹ is another rate.
+with the prior too: with n₀ = 10⁻¹⁰ a distance of 10⁻¹¹ is a different rate.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 
 LATTICE = 1e-9  # the largest distance, in units of one observation
-ROUNDINGS = 4 * 2.0**-52  # relative: what floating-point sums may lose
-# Relative: how near a rate below the cost may be and still count as being at the cost. The cost is a rounded decimal
+ROUNDINGS = 4 * 2.0**-52  # relative error of floating-point sums
+# Relative distance below the cost at which a rate still counts as equal to the cost. The cost is a rounded decimal
 # fraction: 0.8 as a double is above 4/5, so 16 of 20 would be below it.
 AT_COST = 1e-15
 

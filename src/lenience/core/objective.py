@@ -1,4 +1,4 @@
-"""Objective: what is to be maximised, and the questions that every objective answers for itself.
+"""Objective: what to maximise, and the interface of every objective.
 
 An objective is a frozen msgspec struct that extends one of the classes here. Code elsewhere asks it about behaviour
 ("does it end?", "do labels come late?") and never for its type, so that a new objective needs no change there.
@@ -19,18 +19,29 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent
+from lenience.core.offers import Offers, describe_offers
+from lenience.core.validation import check_cost
 
 if TYPE_CHECKING:
     from lenience.core.protocols import Policy
 
 # Limits of what is read from JSON. Smaller numbers have no digits left to compute with.
-Cost = Annotated[float, Meta(ge=1e-9, lt=1, description="The break-even success rate, strictly between 0 and 1")]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Cost: TypeAlias = float
+else:  # JSON may have null and offers instead; where there are offers, arithmetic with the cost must fail
+    Cost = (
+        Annotated[float, Meta(ge=1e-9, lt=1, description="The break-even success rate, strictly between 0 and 1")]
+        | None
+    )
+ABSENT: Any = None
 Rate = Annotated[float, Meta(gt=0, le=1e12)]
-EXPIRE_DELAYS = 3  # mean label delays after which an outcome that has not come expires
+EXPIRE_DELAYS = 3  # an outcome that has not arrived expires after this many mean delays
 
 
 class Objective:
-    """What is to be maximised: the base of every objective.
+    """What to maximise: the base class of every objective.
 
     The defaults describe an objective without an end whose labels come at once. A subclass is a frozen msgspec struct
     with a tag and a field ``cost``.
@@ -42,6 +53,11 @@ class Objective:
     def cost(self) -> float:
         """Return the break-even success rate."""
         raise NotImplementedError
+
+    @property
+    def offers(self) -> Offers | None:
+        """Return the amounts and break-evens that arrivals bring; None if all have the same ``cost``."""
+        return None
 
     @property
     def discount(self) -> float:
@@ -103,6 +119,12 @@ class Objective:
         -------
         float
             The factor: 1 if nothing is discounted, 0 after the last arrival.
+
+        Examples
+        --------
+        >>> from lenience import AverageReward, Discounted
+        >>> AverageReward(cost=0.8).discount_at(0), Discounted(cost=0.8, discount=0.99).discount_at(0)
+        (1.0, 0.99)
         """
         return self.discount
 
@@ -118,6 +140,12 @@ class Objective:
         -------
         float
             The time; the number itself if the objective has no rate of arrivals.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).clock(100)
+        2.0
         """
         return arrivals / self.arrivals if self.arrivals else float(arrivals)
 
@@ -133,6 +161,12 @@ class Objective:
         -------
         Objective
             An objective of the same type.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).with_cost(0.7)
+        Discounted(cost=0.7, discount=0.99)
         """
         return msgspec.structs.replace(self, cost=cost)  # type: ignore[type-var]
 
@@ -153,6 +187,12 @@ class Objective:
         ------
         InputError
             If the objective cannot be divided into segments.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).for_share(0.2).arrivals
+        10.0
         """
         raise InputError("objective", self, "an objective that segments can share, such as Discounted")
 
@@ -168,6 +208,12 @@ class Objective:
         -------
         float
             The factor by which to multiply the segment's value.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> round(Discounted(cost=0.8, discount=0.99).weight_of_share(0.1), 3)
+        0.917
         """
         return 1.0
 
@@ -183,6 +229,13 @@ class Objective:
         -------
         Objective or None
             An objective of the same type; None if the horizon is over.
+
+        Examples
+        --------
+        >>> from lenience import FiniteHorizon
+        >>> objective = FiniteHorizon(cost=0.8, horizon=100)
+        >>> objective.remaining(40).horizon, objective.remaining(100)
+        (60, None)
         """
         return self
 
@@ -198,6 +251,12 @@ class Objective:
         -------
         object
             A policy; its type depends on the objective.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1), rows=10)
+        OptimalPolicy(Discounted(cost=0.8, discount=0.99), prior=Belief(n=2.0, s=1.0), rows=10)
         """
         raise NotImplementedError
 
@@ -216,7 +275,13 @@ class Objective:
         Returns
         -------
         float
-            Seconds; 0 if that is not known beforehand.
+            Seconds; 0 if no estimate is known.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).solve_seconds(Belief(2, 1)) < 0.1
+        True
         """
         return 0.0
 
@@ -241,6 +306,13 @@ class Objective:
         ------
         InputError
             If the value depends on more than the belief.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> from lenience.policies import Greedy
+        >>> print(Discounted(cost=0.8, discount=0.9).evaluate(Greedy(0.8), Belief(10, 9), tolerance=1e-6))
+        1.01991... ± ...
         """
         raise InputError("objective", self, "a Discounted or a FiniteHorizon objective")
 
@@ -256,6 +328,12 @@ class Objective:
         -------
         bool
             True if it does.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> [Discounted(cost=0.8, discount=discount).starts(Belief(2, 1)) for discount in (0.9, 0.99)]
+        [False, True]
         """
         raise NotImplementedError
 
@@ -275,7 +353,7 @@ class Objective:
         >>> FiniteHorizon(0.8, 1000).describe()
         'break-even success rate 80%, end after 1,000 arrivals'
         """
-        words = f"break-even success rate {percent(self.cost, 2)}"
+        words = describe_offers(self.offers) if self.offers else f"break-even success rate {percent(self.cost, 2)}"
         if self.discount < 1.0:
             words += f", discount factor {self.discount:.6g} per arrival"
         if self.horizon is not None:
@@ -391,6 +469,12 @@ class StoppingObjective(Objective):
         -------
         bool
             True if it does.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> [Discounted(cost=0.8, discount=discount).starts(Belief(2, 1)) for discount in (0.9, 0.99)]
+        [False, True]
         """
         return belief.mean > self.cost or self.enclose(belief, 1e-12)[1].lower > 0.0
 
@@ -468,8 +552,60 @@ class ExposureObjective(Objective):
         -------
         bool
             True if it does.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> [Delayed(0.8, arrivals, discount_rate=0.1, label_delay=1).starts(Belief(2, 1)) for arrivals in (1, 10)]
+        [False, True]
         """
         return self.enclose(belief)[1] != 0
+
+
+def one_break_even(objective: Objective, feature: str) -> None:
+    """Raise InputError if an objective has offers, where a feature needs one break-even for all.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective to check.
+    feature : str
+        What needs it, as the subject of a sentence.
+
+    Raises
+    ------
+    InputError
+        If the objective has offers.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> one_break_even(Discounted(0.8, 0.99), "replay")
+    """
+    if objective.offers is not None:
+        raise InputError.because(
+            f"{feature} takes one break-even for all, not offers",
+            "objective",
+            value=objective,
+            label="",
+            hint="Give cost= instead of offers=.",
+            code="unsupported_offers",
+        )
+
+
+def check_offers(objective: Any) -> None:
+    """Raise InputError unless an objective has either a cost or offers; check the cost."""
+    if (objective.cost is None) == (objective.offers is None):
+        raise InputError.because(
+            "objective must have either cost or offers",
+            ("cost", "offers"),
+            label="",
+            code="missing" if objective.cost is None else "conflicting_fields",
+        )
+    if objective.offers is None:
+        msgspec.structs.force_setattr(objective, "cost", check_cost(objective.cost))
+    elif not isinstance(objective.offers, Offers):
+        raise InputError("offers", objective.offers, "an Offers object, such as Offers(amount=[1, 5], cost=[0.8, 0.8])")
 
 
 def _concrete(kind: type[Objective]) -> list[Any]:

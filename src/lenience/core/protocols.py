@@ -1,8 +1,9 @@
-"""What every policy can do: say with what probability it accepts at a belief, and be written down as JSON.
+"""The interface of every policy: return the acceptance probability at a belief, and write itself as JSON.
 
-A policy that also looks at the acceptances whose label is still out takes them as a third argument, ``pending``;
-:func:`acceptance_at` calls both kinds. A policy sees no clock: what is to change with time (a fading ε) changes with
-the belief's size n, which a rejection leaves as it is. Whoever forgets is the exception: see ``memory``.
+A policy that also uses the number of acceptances without a label takes it as a third argument, ``pending``.
+:func:`acceptance_at` calls both kinds. A policy sees no clock. What should change with time (e.g. a decreasing ε)
+changes with the belief size n, which a rejection does not change. Forgetting policies are the exception: see
+``memory``.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
+from lenience.core.offers import Offers
 
 
 class Accepts(Protocol):
-    """The least that a policy can do: all that a simulation asks of it (``pending`` may be a third argument)."""
+    """The smallest interface of a policy, which a simulation needs. ``pending`` may be a third argument."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of accepting the next individual at beliefs (n, s).
@@ -39,28 +41,51 @@ class Accepts(Protocol):
         """
 
 
-UNKNOWN = -1  # a ``steady_limit`` that is not promised
-UNLIMITED = np.iinfo(np.int64).max  # an exposure limit where there is none
+@runtime_checkable
+class OfferRule(Protocol):
+    """A policy that looks at the belief and at the offer."""
+
+    def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers) -> NDArray[np.float64]:
+        """Return the probability of accepting each offer at many beliefs of one size.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations.
+        s : array_like
+            Numbers of successes.
+        offers : Offers
+            The offers.
+
+        Returns
+        -------
+        ndarray of float
+            One line for each belief, one column for each offer.
+        """
+
+
+UNKNOWN = -1  # the ``steady_limit`` of a policy that does not state one
+UNLIMITED = np.iinfo(np.int64).max  # stands for no exposure limit
 
 
 @runtime_checkable
 class PendingPolicy(Protocol):
-    """A policy that looks at the belief and at the number pending."""
+    """A policy that decides by the belief and the number pending."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike, pending: ArrayLike = 0) -> NDArray[np.float64]:
-        """The probability of accepting the next individual, for arrays that broadcast."""
+        """Return the probability of accepting the next individual, for arrays that broadcast."""
 
     @property
     def steady_limit(self) -> int | None:
-        """What happens wherever p̂ ≥ c: accept while fewer than this many are pending (None: always; −1: unknown)."""
+        """The limit wherever p̂ ≥ c: accept while fewer are pending (None: always accept; −1: unknown)."""
 
     def stop_floor(self, n: float) -> float:
-        """A rate at or below which nobody is accepted at belief size n, whatever is pending (−1 if none is known)."""
+        """Return a rate at or below which nobody is accepted at size n, with any number pending (−1 if unknown)."""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """A policy that looks at the belief alone."""
+    """A policy that decides by the belief only."""
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of accepting the next individual at beliefs (n, s).
@@ -76,6 +101,12 @@ class Policy(Protocol):
         -------
         ndarray of float
             One probability for each belief.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).acceptance(10, [7, 8, 9])
+        array([0., 0., 1.])
         """
 
     @property
@@ -93,7 +124,13 @@ class Policy(Protocol):
         Returns
         -------
         float
-            The success rate; −1 if there is none.
+            The success rate; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).stop_floor(10)
+        0.8
         """
 
     def to_json(self) -> str:
@@ -103,14 +140,20 @@ class Policy(Protocol):
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).to_json()
+        '{"type":"greedy","cost":0.8}'
         """
 
 
 class Rule(msgspec.Struct, frozen=True, tag_field="type"):
-    """A policy that is a formula: what the formulas have in common.
+    """The base class of policies that are a formula.
 
-    ``monotone``: at each n, acceptance does not fall with s. ``two_valued``: at each n it takes at most two values, one
-    below a number of successes and one from there on; a simulation then needs one number a row.
+    ``monotone`` means that at each n, acceptance does not fall with s. ``two_valued`` means that at each n it has at
+    most two values, one below a number of successes and one from there on; a simulation then needs one number per row.
     ``memory`` is the weight that a past observation keeps from one arrival to the next.
     """
 
@@ -119,7 +162,7 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
 
     @property
     def memory(self) -> float:
-        """1: nothing is forgotten, and a rejection leaves the belief as it is."""
+        """The weight that a past observation keeps: 1, because nothing is forgotten."""
         return 1.0
 
     def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
@@ -136,6 +179,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         ndarray of float
             One probability for each belief.
+
+        Examples
+        --------
+        >>> from lenience.policies import Thompson
+        >>> Thompson(cost=0.8).acceptance(10, [7, 8, 9]).round(2)
+        array([0.26, 0.56, 0.87])
         """
         sizes, successes = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64))
         return self._acceptance(sizes, successes)
@@ -152,6 +201,12 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         bool
             True if the probability of accepting is 1.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).accepts(Belief(10, 9)), Greedy(cost=0.8).accepts(Belief(10, 8))
+        (True, False)
         """
         return bool(self.acceptance(belief.n, belief.s)[()] >= 1.0)
 
@@ -171,7 +226,13 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         Returns
         -------
         float
-            The success rate; −1 if there is none.
+            The success rate; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience.policies import Thompson
+        >>> Thompson(cost=0.8).stop_floor(10)
+        -1.0
         """
         return -1.0
 
@@ -182,15 +243,25 @@ class Rule(msgspec.Struct, frozen=True, tag_field="type"):
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience import policy_from_json
+        >>> from lenience.policies import Greedy
+        >>> Greedy(cost=0.8).to_json()
+        '{"type":"greedy","cost":0.8}'
+        >>> policy_from_json(Greedy(cost=0.8).to_json())
+        Greedy(cost=0.8)
         """
         return msgspec.json.encode(self).decode()
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the acceptance probabilities for arrays of the same shape. Subclasses implement it."""
         raise NotImplementedError
 
 
 def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a policy says of one row of beliefs, checked: one probability for each."""
+    """Return the acceptance probabilities of one row of beliefs, after checking that they are probabilities."""
     probabilities = np.asarray(policy.acceptance(n, s), dtype=np.float64)
     if probabilities.shape != s.shape:
         raise InputError.because(
@@ -206,12 +277,12 @@ def acceptance_of(policy: Policy, n: float, s: NDArray[np.float64]) -> NDArray[n
 
 
 def looks_at_pending(policy: Accepts) -> bool:
-    """Whether a policy takes the number of labels that are still out."""
+    """Return whether a policy takes the number of pending labels as an argument."""
     return "pending" in inspect.signature(policy.acceptance).parameters
 
 
 def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLike) -> NDArray[np.float64]:
-    """The acceptance of any policy: of one that looks at pending labels with them, of others without."""
+    """Return the acceptance of any policy. Pass the number pending only to policies that take it."""
     if looks_at_pending(policy):
         aware: Any = policy
         result: NDArray[np.float64] = aware.acceptance(n, s, pending)
@@ -220,21 +291,21 @@ def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLik
 
 
 class StoppingProblem(Protocol):
-    """What a solver must know of a problem whose optimum is to accept until, at some belief, one stops for good."""
+    """What a solver needs of a problem whose optimal policy accepts until it stops for good at some belief."""
 
     def __hash__(self) -> int:
-        """Problems are values: answers about them are kept for the next time they are asked."""
+        """Return a hash, because solvers cache their results by problem."""
 
     @property
     def cost(self) -> float:
         """The break-even success rate."""
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
-        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        """Return bounds of the value at a belief, and of the value of accepting there and then acting optimally."""
 
     @property
     def discount(self) -> float:
         """The discount factor from one individual to the next."""
 
     def remaining(self, acceptances: int) -> StoppingProblem | None:
-        """What is left after so many acceptances; nothing where the horizon is over."""
+        """Return the problem that is left after a number of acceptances, or None if the horizon is over."""

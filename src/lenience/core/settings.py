@@ -7,11 +7,14 @@ LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
 SESSION_SECRET = "LENIENCE_SESSION_SECRET"
 URL = "LENIENCE_URL"
 KEY = "LENIENCE_KEY"
+CLOCK_STEP = "LENIENCE_CLOCK_STEP"
+ALLOW_FSYNC_OFF = "LENIENCE_ALLOW_FSYNC_OFF"
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
 OWN = {
-    DATABASE: "The database of `serve`, `keys` and `audit`: a file (SQLite) or `postgresql://user:password@host/name`.",
+    DATABASE: "The database of `serve`, `keys`, `audit`, `backup` and `restore`: a file (SQLite) or "
+    "`postgresql://user:password@host/name`.",
     LOG_REQUESTS: "`1` logs every request. `lenience serve --log-requests` sets it for the processes it starts; set it "
     "yourself only where another server runs `lenience.dashboard.app:from_environment`.",
     SESSION_SECRET: "The secret that signs the dashboard's sessions: at least 32 characters, or several such secrets "
@@ -20,6 +23,10 @@ OWN = {
     URL: "The address of the service that `lenience outcomes` and `lenience erase` send to.",
     KEY: "The API key that `lenience outcomes` and `lenience erase` send with; unlike `--key` it is in no list of "
     "processes.",
+    CLOCK_STEP: "The largest forward step of the machine's clock that a running service follows, in seconds; 3600 by "
+    "default. `lenience serve --clock-step` sets it for the processes it starts.",
+    ALLOW_FSYNC_OFF: "`1` lets the service use a PostgreSQL server with `fsync = off`. Only for tests: such a server "
+    "loses decisions when its machine crashes.",
 }
 OF_OTHERS = {
     MULTIPROCESS: "Where the processes of one service keep their metrics, so that any of them tells the sum. `lenience "

@@ -128,7 +128,7 @@ def floats(field: str, value: object) -> NDArray[np.float64]:
 
 
 def _float(value: object) -> float:
-    """A number as a float, and NaN for what is none (or too large to be one)."""
+    """Return a number as a float, or NaN if the value is not a number or too large."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return math.nan
     try:
@@ -138,6 +138,7 @@ def _float(value: object) -> float:
 
 
 def _interval(above: float, below: float, least: float, most: float) -> str:
+    """Describe the allowed interval in words."""
     if above > -math.inf and below < math.inf:
         return f"strictly between {above:g} and {below:g}"
     if least > -math.inf and most < math.inf:
@@ -154,15 +155,15 @@ def _interval(above: float, below: float, least: float, most: float) -> str:
 
 
 def check_cost(cost: object) -> float:
-    """The cost as a float, or an error."""
+    """Return the cost as a float, or raise InputError."""
     return real("cost", cost, above=0, below=1)
 
 
 def check_discount(discount: object) -> float:
-    """The discount factor as a float, or an error."""
+    """Return the discount factor as a float, or raise InputError."""
     return real("discount", discount, least=0, below=1)
 
 
 def check_tolerance(tolerance: object) -> float:
-    """The tolerance as a float, or an error."""
+    """Return the tolerance as a float, or raise InputError."""
     return real("tolerance", tolerance, above=0, most=1)

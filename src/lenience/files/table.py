@@ -27,7 +27,8 @@ from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
 MOST_CATEGORIES = 50
 MOST_GROUPS = 20
 LEAST_IDENTIFIERS = 10  # with fewer values, a column is never taken for identifiers
-MANY = 1_000  # different whole numbers from which a column holds identifiers: measurements of so many would coincide
+# A column with this many different whole numbers holds identifiers: among so many measurements some would be equal.
+MANY = 1_000
 ID = re.compile(r"(?i:(.*[_\s.-])?(id|uuid)|row(_?names?|_?num(ber)?)?|index)|.*[a-z]I[dD]")  # names of identifiers
 MOST_NAMED = 12  # columns that a sentence names
 
@@ -431,7 +432,7 @@ def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArra
                 text,
                 "1 or 0, true or false, yes or no, or a word such as repaid or default",
                 label=f"outcome {column!r}",
-                hint="Name the value that means success: success.",
+                hint="Name the value that means success with success=VALUE (--success VALUE on the command line).",
             )
         outcomes[i] = float(success_or_failure)
     if not np.any(~np.isnan(outcomes)):

@@ -70,6 +70,13 @@ class SegmentHistory(msgspec.Struct, frozen=True):
         The values of the segment columns.
     expired : int
         How many of the pending have been without an outcome for longer than ``expire_after``.
+
+    Examples
+    --------
+    >>> past = {"region": ["north", "north"], "accepted": [1, 1], "repaid": [1, None]}
+    >>> [north] = fit_history(past, segment="region", accepted="accepted", outcome="repaid").segments
+    >>> north.arrivals, north.labels, north.successes, north.pending
+    (2, 1, 1, 1)
     """
 
     segment: str

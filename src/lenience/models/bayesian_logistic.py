@@ -119,6 +119,12 @@ class BayesianLogistic(FeatureEstimator):
         -------
         BayesianLogistic
             The model, not yet prepared.
+
+        Examples
+        --------
+        >>> model = BayesianLogistic.for_cost(0.8).prepare([[0.0], [1.0], [2.0]])
+        >>> model.beliefs([[1.0]])[1].round(2)
+        array([0.78])
         """
         return cls(intercept_mean=_centres(check_cost(cost), FEATURE_VARIANCES))
 
@@ -130,6 +136,13 @@ class BayesianLogistic(FeatureEstimator):
         -------
         BayesianLogistic
             The model, not yet prepared.
+
+        Examples
+        --------
+        >>> X = [[1.0, 0.0], [0.0, 1.0]]  # two cells, one-hot
+        >>> model = BayesianLogistic.for_cells().prepare(X).learn([X[0]] * 4, [1, 1, 1, 0])
+        >>> model.beliefs(X)[1].round(2)
+        array([0.68, 0.5 ])
         """
         return cls(intercept=False, divided=False, standardise=False, feature_variance=math.pi**2 / 3.0)
 
@@ -185,6 +198,14 @@ class BayesianLogistic(FeatureEstimator):
         -------
         ndarray
             One column per coefficient.
+
+        Examples
+        --------
+        >>> model = BayesianLogistic().prepare([[0.0], [1.0], [2.0]])
+        >>> model.design(np.array([[0.0], [1.0], [np.nan]])).round(2)
+        array([[ 1.  , -1.22],
+               [ 1.  ,  0.  ],
+               [ 1.  ,  0.  ]])
         """
         first = 1 if self.intercept else 0
         out = np.empty((len(X), X.shape[1] + first))
@@ -209,6 +230,13 @@ class BayesianLogistic(FeatureEstimator):
             Mean of the log-odds.
         variance : ndarray
             Variance of the log-odds.
+
+        Examples
+        --------
+        >>> model = BayesianLogistic().prepare([[0.0], [1.0], [2.0]])
+        >>> mean, variance = model.log_odds(np.array([[1.0]]))
+        >>> mean.shape, variance.round(2)
+        ((1, 3), array([[0.51, 1.  , 5.88]]))
         """
         rows = self._rows(X)
         m, v = np.empty((2, len(rows), len(self.weights_)))

@@ -87,6 +87,11 @@ class Binning(msgspec.Struct, frozen=True):
         ------
         InputError
             If a score is missing.
+
+        Examples
+        --------
+        >>> Binning((20.0, 50.0)).assign([5, 20, 99])
+        array([0, 1, 2])
         """
         values = np.asarray(scores, dtype=np.float64)
         if np.any(np.isnan(values)):

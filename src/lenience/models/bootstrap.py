@@ -14,7 +14,7 @@ ratios had an inverse-χ² distribution over rows. Its ν follows from how much 
     ρ = ((ν − 2) r̄ + (B − 1) r)/(ν + B − 3),   ν = 4 + 2/cv²,   1 + cv² = mean(r²)/r̄² · (B − 1)/(B + 1).
 
 Copies cannot disagree about an error that they share: a classifier that is too rigid for its data (ten small trees) is
-further off than its belief says, whatever the number of copies.
+further off than its belief says, with any number of copies.
 
 A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy takes part only after it has drawn
 ``ENOUGH`` labels of each class. Until half of the copies take part, the belief is that of
@@ -40,7 +40,7 @@ from lenience.models.feature_estimator import FeatureEstimator
 from lenience.models.gaussian import LARGEST
 from lenience.models.neighbours import Neighbours
 
-ENOUGH = 2  # labels of each class that a copy must have drawn before it is asked
+ENOUGH = 2  # labels of each class that a copy must have drawn before it takes part
 LEAST_COPIES = 5
 TYPICAL = 100  # prepared rows over which the copies' disagreement is averaged
 
@@ -172,7 +172,7 @@ class Bootstrap(FeatureEstimator):
             self._usual.append(_typical_ratio(self._disagreement(self._typical)[1], copies))
         usual, freedom = self._usual[0]
         pooled = ((freedom - 2.0) * usual + (copies - 1.0) * ratio) / (freedom + copies - 3.0)
-        # Nobody knows more than all labels seen, however well the copies agree.
+        # The belief cannot be worth more than the labels seen, however well the copies agree.
         most = min(float(len(self.outcomes_)), LARGEST)
         size = np.clip(1.0 / np.maximum(pooled, 1.0 / (most + 1.0)) - 1.0, 0.0, most)
         n = size + self.prior_.n
@@ -184,7 +184,7 @@ class Bootstrap(FeatureEstimator):
 
     def _disagreement(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
         """Return p̄ and var/(p̄(1 − p̄)) at each row, over the copies that take part, and the number of these copies."""
-        # So many labels cannot show a rate nearer to 0 or 1 than this, whatever a leaf says.
+        # This number of labels cannot show a rate closer to 0 or 1, whatever a leaf of a tree predicts.
         least = 0.5 / (len(self.outcomes_) + 1.0)
         votes = np.clip(self._votes(X), least, 1.0 - least)
         mean = votes.mean(axis=0)
@@ -192,13 +192,13 @@ class Bootstrap(FeatureEstimator):
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self._begun:
-            # What a classifier is to learn reaches further than a label's neighbourhood: as yet, all are alike.
+            # A classifier generalises further than the neighbourhood of a label, so at first all rows count as alike.
             return np.ones((len(X), len(R)))
         a, b = self._votes(X), self._votes(R)
         a, b = a - a.mean(axis=0), b - b.mean(axis=0)
         scale = np.outer((a**2).sum(axis=0), (b**2).sum(axis=0))
         squared = (a.T @ b) ** 2 / np.where(scale > 0, scale, 1.0)
-        # With B copies even unrelated rows correlate by chance: 1/(B − 1) on average.
+        # With B copies, even unrelated rows have a squared correlation of 1/(B − 1) on average, by chance.
         chance = 1.0 / (len(a) - 1)
         likeness: NDArray[np.float64] = np.clip((squared - chance) / (1.0 - chance), 0.0, 1.0)
         return np.where(scale > 0, likeness, 1.0)

@@ -54,6 +54,12 @@ class Cells(FeatureEstimator):
         -------
         array_like or DataFrame
             The rows with numbers only; a frame stays a frame.
+
+        Examples
+        --------
+        >>> coded = Cells().coded([["north", 1], ["south", 1], ["north", 2]])
+        >>> coded[0, 0] == coded[2, 0], coded[0, 0] == coded[1, 0]
+        (True, False)
         """
         cells = np.asarray(X)
         if cells.dtype.kind not in "OUST" or cells.ndim != 2:

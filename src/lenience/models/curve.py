@@ -30,8 +30,8 @@ from lenience.models.quadrature import quadrature
 CAP = 20.0
 VARIANCE = 1.65
 GROUP_VARIANCE = 0.5
-SLOPE = 1.0  # of a rising feature, per standard deviation, a priori
-LEAST = 0.05  # the least size that is transferred
+SLOPE = 1.0  # prior mean of the slope of a rising score, per standard deviation
+LEAST = 0.05  # smallest belief size that is transferred
 STEPS = 50
 
 
@@ -121,6 +121,12 @@ class Curve:
             Prior size n₀ of each cell, at most ``cap``.
         s : ndarray
             Prior successes s₀ of each cell.
+
+        Examples
+        --------
+        >>> n0, s0 = Curve(scores=[10, 50, 90]).priors([0, 40, 40], [0, 20, 36])
+        >>> (s0 / n0).round(2)
+        array([0.14, 0.57, 0.7 ])
         """
         n, s = checked_counts(self.cells, labels, successes)
         size, good = np.empty(self.cells), np.empty(self.cells)
@@ -142,6 +148,11 @@ class Curve:
         -------
         ndarray
             Intercept, slopes (per standard deviation) and group effects.
+
+        Examples
+        --------
+        >>> Curve(scores=[10, 50, 90]).coefficients([40, 40, 40], [10, 24, 36]).round(2)  # the intercept and one slope
+        array([0.46, 1.31])
         """
         n, s = checked_counts(self.cells, labels, successes)
         coefficients = self.mean.copy()

@@ -20,10 +20,10 @@ from lenience.models.feature_model import checked_outcomes
 if TYPE_CHECKING:
 
     class ClassifierMixin:
-        """scikit-learn's, which carries no types."""
+        """The type of scikit-learn's class, which has no type hints."""
 
     class BaseEstimator:
-        """scikit-learn's, which carries no types."""
+        """The type of scikit-learn's class, which has no type hints."""
 
         def __sklearn_tags__(self) -> Any: ...
 
@@ -39,7 +39,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     classes_: NDArray[Any]
     n_features_in_: int
-    _break_even: float = 0.5  # a model on its own knows of no cost
+    _break_even: float = 0.5  # a model alone does not know the cost
     _spare: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -63,6 +63,13 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         ------
         InputError
             If there are more than two classes or a weight is negative.
+
+        Examples
+        --------
+        >>> from lenience.models import BayesianLogistic
+        >>> X, y = [[0.0], [1.0]] * 50, [0, 1] * 50
+        >>> BayesianLogistic().fit(X, y).predict([[0.0], [1.0]])
+        array([0, 1])
         """
         from sklearn.utils.multiclass import check_classification_targets
 
@@ -102,6 +109,13 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         ------
         InputError
             If a label is of neither class.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> model = Cells().partial_fit([[0.0], [1.0]], [0, 1])
+        >>> model.partial_fit([[0.0]], [0]).beliefs([[0.0], [1.0]])[0]
+        array([4., 3.])
         """
         if not hasattr(self, "classes_"):
             rows, labels = self._numbers(X, y)
@@ -127,6 +141,12 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         -------
         FeatureEstimator
             The model itself.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> Cells().prepare([[0.0], [1.0]]).beliefs([[0.0]])
+        (array([2.]), array([0.5]))
         """
         rows = self._numbers(X)
         self.classes_ = np.array([0, 1])
@@ -147,6 +167,15 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         -------
         FeatureEstimator
             The model itself.
+
+        Examples
+        --------
+        >>> from lenience.models import BayesianLogistic
+        >>> X = [[0.0], [1.0], [2.0]]
+        >>> before = BayesianLogistic().prepare(X).beliefs([[1.0]])[1]
+        >>> after = BayesianLogistic().centre_on(0.8).prepare(X).beliefs([[1.0]])[1]
+        >>> before.round(2), after.round(2)
+        (array([0.5]), array([0.78]))
         """
         self._break_even = check_cost(cost)
         return self
@@ -186,6 +215,13 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         -------
         FeatureEstimator
             The model itself.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> model = Cells().prepare([[0.0], [1.0]]).learn([[0.0], [0.0]], [1, 1])
+        >>> model.learn([[1.0]], [0]).beliefs([[0.0], [1.0]])[1].round(2)
+        array([0.75, 0.33])
         """
         rows = self._rows(X)
         self._learn(rows, checked_outcomes(y, len(rows)), np.ones(len(rows)))
@@ -205,6 +241,13 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
             Belief size at each row: how many observations the model's certainty is worth.
         mean : ndarray
             Success probability p̂ at each row.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> n, mean = Cells().prepare([[0.0], [1.0]]).learn([[0.0], [0.0]], [1, 1]).beliefs([[0.0], [1.0]])
+        >>> n, mean
+        (array([4., 2.]), array([0.75, 0.5 ]))
         """
         return self._beliefs(self._rows(X))
 
@@ -222,6 +265,12 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         -------
         ndarray
             A matrix with one row for each row of X and one column for each row of R.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> Cells().prepare([[0.0], [1.0]]).likeness([[0.0]], [[0.0], [1.0]])
+        array([[1., 0.]])
         """
         return self._likeness(self._rows(X), self._rows(R))
 
@@ -237,6 +286,12 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         -------
         ndarray
             Two columns: failure and success.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> Cells().fit([[0.0], [0.0], [1.0]], [1, 1, 0]).predict_proba([[0.0]])
+        array([[0.25, 0.75]])
         """
         mean = self.beliefs(X)[1]
         return np.column_stack((1.0 - mean, mean))
@@ -253,6 +308,12 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         -------
         ndarray
             A class for each row.
+
+        Examples
+        --------
+        >>> from lenience.models import Cells
+        >>> Cells().fit([[0.0], [0.0], [1.0]], [1, 1, 0]).predict([[0.0], [1.0]])
+        array([1, 0])
         """
         likelier = (self.beliefs(X)[1] > 0.5).astype(np.int64)
         classes: NDArray[Any] = self.classes_[likelier]
@@ -362,7 +423,7 @@ def _classes(labels: NDArray[Any]) -> NDArray[Any]:
             allowed="two classes",
         )
     if len(classes) == 1:
-        # Selective labels often begin with one class only: outcomes 0 and 1 are known to be two.
+        # Selective labels often begin with only one class, but outcomes always have two: 0 and 1.
         if classes[0] in (0, 1):
             return np.array([0, 1], dtype=classes.dtype) if classes.dtype != np.bool_ else np.array([False, True])
         raise InputError.because(

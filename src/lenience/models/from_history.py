@@ -4,7 +4,7 @@ This is the paper's own suggestion. Within a cell, past acceptances are a fair s
 applicants differ only by what the cell records. Between cells they are not: the past accepted the best cells, so the
 pooled success rate says nothing about the cells it rejected. Pooling a selected history at full weight is the
 selective-labels trap: every cell looks like the best ones, with the certainty of thousands of labels, and later labels
-cannot correct it. This model warns when it is told to pool.
+cannot correct it. This model warns if ``pooled`` is set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lenience.core.validation import floats, real
 from lenience.models.own_counts import UNIFORM
 from lenience.models.protocol import checked_counts
 
-MODEST = 20.0  # pooled history worth no more labels than this can still be overruled
+MODEST = 20.0  # new labels can still overrule a pooled history that is worth at most this many labels
 
 
 class SelectiveLabelsWarning(UserWarning):
@@ -105,6 +105,11 @@ class FromHistory:
             Prior size n₀ of each cell.
         s : ndarray
             Prior successes s₀ of each cell.
+
+        Examples
+        --------
+        >>> FromHistory(labels=[100, 0], successes=[80, 0]).priors([0, 0], [0, 0])
+        (array([102.,   2.]), array([81.,  1.]))
         """
         n, s = self.labels, self.successes
         if self.pooled:

@@ -1,20 +1,23 @@
-"""The kernels of Bayesian logistic regression: a Gaussian belief that takes one label at a time.
+"""The kernels of Bayesian logistic regression: a Gaussian belief that learns one label at a time.
 
 The model. logit p(x) = βᵀx with β ~ N(μ, Σ), so the log-odds at x are N(m, v), m = μᵀx, v = xᵀΣx, u = Σx.
 
-A label y at x. Only the log-odds a at x enter its likelihood, so the posterior's exact moments follow from those of one
-number: with m′ and v′ the mean and variance of N(a; m, v) σ(a)^y σ(−a)^(1−y), by the same quadrature as below,
+A label y at x. Its likelihood depends only on the log-odds a at x, so the exact moments of the posterior follow from
+those of one number. Let m′ and v′ be the mean and variance of N(a; m, v) σ(a)^y σ(−a)^(1−y), by the quadrature
+described below. Then
 
     μ ← μ + u (m′ − m)/v,        Σ ← Σ − u uᵀ (v − v′)/v²,
 
-and the Gaussian with these moments goes on to the next label (assumed-density filtering): O(d²) work, whatever the
-number of labels seen. Labels in a haphazard order leave a rate of s in n within about 0.01 of (s + 1)/(n + 2); sorted
-ones (all successes first) do not, which is the price of one pass. Expanding at the mode instead (Laplace) is as quick
-and pulls rates near 0 or 1 towards ½ by another 0.01, which is much where the cost is 0.95.
+and the Gaussian with these moments is the prior of the next label (assumed-density filtering). A label takes O(d²)
+work, however many came before. If labels come in a random order, a rate of s in n is learnt as (s + 1)/(n + 2) up to
+about 0.01. Sorted labels (all successes first) give larger errors, which is the price of a single pass. An expansion at
+the mode (Laplace) would be as fast, but it pulls rates near 0 or 1 towards ½ by another 0.01, which is a lot if the
+cost is 0.95.
 
-The belief at x. The mean and variance of σ(N(m, v)) by Gauss–Hermite quadrature with 24 nodes, or 65 evenly spaced ones
-where v is above 12 (errors below 0.001 up to v = 100); the Beta belief with these has n = p̂(1 − p̂)/variance − 1.
-Never the delta method (variance ≈ (p̂(1 − p̂))² v): it gives n < 0 where v is large, which is where one starts.
+The belief at x has the mean and variance of σ(N(m, v)), by Gauss–Hermite quadrature with 24 nodes, or by 65 evenly
+spaced nodes if v is above 12 (errors below 0.001 up to v = 100). The Beta belief with these moments has n = p̂(1 −
+p̂)/variance − 1. The delta method (variance ≈ (p̂(1 − p̂))² v) is not an option: it gives n < 0 for large v, which is
+the case at the start.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 
-SMALLEST, LARGEST = 0.05, 3e4  # belief sizes are kept between these
+SMALLEST, LARGEST = 0.05, 3e4  # the range of belief sizes, which is that of the table of thresholds
 STEPS = 60
-WIDE = 12.0  # a variance of the log-odds beyond which σ is a step to Hermite's nodes, and falls between them
+WIDE = 12.0  # variance of the log-odds above which Hermite's nodes are too far apart to resolve the step of σ
 
 _nodes, _weights = np.polynomial.hermite_e.hermegauss(24)
 HERMITE_NODES: NDArray[np.float64] = _nodes
@@ -39,7 +42,7 @@ EVEN_WEIGHTS: NDArray[np.float64] = np.exp(-0.5 * EVEN_NODES**2) / 4.0 / math.sq
 
 @compiled
 def sigmoid(a: float) -> float:
-    """1/(1 + e^−a), without overflow."""
+    """Return 1/(1 + e^−a) without overflow."""
     if a >= 0.0:
         return 1.0 / (1.0 + math.exp(-a))
     e = math.exp(a)
@@ -48,9 +51,9 @@ def sigmoid(a: float) -> float:
 
 @compiled
 def moments(m: float, v: float) -> tuple[float, float]:
-    """Mean and variance of σ(N(m, v)).
+    """Return the mean and variance of σ(N(m, v)).
 
-    The variance is summed as squares of deviations from σ at the centre, so that a small one is not lost in rounding.
+    The variance is a sum of squared deviations from σ(m), so that rounding does not destroy a small one.
     """
     if v <= 0.0:
         return sigmoid(m), 0.0
@@ -68,20 +71,20 @@ def moments(m: float, v: float) -> tuple[float, float]:
 
 @compiled
 def rough_moments(m: float, v: float) -> tuple[float, float]:
-    """The same in closed form: within 0.02 of the mean and half of the variance.
+    """Approximate :func:`moments` in closed form: the mean to within 0.02, the variance to within 50%.
 
-    It serves where a hundred others are looked at to decide on one.
+    One decision compares an individual with about a hundred others, so this must be fast.
     """
     slope = 1.0 / math.sqrt(1.0 + math.pi * v / 8.0)
     p = sigmoid(m * slope)
     spread = p * (1.0 - p)
-    # The first is right where v is large, the second where it is small.
+    # The first approximation is good for a large v, the second for a small one.
     return p, spread * min(1.0 - slope, spread * v / (1.0 + spread * v))
 
 
 @compiled
 def belief_size(mean: float, variance: float) -> float:
-    """The n of the Beta belief with this mean and variance, kept within the table of thresholds."""
+    """Return the n of the Beta belief with this mean and variance, limited to the table of thresholds."""
     spread = mean * (1.0 - mean)
     if variance * (LARGEST + 1.0) <= spread:
         return LARGEST
@@ -90,9 +93,9 @@ def belief_size(mean: float, variance: float) -> float:
 
 @compiled
 def mode_after(m: float, v: float, y: float, weight: float) -> float:
-    """The root of a = m + v·weight·(y − σ(a)): Newton's steps, halving the bracket where they do not help.
+    """Return the root of a = m + v·weight·(y − σ(a)) by Newton's steps, with bisection if they do not converge.
 
-    Newton's steps alone can swing for ever between both sides of the root where v is large.
+    With a large v, Newton's steps alone can jump between both sides of the root for ever.
     """
     low = m - v * weight * (1.0 - y)
     high = m + v * weight * y
@@ -119,7 +122,7 @@ def mode_after(m: float, v: float, y: float, weight: float) -> float:
 def project(
     x: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64], u: NDArray[np.float64]
 ) -> tuple[float, float]:
-    """m and v at x; writes u = Σx."""
+    """Return m and v at x, and write u = Σx."""
     size = x.size
     for i in range(size):
         u[i] = 0.0
@@ -139,7 +142,7 @@ def project(
 
 @compiled
 def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float, float]:
-    """A label of the given weight at N(m, v): how likely it was, and the mean and variance after it, by quadrature."""
+    """Return the likelihood of a label with a weight at N(m, v), and the mean and variance after it, by quadrature."""
     root = math.sqrt(v)
     nodes, weights = (HERMITE_NODES, HERMITE_WEIGHTS) if v <= WIDE else (EVEN_NODES, EVEN_WEIGHTS)
     total = 0.0
@@ -156,7 +159,7 @@ def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float, f
         second += mass * nodes[k] * nodes[k]
     first /= total
     second = second / total - first * first
-    # A log-concave likelihood shrinks the variance; where it does not move it, rounding must not either.
+    # A log-concave likelihood never increases the variance, so rounding must not do so either.
     return total, m + root * first, v * min(max(second, 1e-9), 1.0)
 
 
@@ -170,7 +173,7 @@ def absorb(
     mean: NDArray[np.float64],
     covariance: NDArray[np.float64],
 ) -> tuple[float, float, float]:
-    """Take a label at the x that m, v and u belong to; returns its likelihood, (m′ − m)/v and (v − v′)/v²."""
+    """Learn a label at the x of m, v and u, and return its likelihood, (m′ − m)/v and (v − v′)/v²."""
     if v <= 0.0:
         p = sigmoid(m) if y > 0.5 else sigmoid(-m)
         return p**weight, 0.0, 0.0
@@ -196,7 +199,7 @@ def design_rows(
     first: int,
     out: NDArray[np.float64],
 ) -> None:
-    """Write rows standardised, missing values as 0, kept within ±``limit``, after ``first`` columns of ones."""
+    """Write ``first`` columns of ones and the standardised rows, limited to ±``limit``, with missing values as 0."""
     for i in range(X.shape[0]):
         for j in range(first):
             out[i, j] = 1.0

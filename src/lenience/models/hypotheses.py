@@ -1,17 +1,17 @@
-"""Several Gaussian beliefs at once, weighted by how well each predicted the labels.
+"""Several Gaussian beliefs side by side, weighted by how well each predicted the labels.
 
-How much the features matter is unknown in advance: on some data little, on some nearly everything, and no single prior
-variance serves both. So several hypotheses run side by side, each a Gaussian belief
+How much the features matter is unknown in advance. In some data they explain little, in others nearly everything, and
+no single prior variance suits both. So several hypotheses run side by side, each a Gaussian belief
 (:mod:`lenience.models.gaussian`) with its own prior. A label updates all of them and multiplies the weight of each by
 the probability it gave to that label. This is the posterior over hypotheses, by their marginal likelihoods: the scale
 of the prior is learnt without refitting.
 
 The belief at x is the mixture. With p_k and s_k the mean and variance of p under hypothesis k and w_k its weight,
 
-    p̂ = Σ w_k p_k,        variance = Σ w_k (s_k + (p_k − p̂)²);
+    p̂ = Σ w_k p_k,        variance = Σ w_k (s_k + (p_k − p̂)²).
 
-the covariance of p at x and at r is Σ w_k (ρ_k √(s_k s_rk) + (p_k − p̂)(p_rk − p̂_r)), where ρ_k is the correlation of
-the log-odds under k. Its square over both variances is the likeness: with one hypothesis, ρ².
+The covariance of p at x and at r is Σ w_k (ρ_k √(s_k s_rk) + (p_k − p̂)(p_rk − p̂_r)), where ρ_k is the correlation of
+the log-odds under k. The likeness is its square divided by both variances. With one hypothesis it is ρ².
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import absorb, belief_size, moments, project, rough_moments
 
-LEAST_WEIGHT = 1e-6  # a hypothesis is never given up for good
+LEAST_WEIGHT = 1e-6  # a floor, so that a hypothesis can always recover
 NEGLIGIBLE = 1e-4
 
 
@@ -96,7 +96,7 @@ def mixed_roughly(
     p: NDArray[np.float64],
     s: NDArray[np.float64],
 ) -> tuple[float, float]:
-    """The same by :func:`~lenience.models.gaussian.rough_moments`, for comparing x with others who are taken so."""
+    """Approximate :func:`mixed` with :func:`~lenience.models.gaussian.rough_moments`, to compare x with others."""
     mean = 0.0
     second = 0.0
     for k in range(m.size):
@@ -122,7 +122,7 @@ def liken(
     mean: float,
     variance: float,
 ) -> float:
-    """The likeness of x and a row; p, s, mean and variance of both are by :func:`mixed_roughly`."""
+    """Return the likeness of x and a row. Their p, s, mean and variance come from :func:`mixed_roughly`."""
     across = 0.0
     for k in range(weights.size):
         across += weights[k] * (p[k] - mean) * (row_p[k] - row_mean)
@@ -195,7 +195,7 @@ def liken_rows(
     covariances: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Write the likeness of each row of X to each of R."""
+    """Write the likeness of each row of X and each row of R."""
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))

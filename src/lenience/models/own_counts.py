@@ -15,8 +15,8 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
 from lenience.core.validation import check_cost, listed, real, whole
 
-UNIFORM = Belief(2, 1)  # every success probability is as likely as any other
-JEFFREYS = Belief(1, 0.5)  # the invariant prior: half an observation less in each direction
+UNIFORM = Belief(2, 1)  # the uniform prior: every success probability is equally likely
+JEFFREYS = Belief(1, 0.5)  # Jeffreys' prior: half a success and half a failure
 
 
 def skeptical(cost: float, n: float = 4.0, chance: float = 0.1) -> Belief:
@@ -118,6 +118,11 @@ class OwnCounts:
         -------
         tuple of arrays
             n₀ and s₀ of each cell.
+
+        Examples
+        --------
+        >>> OwnCounts(cells=2).priors([10, 0], [9, 0])
+        (array([2., 2.]), array([1., 1.]))
         """
         return np.array([prior.n for prior in self.given]), np.array([prior.s for prior in self.given])
 

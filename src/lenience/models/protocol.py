@@ -80,6 +80,13 @@ class Model(Protocol):
         -------
         tuple of arrays
             n₀ and s₀ of each cell.
+
+        Examples
+        --------
+        >>> from lenience.models import OwnCounts
+        >>> n0, s0 = OwnCounts(cells=2).priors([10, 0], [9, 0])
+        >>> n0, s0
+        (array([2., 2.]), array([1., 1.]))
         """
 
 

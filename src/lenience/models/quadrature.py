@@ -1,4 +1,4 @@
-"""Means under a normal distribution, by Gauss–Hermite quadrature."""
+"""Compute means under a normal distribution by Gauss–Hermite quadrature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NODES = 24
 
 
 def quadrature() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for means under a standard normal.
+    """Return nodes and weights for means under a standard normal.
 
     >>> nodes, weights = quadrature()
     >>> round(float(weights @ nodes**4), 9)

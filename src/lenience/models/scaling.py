@@ -29,5 +29,5 @@ def centre_and_scale(X: NDArray[np.float64]) -> tuple[Row, Row]:
     centre = filled.sum(axis=0) / seen
     deviation = np.where(known, filled - centre, 0.0)
     spread = np.sqrt((deviation**2).sum(axis=0) / seen)
-    # Rounding leaves a spread of about 1e-16 where a column is constant.
+    # Because of rounding, a constant column has a spread of about 1e-16.
     return centre, np.where(spread > 1e-9 * (1.0 + np.abs(centre)), spread, 1.0 / np.sqrt(seen))

@@ -74,6 +74,12 @@ class Shared:
             Prior size n₀ of each cell, at most ``strongest``.
         s : ndarray
             Prior successes s₀ of each cell.
+
+        Examples
+        --------
+        >>> n0, s0 = Shared(cells=4).priors([100, 100, 100, 0], [78, 80, 82, 0])
+        >>> (s0 / n0).round(2), n0.round()
+        (array([0.76, 0.76, 0.76, 0.76]), array([11., 11., 11., 11.]))
         """
         n, s = checked_counts(self._cells, labels, successes)
         nodes, weights = quadrature()
@@ -116,7 +122,7 @@ def beta_likelihood(n: NDArray[np.float64], s: NDArray[np.float64], u: float, v:
 
 @compiled
 def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], peak: NDArray[np.float64]) -> float:
-    """Climb from ``peak`` = (logit m, log n₀) to the maximum, in place; return the variance of logit m there."""
+    """Move ``peak`` = (logit m, log n₀) to the maximum of the likelihood, and return the variance of logit m there."""
     u = peak[0]
     v = peak[1]
     height = beta_likelihood(n, s, u, v)
@@ -129,7 +135,7 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], peak: NDArray[np.fl
         psi_a, tri_a = digamma_pair(a)
         psi_b, tri_b = digamma_pair(b)
         psi_n, tri_n = digamma_pair(size)
-        # Derivatives of the likelihood in α and β.
+        # Compute the derivatives of the log-likelihood in α and β.
         ga = 0.0
         gb = 0.0
         haa = 0.0
@@ -146,7 +152,7 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], peak: NDArray[np.fl
             haa += ta - tri_a + tri_n - tn
             hbb += tb - tri_b + tri_n - tn
             hab += tri_n - tn
-        # To u and v: ∂α/∂u = n₀m(1−m) = −∂β/∂u, ∂α/∂v = α, ∂β/∂v = β.
+        # Convert them to derivatives in u and v: ∂α/∂u = n₀m(1−m) = −∂β/∂u, ∂α/∂v = α, ∂β/∂v = β.
         w = size * m * (1.0 - m)
         gu = w * (ga - gb) - u / LOGIT_VARIANCE
         gv = a * ga + b * gb - (v - SIZE_CENTRE) / SIZE_VARIANCE
@@ -159,7 +165,7 @@ def fit_beta(n: NDArray[np.float64], s: NDArray[np.float64], peak: NDArray[np.fl
             du = -(hvv * gu - huv * gv) / determinant
             dv = -(huu * gv - huv * gu) / determinant
         else:
-            # Not concave here: climb along the gradient, scaled by what curvature there is.
+            # The function is not concave here, so follow the gradient, scaled by the size of the curvature.
             du = gu / (abs(huu) + 1e-9)
             dv = gv / (abs(hvv) + 1e-9)
         largest = max(abs(du), abs(dv))

@@ -52,6 +52,11 @@ class AverageReward(Objective, msgspec.Struct, frozen=True, tag="average", tag_f
         -------
         Bounds
             Reward per individual.
+
+        Examples
+        --------
+        >>> print(AverageReward(cost=0.8).value(Belief(2, 1)))
+        0.0200... ± ...
         """
         from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 

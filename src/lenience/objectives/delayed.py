@@ -2,28 +2,35 @@
 
 Individuals arrive as a Poisson process, the outcome of an acceptance is known only after an exponential delay, and
 money is discounted continuously. The state is the belief and the number of acceptances still pending. Rejecting is
-no longer final: one may pause, hear back, and resume.
+no longer final: a policy can pause, wait for outcomes, and resume.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
-from lenience.core.objective import Cost, ExposureObjective, Rate
-from lenience.core.validation import check_cost, check_tolerance, number, real, whole
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.objective import ABSENT, Cost, ExposureObjective, Rate, check_offers, one_break_even
+from lenience.core.offers import Offers
+from lenience.core.validation import check_tolerance, number, real, whole
 
 if TYPE_CHECKING:
-    from lenience.policies.beliefs.exposure import ExposurePolicy
     from lenience.solvers.delayed.plan import DelayedProblem, DelayedSolution
 
 
 class Delayed(
-    ExposureObjective, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="delayed", tag_field="type"
+    ExposureObjective,
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="delayed",
+    tag_field="type",
 ):
     """Total reward with arrivals, discount rate and label delay in one unit of time, say years.
 
@@ -37,6 +44,8 @@ class Delayed(
         The discount rate per unit of time.
     label_delay
         The mean time from an acceptance to its label.
+    offers
+        The amounts and break-evens that arrivals bring, instead of the cost. Values are then in money.
 
     Examples
     --------
@@ -48,14 +57,18 @@ class Delayed(
     7.00020... ± ...
     """
 
-    cost: Cost
-    arrivals: Rate
-    discount_rate: Rate
-    label_delay: Rate
+    cost: Cost = ABSENT
+    arrivals: Rate = ABSENT
+    discount_rate: Rate = ABSENT
+    label_delay: Rate = ABSENT
+    offers: Offers | None = None
 
     def __post_init__(self) -> None:
         set_ = msgspec.structs.force_setattr
-        set_(self, "cost", check_cost(self.cost))
+        for name in ("arrivals", "discount_rate", "label_delay"):
+            if getattr(self, name) is None:
+                raise InputError.because("is missing", name, code="missing")
+        check_offers(self)
         set_(self, "arrivals", real("arrivals", self.arrivals, above=0))
         set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
         delay = number("label_delay", self.label_delay, "above 0")
@@ -64,9 +77,18 @@ class Delayed(
             raise InputError("label_delay", self.label_delay, "a number above 0", hint=None if delay else at_once)
         set_(self, "label_delay", delay)
 
+    def __repr__(self) -> str:
+        names = [name for name in self.__struct_fields__ if getattr(self, name) is not None]
+        return f"Delayed({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
     def __str__(self) -> str:
-        """With as many digits as one reads."""
-        values = (f"{name}={getattr(self, name):.6g}" for name in self.__struct_fields__)
+        """Return the objective with six significant digits."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        values = (
+            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in given.items()
+            if value is not None
+        )
         return f"Delayed({', '.join(values)})"
 
     @property
@@ -125,26 +147,32 @@ class Delayed(
         -------
         float
             The factor by which to multiply the segment's value.
+
+        Examples
+        --------
+        >>> Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).weight_of_share(0.2)
+        1.0
         """
         return 1.0
 
     def solve(
         self,
-        prior: Belief,
+        prior: Belief | MixtureBelief,
         rows: int | None = None,
         tolerance: float = 1e-6,
         pending_cap: int | None = None,
         look_ahead: int | None = None,
         seconds: float = 60.0,
-    ) -> ExposurePolicy:
+    ) -> Any:
         """Return the exposure limits, with their certificate.
 
         The value at the prior is known to within the tolerance, relative to itself. By default the policy keeps half
-        of the rows that are computed.
+        of the rows that are computed. With offers, the tolerance is relative to the discounted number of arrivals times
+        their mean amount, and each belief is solved when it is asked for.
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on.
@@ -159,19 +187,34 @@ class Delayed(
 
         Returns
         -------
-        ExposurePolicy
-            The policy.
+        ExposurePolicy or OfferExposurePolicy
+            The policy: an OfferExposurePolicy if there are offers or the prior is a MixtureBelief.
 
         Raises
         ------
         TooLargeError
             If the problem is estimated to take more than ``seconds``.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=1)
+        >>> policy = late.solve(Belief(2, 1), rows=20, tolerance=1e-4)
+        >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 7)), policy.limit(Belief(10, 8))
+        (1, 3, None)
         """
         import numpy as np
 
         from lenience.policies.beliefs.exposure import ExposurePolicy
         from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
+
+            policy = OfferExposurePolicy(
+                self, MixtureBelief.of(prior), check_tolerance(tolerance), real("seconds", seconds, above=0)
+            )
+            policy.value(prior)
+            return policy
         check_prior(prior)
         count = None if rows is None else whole("rows", rows, least=1)
         solution = self._enclose(prior, count, tolerance, pending_cap, look_ahead, seconds)
@@ -236,13 +279,47 @@ class Delayed(
         ------
         TooLargeError
             If the problem is estimated to take more than ``seconds``.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=1)
+        >>> value, limit = late.enclose(Belief(10, 7), tolerance=1e-4)
+        >>> print(round(value.midpoint, 2), limit)
+        1.29 3
         """
+        one_break_even(self, "enclose")
         solution = self._enclose(belief, 1, tolerance, None, None, seconds)
         if pending > solution.pending_cap:
             solution = self._enclose(belief, 1, tolerance, pending, solution.look_ahead, seconds)
         band = solution.band
         limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
         return Bounds(float(solution.lower[pending]), float(solution.upper[pending])), limit
+
+    def starts(self, belief: Belief) -> bool:
+        """Return whether a first acceptance pays at a belief, of any offer.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if it does.
+
+        Examples
+        --------
+        >>> Delayed(0.8, arrivals=5, discount_rate=0.5, label_delay=0.5).starts(Belief(2, 1))
+        False
+        >>> starter = Offers.menu(amount=[0.05, 1], cost=[0.8, 0.8])
+        >>> Delayed(offers=starter, arrivals=5, discount_rate=0.5, label_delay=0.5).starts(Belief(2, 1))
+        True
+        """
+        if self.offers is None:
+            return ExposureObjective.starts(self, belief)
+        policy = self.solve(belief)
+        return any(policy.accepts(belief, self.offers.offers_of(menu)) for menu in range(self.offers.menu_count))
 
     def problem(self, prior: Belief) -> DelayedProblem:
         """Return the problem in the solver's own numbers.
@@ -256,6 +333,12 @@ class Delayed(
         -------
         DelayedProblem
             The numbers of :mod:`lenience.solvers.delayed`.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=0.5)
+        >>> late.problem(Belief(2, 1))
+        DelayedProblem(n=2.0, s=1.0, f=1.0, cost=0.8, arrivals=20.0, rate=0.1, resolve=2.0)
         """
         from lenience.solvers.delayed.plan import DelayedProblem
 
@@ -290,7 +373,7 @@ class Delayed(
         )
 
     def _estimate(self, prior: Belief, value: Bounds, solution: DelayedSolution) -> float:
-        """The midpoint, or where the enclosure is wide an estimate inside it that is better than the midpoint."""
+        """Return the midpoint of the bounds or, if they are wide, a better estimate between them."""
         if solution.relative_gap <= 1e-5:
             return value.midpoint
         from lenience.solvers.delayed.plan import estimate_value

@@ -11,20 +11,20 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError
-from lenience.core.objective import Cost, Rate, StoppingObjective
-from lenience.core.validation import check_cost, check_discount, check_tolerance, real, whole
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.objective import ABSENT, Cost, Rate, StoppingObjective, check_offers
+from lenience.core.offers import Offers
+from lenience.core.validation import check_discount, check_tolerance, real, whole
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from lenience.core.protocols import Policy
-    from lenience.policies.beliefs.optimal import OptimalPolicy
 
     Factor: TypeAlias = float
 else:  # JSON may have null and the two rates instead; an objective always has its factor
     Factor = Annotated[float, Meta(ge=0, lt=1)] | None
 
-ABSENT: Any = None
 ROWS = 1000  # of a table, by default
 
 
@@ -47,6 +47,8 @@ class Discounted(
         The discount factor γ from one individual to the next, from 0 to below 1.
     arrivals, discount_rate
         Arrivals and discount rate per unit of time, instead of the discount: γ = λ/(λ + r) for Poisson arrivals.
+    offers
+        The amounts and break-evens that arrivals bring, instead of the cost. Values are then in money.
 
     Examples
     --------
@@ -58,14 +60,15 @@ class Discounted(
     0.562832166... ± ...
     """
 
-    cost: Cost
+    cost: Cost = ABSENT
     discount: Factor = ABSENT
     arrivals: Rate | None = None
     discount_rate: Rate | None = None
+    offers: Offers | None = None
 
     def __post_init__(self) -> None:
         set_ = msgspec.structs.force_setattr
-        set_(self, "cost", check_cost(self.cost))
+        check_offers(self)
         if (self.arrivals is None) != (self.discount_rate is None) or self.discount is self.arrivals is None:
             raise InputError.because(
                 "objective must have either discount, or both arrivals and discount_rate",
@@ -162,9 +165,8 @@ class Discounted(
         0.908257
         """
         q = real("share", share, above=0, most=1)
-        if q == 1.0:
-            return Discounted(self.cost, self.discount)
-        return Discounted(self.cost, self.discount * q / (1.0 - self.discount + self.discount * q))
+        own = self.discount if q == 1.0 else self.discount * q / (1.0 - self.discount + self.discount * q)
+        return Discounted(self.cost, own, offers=self.offers)
 
     def weight_of_share(self, share: float) -> float:
         """Return the weight of a segment's own value in the value of the whole.
@@ -191,8 +193,12 @@ class Discounted(
         return q / (1.0 - self.discount + self.discount * q)
 
     def solve(
-        self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9, look_ahead: int | None = None
-    ) -> OptimalPolicy:
+        self,
+        prior: Belief | MixtureBelief,
+        rows: int | None = None,
+        tolerance: float = 1e-9,
+        look_ahead: int | None = None,
+    ) -> Any:
         """Return the optimal policy, with its certificate.
 
         The look-ahead is chosen so that values are known to within the tolerance, or as well as floating-point numbers
@@ -200,28 +206,42 @@ class Discounted(
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on. By default 1,000.
         tolerance : float
-            How accurately values are computed, in units of reward.
+            How accurately values are computed, in units of reward; with offers, in units of their mean amount.
         look_ahead : int, optional
             Number of rows to compute beyond them. By default it follows from the tolerance.
 
         Returns
         -------
-        OptimalPolicy
-            The policy.
+        OptimalPolicy or OfferPolicy
+            The policy: an OfferPolicy if there are offers or the prior is a MixtureBelief.
+
+        Examples
+        --------
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.accepts(Belief(10, 7)), policy.accepts(Belief(10, 6))
+        (True, False)
+        >>> offers = Offers(amount=[0.1, 1, 5], cost=[0.8, 0.8, 0.8])
+        >>> policy = Discounted(offers=offers, discount=0.99).solve(prior=Belief(2, 1))
+        >>> print(policy.value(Belief(2, 1)))
+        3.09757666... ± ...
         """
         from lenience.policies.beliefs.optimal import OptimalPolicy
         from lenience.solvers.stopping.solve import solve_discounted
 
-        check_prior(prior)
         count = ROWS if rows is None else whole("rows", rows, least=1)
         tolerance = check_tolerance(tolerance)
         if look_ahead is not None:
             look_ahead = whole("look_ahead", look_ahead, least=0)
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            from lenience.policies.beliefs.offers import OfferPolicy
+
+            return OfferPolicy.solve(self, prior, count, tolerance, look_ahead)
+        check_prior(prior)
         solution = solve_discounted(prior.n, prior.s, self.cost, self.discount, count, tolerance, look_ahead)
         certificate = Certificate(
             tolerance, count, solution.look_ahead, solution.undecided, solution.width, solution.states
@@ -249,10 +269,18 @@ class Discounted(
         Returns
         -------
         float
-            Seconds; 0 if that is not known beforehand.
+            Seconds; 0 if no estimate is known.
+
+        Examples
+        --------
+        >>> Discounted(cost=0.8, discount=0.99).solve_seconds(Belief(2, 1)) < 0.1
+        True
         """
+        from lenience.solvers.offers.solve import offer_seconds
         from lenience.solvers.stopping.solve import discounted_seconds
 
+        if self.offers is not None:
+            return offer_seconds(prior, self.offers, self.discount, rows, tolerance)
         return discounted_seconds(prior.n, self.cost, self.discount, rows, tolerance, look_ahead)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
@@ -269,11 +297,43 @@ class Discounted(
         -------
         tuple of Bounds
             The value at the belief, and the value of accepting there and being optimal afterwards.
+
+        Examples
+        --------
+        >>> value, accepting = Discounted(cost=0.8, discount=0.99).enclose(Belief(10, 6), tolerance=1e-9)
+        >>> value.midpoint, round(accepting.midpoint, 3)
+        (0.0, -0.2)
         """
+        from lenience.core.objective import one_break_even
         from lenience.solvers.stopping.solve import solve_discounted
 
+        one_break_even(self, "enclose")
         solution = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
         return solution.value, solution.continuation
+
+    def starts(self, belief: Belief) -> bool:
+        """Return whether a first acceptance pays at a belief, of any offer.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if it does.
+
+        Examples
+        --------
+        >>> Discounted(0.8, 0.95).starts(Belief(2, 1))
+        False
+        >>> Discounted(offers=Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]), discount=0.95).starts(Belief(2, 1))
+        True
+        """
+        if self.offers is None:
+            return StoppingObjective.starts(self, belief)
+        return bool(self.solve(belief, rows=1).share_accepted(belief) > 0.0)
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
         """Return bounds of what a policy earns from a belief on.
@@ -291,14 +351,26 @@ class Discounted(
         -------
         Bounds
             The value of the policy, in units of reward.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> objective, prior = Discounted(cost=0.8, discount=0.9), Belief(10, 8)
+        >>> greedy = objective.evaluate(Greedy(0.8), prior, tolerance=1e-6)
+        >>> optimum = objective.enclose(prior, tolerance=1e-6)[0]
+        >>> print(greedy.midpoint, round(optimum.midpoint, 3))
+        0.0 0.246
         """
+        from lenience.solvers.offers.evaluation import evaluate_offers
         from lenience.solvers.stopping.evaluation import evaluate_discounted
 
+        if self.offers is not None:
+            return evaluate_offers(policy, belief, self.offers, self.discount, tolerance)
         return evaluate_discounted(policy, belief.n, belief.s, self.cost, self.discount, tolerance)
 
 
 def _factor(arrivals: object, discount_rate: object) -> float:
-    """λ/(λ + r), of rates that are checked."""
+    """Check both rates and return λ/(λ + r)."""
     rate = real("arrivals", arrivals, above=0)
     money = real("discount_rate", discount_rate, above=0)
     if rate + money == rate:

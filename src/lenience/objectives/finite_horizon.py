@@ -1,7 +1,7 @@
 """FiniteHorizon(cost, horizon): the total over a known number of individuals.
 
-With H individuals in all, accepting first and stopping later is optimal (Bradt, Johnson and Karlin 1956), so
-after k acceptances H − k individuals are left and the recursion is the triangular one of the discounted case.
+With H individuals in total, it is optimal to accept first and stop later (Bradt, Johnson and Karlin 1956). So H − k
+individuals are left after k acceptances, and the recursion has the triangular form of the discounted case.
 """
 
 from __future__ import annotations
@@ -132,6 +132,12 @@ class FiniteHorizon(
         -------
         OptimalPolicy
             The policy.
+
+        Examples
+        --------
+        >>> policy = FiniteHorizon(cost=0.8, horizon=100).solve(Belief(2, 1))
+        >>> policy.accepts(Belief(10, 7)), policy.accepts(Belief(95, 75))
+        (True, False)
         """
         from lenience.policies.beliefs.optimal import OptimalPolicy
         from lenience.solvers.stopping.solve import solve_horizon
@@ -161,7 +167,12 @@ class FiniteHorizon(
         Returns
         -------
         float
-            Seconds; 0 if that is not known beforehand.
+            Seconds; 0 if no estimate is known.
+
+        Examples
+        --------
+        >>> FiniteHorizon(cost=0.8, horizon=1000).solve_seconds(Belief(2, 1)) < 0.1
+        True
         """
         from lenience.solvers.stopping.solve import horizon_seconds
 
@@ -181,6 +192,12 @@ class FiniteHorizon(
         -------
         tuple of Bounds
             The value at the belief, and the value of accepting there and being optimal afterwards.
+
+        Examples
+        --------
+        >>> value, accepting = FiniteHorizon(cost=0.8, horizon=100).enclose(Belief(10, 7), tolerance=1e-9)
+        >>> round(value.midpoint, 3), round(accepting.midpoint, 3)
+        (0.524, 0.524)
         """
         from lenience.solvers.stopping.solve import solve_horizon
 
@@ -199,6 +216,11 @@ class FiniteHorizon(
         -------
         FiniteHorizon or None
             An objective of the same type; None if the horizon is over.
+
+        Examples
+        --------
+        >>> FiniteHorizon(cost=0.8, horizon=100).remaining(40)
+        FiniteHorizon(cost=0.8, horizon=60, discount=1.0)
         """
         left = self.horizon - acceptances
         return FiniteHorizon(self.cost, left, self.discount) if left > 0 else None
@@ -219,6 +241,12 @@ class FiniteHorizon(
         -------
         Bounds
             The value of the policy, in units of reward.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> print(FiniteHorizon(cost=0.8, horizon=100).evaluate(Greedy(0.8), Belief(10, 9), tolerance=1e-9))
+        10.31314... ± ...
         """
         from lenience.solvers.stopping.evaluation import evaluate_horizon
 

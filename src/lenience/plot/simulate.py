@@ -34,7 +34,7 @@ TITLES = {
     "regret": "regret against knowing p",
     "behind": "behind the",  # the name of the baseline follows
     "accepted": "number accepted",
-    "shut_out": "probability of shutting out p > c",
+    "shut_out": "probability of rejecting p > c for good",
     "learning_cost": "cost of learning (lowest point of the account)",
 }
 

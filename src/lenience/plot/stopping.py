@@ -173,7 +173,7 @@ def operating_characteristics(
     panels[0].set_ylim(0, 1.02)
     panels[0].set_title("Probability of stopping for good", fontsize=10)
     panels[0].annotate(
-        "deserving,\nshut out", (0.5 * (1 + problem.cost), 0.97), ha="center", va="top", color=RED, fontsize=8
+        "wrongly\nrejected", (0.5 * (1 + problem.cost), 0.97), ha="center", va="top", color=RED, fontsize=8
     )
     panels[1].set_title("Expected discounted reward", fontsize=10)
     figure.suptitle(

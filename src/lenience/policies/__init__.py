@@ -1,4 +1,4 @@
-"""Who is accepted."""
+"""Policies: who is accepted."""
 
 import lazy_loader
 

@@ -10,6 +10,10 @@ from .beliefs.gittins import Gittins as Gittins
 from .beliefs.greedy import Greedy as Greedy
 from .beliefs.kl_ucb import KLUCB as KLUCB
 from .beliefs.logistic import Logistic as Logistic
+from .beliefs.offer_baselines import GreedyOffers as GreedyOffers
+from .beliefs.offer_baselines import PolicyPerCost as PolicyPerCost
+from .beliefs.offer_exposure import OfferExposurePolicy as OfferExposurePolicy
+from .beliefs.offers import OfferDecision as OfferDecision
 from .beliefs.pending import Blind as Blind
 from .beliefs.pending import Capped as Capped
 from .beliefs.persistent import Persistent as Persistent

@@ -265,7 +265,8 @@ def _always_accept() -> Policy:
 
 def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
     """Solve a Discounted problem."""
-    return Discounted(cost, discount).solve(prior)
+    policy: Policy = Discounted(cost, discount).solve(prior)
+    return policy
 
 
 def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:

@@ -38,6 +38,15 @@ def write_paper_report(path: str | Path, claims: Sequence[Claim] | None = None, 
     -------
     Path
         The path of the report.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> claim = Claim("3.1", "p̂ < 1", "holds", "Seen.", "More.")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_paper_report(f"{folder}/paper.md", [claim])
+    ...     print(page.read_text(encoding="utf-8").splitlines()[0])
+    # The paper, claim by claim
     """
     checked = list(check_paper(seed) if claims is None else claims)
     target = Path(path)

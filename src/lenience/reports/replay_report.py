@@ -92,6 +92,19 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
     ------
     InputError
         If the folder does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from lenience import Discounted, replay
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+    >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_replay_report(result, f"{folder}/replay.html", "Loans")
+    ...     print(page.name, page.read_text(encoding="utf-8")[:15])
+    replay.html <!doctype html>
     """
     target = Path(path)
     if not target.parent.is_dir():

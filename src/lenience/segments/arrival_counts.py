@@ -130,5 +130,11 @@ class ArrivalCounts(msgspec.Struct, frozen=True):
         -------
         Bounds
             The ends of the interval.
+
+        Examples
+        --------
+        >>> interval = ArrivalCounts({"north": 80, "south": 20}).interval("north")
+        >>> round(interval.lower, 3), round(interval.upper, 3)
+        (0.714, 0.869)
         """
         return self.belief(name).interval(probability)

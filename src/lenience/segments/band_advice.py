@@ -29,6 +29,11 @@ class BandAdvice(msgspec.Struct, frozen=True):
         The discounted number of members to come in the smallest band.
     needed
         The discounted number above which a band starts.
+
+    Examples
+    --------
+    >>> BandAdvice(bands=5, starting=3, share_starting=0.6, smallest_volume=19.8, needed=32.1).advice
+    '5 bands: only 3 start, 40% of arrivals are never given a chance'
     """
 
     bands: int
@@ -41,7 +46,7 @@ class BandAdvice(msgspec.Struct, frozen=True):
     def advice(self) -> str:
         """The advice in words."""
         if self.starting == self.bands:
-            smallest = f"{self.smallest_volume:.3g} discounted members in the smallest, {self.needed:.3g} needed"
+            smallest = f"{self.smallest_volume:.3g} discounted applicants in the smallest, {self.needed:.3g} needed"
             return f"{self.bands} bands: all start ({smallest})"
         unseen = f"{percent(1 - self.share_starting, 0)} of arrivals are never given a chance"
         return f"{self.bands} bands: only {self.starting} start, {unseen}"
@@ -72,7 +77,7 @@ def advise_bands(
     --------
     >>> for row in advise_bands(range(1000), Discounted(0.8, 0.998), Belief(2, 1), bands=[5, 20]):
     ...     print(row.advice)
-    5 bands: all start (99.8 discounted members in the smallest, 32.1 needed)
+    5 bands: all start (99.8 discounted applicants in the smallest, 32.1 needed)
     20 bands: only 0 start, 100% of arrivals are never given a chance
     """
     needed = starting_volume(prior, objective.cost).midpoint

@@ -29,9 +29,9 @@ from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.segments.segments import Segment, Segments
 
-TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first that the time allows is used
-SECONDS = 10.0  # the most for one segment, by the solver's estimate
-ALL_SECONDS = 60.0  # the most for all segments, by the clock
+TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first one that fits the time limit is used
+SECONDS = 10.0  # time limit for one segment, by the solver's estimate
+ALL_SECONDS = 60.0  # time limit for all segments, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
 SEGMENTS = "Segments with a Delayed objective, such as history.divide(Delayed(…))"
 
@@ -88,6 +88,14 @@ class Exposure(msgspec.Struct, frozen=True):
         The policy of the segment, if one was solved.
     not_computed
         Why the limit was not computed; None if it was.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Delayed, Segments, exposure_limits
+    >>> late = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+    >>> [row] = exposure_limits(Segments.of({"all": 1.0}, late, Belief(10, 7)), {"all": 2})
+    >>> row.limit, row.room, row.now
+    (5, 3, 'accept up to 3 more')
     """
 
     name: str
@@ -225,7 +233,8 @@ def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed
     """Return the policy to the best tolerance that the time allows, or why it was not computed."""
     for tolerance in TOLERANCES:
         try:
-            return objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
+            policy: ExposurePolicy = objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
+            return policy
         except TooLargeError as error:
             reason = NotComputed("too_large", SECONDS, error.sentence, error.seconds)
     return reason

@@ -47,6 +47,16 @@ class RefreshReport(msgspec.Struct, frozen=True):
         in units of the whole population's value.
     allowed
         The loss that was allowed, in the same units.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted, Segments
+    >>> objective = Discounted(0.8, 0.99)
+    >>> policies = Segments.of({"a": 0.6, "b": 0.4}, objective, Belief(2, 1)).solve()
+    >>> changed = Segments.of({"a": 0.61, "b": 0.39}, objective, Belief(2, 1))
+    >>> policies, report = policies.refresh(changed, allowed_loss=0.5)
+    >>> report.solved, report.reused, round(report.loss, 3)
+    ((), 2, 0.039)
     """
 
     solved: tuple[str, ...]
@@ -123,6 +133,14 @@ class SegmentPolicies(Mapping[str, Any]):
         ------
         InputError
             If the segment is unknown.
+
+        Examples
+        --------
+        >>> from lenience import Belief, Discounted, Segments
+        >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
+        >>> policies = cells.solve()
+        >>> policies.accepts("many"), policies.accepts("few"), policies.accepts("few", Belief(10, 9))
+        (True, False, True)
         """
         cell = self.segments[name]
         return bool(self._by_name[name].policy.accepts(cell.prior if belief is None else belief))
@@ -144,6 +162,13 @@ class SegmentPolicies(Mapping[str, Any]):
         ------
         InputError
             If the segment is unknown.
+
+        Examples
+        --------
+        >>> from lenience import Belief, Discounted, Segments
+        >>> policies = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1)).solve()
+        >>> round(policies.segment_value("many").midpoint, 3), policies.segment_value("few").midpoint
+        (0.965, 0.0)
         """
         cell = self.segments[name]
         own = _own_value(cell, self._by_name[name])
@@ -183,6 +208,15 @@ class SegmentPolicies(Mapping[str, Any]):
         dict
             For each segment, the bound of :func:`~lenience.segments.loss_of_keeping` times the segment's weight, in
             units of the whole population's value. Infinite if no bound is known.
+
+        Examples
+        --------
+        >>> from lenience import Belief, Discounted, Segments
+        >>> objective = Discounted(0.8, 0.99)
+        >>> policies = Segments.of({"a": 0.6, "b": 0.4}, objective, Belief(2, 1)).solve()
+        >>> losses = policies.losses(Segments.of({"a": 0.61, "b": 0.39}, objective, Belief(2, 1)))
+        >>> {name: round(loss, 3) for name, loss in losses.items()}
+        {'a': 0.02, 'b': 0.019}
         """
         old = [entry for cell, entry in zip(self.segments, self._solved, strict=True) if cell.name in segments]
         new = [segments[cell.name] for cell in self.segments if cell.name in segments]

@@ -1,19 +1,21 @@
-"""Segment and Segments: the population divided into cells, each of which is a homogeneous problem of its own.
+"""Segment and Segments: the population divided into cells, each a separate homogeneous problem.
 
 The model. Individuals arrive one by one; each belongs to segment x with probability q_x (its share), independently.
-Accepting one of x teaches about x alone, and decisions in other segments change nothing for x, so the expectation in
-the paper's objective divides into one problem a segment. Within x the next member comes after a geometric wait W with
-P(W = w) = q(1 − q)^(w−1), and
+Accepting a member of x teaches only about x, and decisions in other segments change nothing for x. So the expectation
+in the paper's objective splits into one problem per segment. Within x the next member comes after a geometric wait W
+with P(W = w) = q(1 − q)^(w−1), and
 
     γ_x = E γ^W = γq/(1 − γ + γq),
 
-so x's own problem has the discount factor γ_x: rarer segments discount harder. As seen before anyone arrives, x's first
-member comes after W − 1 others, which counts E γ^(W−1) = q/(1 − γ + γq). Hence the value of the whole population is
+so the problem of x has the discount factor γ_x: rarer segments have a stronger discount. Before anyone arrives, the
+first member of x comes after W − 1 others, which gives a factor of E γ^(W−1) = q/(1 − γ + γq). So the value of the
+whole population is
 
     Σ_x q_x/(1 − γ + γq_x) · V_{γ_x}(n_x, s_x).
 
-Guarantee: running each segment's optimal policy at γ_x is optimal for the whole population, and its value is enclosed.
-Using γ itself in every segment would be a mistake: it explores rare segments as if they were the whole population.
+Guarantee: running each segment's optimal policy at γ_x is optimal for the whole population, and bounds of its value are
+proved. Using γ itself in every segment would be a mistake: it explores rare segments as if they were the whole
+population.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
-from lenience.core.objective import Objective
+from lenience.core.objective import Objective, one_break_even
 from lenience.core.validation import listed, mapped, real
 from lenience.objectives.discounted import Discounted
 
@@ -72,6 +74,7 @@ class Segment(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "share", share)
         if not isinstance(self.objective, Objective) or not self.objective.divisible:
             raise InputError("objective", self.objective, "an objective that segments can share, such as Discounted")
+        one_break_even(self.objective, "A segment")
         check_prior(self.prior)
         if not isinstance(self.group, str):
             raise InputError("group", self.group, "a text")

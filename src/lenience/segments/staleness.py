@@ -124,7 +124,7 @@ def belief_distance(
     a, b, a2, b2 = good, size - good, good2, size2 - good2
     same = (a == a2) & (b == b2)
     open_ = (a > 0) & (b > 0) & (a2 > 0) & (b2 > 0)
-    # A certainty has no density: the integral is then the sum of E|p − c| of both.
+    # A certain belief has no density. The integral is then the sum of E|p − c| of both beliefs.
     apart = _mean_distance(size, good, c) + _mean_distance(size2, good2, c)
     safe = [np.where(open_, part, 1.0) for part in (a, b, a2, b2)]
     low, high = _crossings(*safe)

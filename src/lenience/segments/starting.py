@@ -1,10 +1,10 @@
 """Segments that never start: too rare, for their prior, to be worth a first acceptance, or known to lose.
 
 The policy accepts at the prior exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises. So there is one discounted
-volume γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts. Below it the segment is shut out before its first
-member, deserving or not. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by size. The
-remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or a floor on
-exploration (:mod:`lenience.analysis.fairness`).
+volume γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts. Below it the policy never accepts anyone from the
+segment, however good its members are. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by
+size. The remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or
+a floor on exploration (:mod:`lenience.analysis.fairness`).
 """
 
 from __future__ import annotations
@@ -131,6 +131,14 @@ class Start(msgspec.Struct, frozen=True):
         labels, the volume that would be needed with immediate labels, which is a lower bound.
     starts
         Whether it starts.
+
+    Examples
+    --------
+    >>> start = Start("few", "", Belief(2, 1), cost=0.8, volume=3.96, needed=32.1, starts=False)
+    >>> start.reason
+    'never starts: 3.96 discounted applicants expected, 32.1 needed for learning to pay'
+    >>> start.loses
+    False
     """
 
     name: str
@@ -151,21 +159,25 @@ class Start(msgspec.Struct, frozen=True):
         """Why it starts or not, in words."""
         if self.starts and self.needed == 0.0:
             expected, even = percents(self.prior.mean, self.cost)
-            return f"starts: {expected} expected is above the cost of {even}"
+            return f"starts: {expected} expected to succeed, above the break-even of {even}"
         if self.starts:
-            enough = f"{count(self.needed)} are enough to make learning pay"
-            return f"starts: {count(self.volume)} discounted members to come, and {enough}"
+            return f"starts: {self._expected}, {count(self.needed)} needed for learning to pay"
         if self.loses:
             expected, even = percents(self.prior.mean, self.cost)
-            return f"never starts: {expected} expected, and almost surely less than the cost of {even}"
+            return f"never starts: {expected} expected to succeed, almost certainly below the break-even of {even}"
         if self.needed < self.volume:
-            return "never starts: its labels come so late that learning does not pay"
-        never = "only far more" if math.isinf(self.needed) else f"only {count(self.needed)}"
-        return f"never starts: {count(self.volume)} discounted members to come, and {never} would make learning pay"
+            return "never starts: its outcomes arrive too late for learning to pay"
+        needed = "far more" if math.isinf(self.needed) else count(self.needed)
+        return f"never starts: {self._expected}, {needed} needed for learning to pay"
+
+    @property
+    def _expected(self) -> str:
+        """The volume, in words."""
+        return f"{count(self.volume)} discounted applicants expected"
 
 
 class Shutout(msgspec.Struct, frozen=True):
-    """How many segments of a group never start, and how many of these deserve acceptance (p > c).
+    """How many segments of a group never start, and how many of these are worth accepting (p > c).
 
     Parameters
     ----------
@@ -183,6 +195,14 @@ class Shutout(msgspec.Struct, frozen=True):
         The number of these that never start; None if no true rates are given.
     deserving_share_shut
         The same as a share, weighted by arrivals; None if no true rates are given.
+
+    Examples
+    --------
+    >>> from lenience import Discounted
+    >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
+    >>> [row] = shut_out_at_outset(cells)
+    >>> row.segments, row.shut
+    (2, 1)
     """
 
     model: str
@@ -213,8 +233,8 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     >>> cells = Segments.of({"many": 0.96, "few": 0.04}, Discounted(0.8, 0.99), Belief(2, 1))
     >>> for row in starts(cells):
     ...     print(row.name, row.reason)
-    many starts: 95 discounted members to come, and 32.1 are enough to make learning pay
-    few never starts: 3.96 discounted members to come, and only 32.1 would make learning pay
+    many starts: 95 discounted applicants expected, 32.1 needed for learning to pay
+    few never starts: 3.96 discounted applicants expected, 32.1 needed for learning to pay
     """
     rows = []
     for cell in listed("segments", segments, SEGMENTS):
@@ -324,14 +344,14 @@ def shut_out_at_outset(
     model: str = "as given",
     begin: Mapping[str, bool] | None = None,
 ) -> list[Shutout]:
-    """Return, by group, how many segments never start, and how many of these deserve acceptance (p > c).
+    """Return, by group, how many segments never start, and how many of these are worth accepting (p > c).
 
     Parameters
     ----------
     segments : Segments
         The segments.
     truths : mapping, optional
-        The true success rate by segment. Without it, the numbers of deserving segments are None.
+        The true success rate by segment. Without it, the numbers of segments worth accepting are None.
     model : str
         The model of the priors, as a label of the rows.
     begin : mapping, optional

@@ -61,6 +61,13 @@ class RandomWalk(msgspec.Struct, frozen=True, tag="random_walk", tag_field="type
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> stream = RandomWalk(start=0.7, step=0.1).open(replication_keys(seed=1, first=0, count=3), horizon=10)
+        >>> stream.rates(0), stream.rates(1).round(1)
+        (array([0.7, 0.7, 0.7]), array([0.6, 0.8, 0.8]))
         """
         return _Walking(keys, self)
 
@@ -150,6 +157,13 @@ class ChangePoints(msgspec.Struct, frozen=True, tag="change_points", tag_field="
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> stream = ChangePoints(rates=[0.6, 0.9], at=[2]).open(replication_keys(seed=1, first=0, count=2), horizon=10)
+        >>> [stream.rates(arrival).tolist() for arrival in range(3)]
+        [[0.6, 0.6], [0.6, 0.6], [0.9, 0.9]]
         """
         return _Jumping(keys, self)
 
@@ -221,6 +235,14 @@ class Redrawn(msgspec.Struct, frozen=True, tag="redrawn", tag_field="type"):
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> keys = replication_keys(seed=1, first=0, count=2)
+        >>> stream = Redrawn(prior=Belief(2, 1), hazard=1.0).open(keys, horizon=10)
+        >>> bool((stream.rates(0) != stream.rates(1)).all())  # p is drawn again before every arrival
+        True
         """
         return _Redrawing(keys, self)
 

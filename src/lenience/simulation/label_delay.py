@@ -31,7 +31,7 @@ class LabelDelay(msgspec.Struct, frozen=True):
     kind
         One of none, exponential, fixed, lognormal and never.
     mean
-        The mean delay, in arrivals or in years. Ignored where the kind is none or never.
+        The mean delay, in arrivals or in years. Ignored if the kind is "none" or "never".
     sigma
         The standard deviation of the logarithm of a lognormal delay.
     missing
@@ -93,6 +93,12 @@ class LabelDelay(msgspec.Struct, frozen=True):
         -------
         NDArray[np.int64]
             The delays, from 1 to ``horizon`` + 1.
+
+        Examples
+        --------
+        >>> chance, missing = np.array([0.1, 0.5, 0.9]), np.array([0.5, 0.5, 0.5])
+        >>> LabelDelay("exponential", mean=20).lags(chance, missing, horizon=100)
+        array([ 3, 14, 47])
         """
         from scipy.special import ndtri
 

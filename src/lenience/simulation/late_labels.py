@@ -51,6 +51,13 @@ class LateLabels(msgspec.Struct, frozen=True, tag="late_labels", tag_field="type
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> world = LateLabels(Bernoulli(0.9), LabelDelay("fixed", mean=20))
+        >>> world.open(replication_keys(seed=1, first=0, count=2), horizon=100).label_lag(0)
+        array([20, 20])
         """
         return _Late(self.world.open(keys, horizon), self.delay, horizon)
 

@@ -89,6 +89,17 @@ class PastRows:
         ------
         InputError
             If the file has no such column, or an outcome is neither a success nor a failure.
+
+        Examples
+        --------
+        >>> import os, pathlib, tempfile
+        >>> lines = ["outcome,region", "1,north", "0,north", "1,south"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "past.csv"
+        ...     _ = file.write_text(os.linesep.join(lines))
+        ...     world = PastRows.from_file(str(file), segment="region")
+        >>> world.rates.tolist()
+        [0.5, 1.0]
         """
         columns = read_columns(file)
         for column in (outcome, segment):
@@ -125,6 +136,13 @@ class PastRows:
         ------
         InputError
             If there are fewer rows than arrivals.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> stream = PastRows(outcomes=[1, 1, 1]).open(replication_keys(seed=1, first=0, count=2), horizon=3)
+        >>> stream.outcomes(0, stream.rates(0))
+        array([ True,  True])
         """
         if horizon > len(self):
             raise InputError("horizon", horizon, f"at most the {len(self)} past rows")
@@ -151,6 +169,13 @@ class PastRows:
         -------
         ndarray of int
             The numbers of the rows, in the order of their arrival.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> [key] = replication_keys(seed=1, first=0, count=1)
+        >>> sorted(PastRows(outcomes=[1, 0, 1]).order(key).tolist())
+        [0, 1, 2]
         """
         return np.random.default_rng(int(key)).permutation(len(self))
 

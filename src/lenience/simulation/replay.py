@@ -182,6 +182,15 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
             One row per policy: its discounted reward, how far it is behind the first policy, both with the half-widths
             of 95% intervals (None for a single run), its total reward, its regret, and the share accepted overall and
             by group.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
+        >>> row = result.summary()[0]
+        >>> row["policy"], row["behind"]
+        ('lenience', 0.0)
         """
         first = self.policies[0]
         return [
@@ -211,6 +220,14 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
         -------
         pandas.DataFrame, polars.DataFrame or pyarrow.Table
             One row per policy. The acceptance of each group is a separate column.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
+        >>> result.frame("pyarrow").column_names[:3]
+        ['policy', 'discounted', 'half_width']
         """
         from lenience.core.frames import to_frame
 

@@ -247,6 +247,15 @@ class Simulation:
         ------
         InputError
             If the policy or the metric is unknown.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> simulation.values("greedy", "accepted").shape
+        (20,)
         """
         if policy not in self.runs:
             raise InputError.unknown_name("policy", policy, self.runs)
@@ -279,6 +288,15 @@ class Simulation:
         ------
         InputError
             If the policy or the metric is unknown.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Constant
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Constant(1), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> print(simulation.estimate("constant (probability=1)", "accepted"))
+        50
         """
         level = real("confidence", confidence, above=0, below=1)
         values = self.values(policy, metric)
@@ -309,6 +327,15 @@ class Simulation:
         ------
         InputError
             If a policy or the metric is unknown.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=200)
+        >>> simulation.compare("optimum", "greedy").lower > 0
+        True
         """
         level = real("confidence", confidence, above=0, below=1)
         return Estimate.of_mean(self.values(policy, metric) - self.values(other, metric), level)
@@ -332,6 +359,15 @@ class Simulation:
         ------
         InputError
             If the simulation has no baseline: it ran with ``optimum=False``.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import FromPrior
+        >>> simulation = compare_policies(Greedy(0.5), FromPrior(Belief(2, 1)), cost=0.5, horizon=50, replications=200)
+        >>> simulation.behind("optimum").mean, simulation.behind("greedy").mean > 0
+        (0.0, True)
         """
         if self.baseline is None:
             raise InputError.because(
@@ -353,6 +389,15 @@ class Simulation:
         -------
         list of Estimate
             One estimate per checkpoint.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Constant
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Constant(1), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> print(simulation.acceptance_over_time("constant (probability=1)")[-1])
+        1
         """
         run = self.runs[policy]
         return self._along(run.acceptance, run.acceptance_squares, confidence)
@@ -371,6 +416,16 @@ class Simulation:
         -------
         list of Estimate
             One estimate per checkpoint. Regret is measured against a policy that knows p.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Constant
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Constant(1), Bernoulli(0.4), cost=0.5, horizon=50, replications=20)
+        >>> regret = simulation.regret_over_time("constant (probability=1)")[-1]
+        >>> round(regret.mean, 6)  # each of 50 acceptances loses 0.1
+        5.0
         """
         run = self.runs[policy]
         return self._along(run.regret, run.regret_squares, confidence)
@@ -387,6 +442,16 @@ class Simulation:
         -------
         list of dict
             One row per policy and metric, with the keys policy, metric, mean, lower and upper.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> row = simulation.summary()[0]
+        >>> row["policy"], row["metric"]
+        ('optimum', 'discounted')
         """
         rows: list[dict[str, Any]] = []
         for name in self.runs:
@@ -411,6 +476,15 @@ class Simulation:
         -------
         pandas.DataFrame, polars.DataFrame or pyarrow.Table
             One row per policy and metric.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> simulation.frame("pyarrow").column_names
+        ['policy', 'metric', 'mean', 'lower', 'upper']
         """
         return to_frame(self.summary(), backend)
 
@@ -426,6 +500,15 @@ class Simulation:
         -------
         pandas.DataFrame, polars.DataFrame or pyarrow.Table
             One row per policy and replication, one column per metric.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> simulation.replications_frame("pyarrow").num_rows  # 20 of the optimum and 20 of greedy
+        40
         """
         columns: dict[str, list[Any]] = {"policy": [], "replication": []}
         for name in self.runs:
@@ -447,6 +530,15 @@ class Simulation:
         -------
         pandas.DataFrame, polars.DataFrame or pyarrow.Table
             The columns policy, arrival, metric, mean, lower and upper.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> simulation.over_time_frame("pyarrow").column_names
+        ['policy', 'arrival', 'metric', 'mean', 'lower', 'upper']
         """
         rows = [
             {"policy": name, "arrival": int(at), "metric": metric, "mean": e.mean, "lower": e.lower, "upper": e.upper}
@@ -471,6 +563,17 @@ class Simulation:
         -------
         list of Path
             The files.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print([path.name for path in simulation.save(folder)])
+        ['summary.parquet', 'replications.parquet', 'over_time.parquet']
         """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
@@ -493,6 +596,15 @@ class Simulation:
         -------
         list of list of str
             The headings, then one line per policy.
+
+        Examples
+        --------
+        >>> from lenience import compare_policies
+        >>> from lenience.policies import Greedy
+        >>> from lenience.simulation import Bernoulli
+        >>> simulation = compare_policies(Greedy(0.5), Bernoulli(0.6), cost=0.5, horizon=50, replications=20)
+        >>> [line[0] for line in simulation.table()]
+        ['policy', 'optimum', 'greedy']
         """
         shown = [metric for metric in SHOWN if metric != "behind" or self.baseline is not None]
         titles = {"behind": f"behind {self.baseline}"}

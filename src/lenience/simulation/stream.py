@@ -47,6 +47,14 @@ class Stream:
         -------
         ndarray
             The success probabilities, one per replication.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Bernoulli
+        >>> stream = Bernoulli(0.7).open(replication_keys(seed=1, first=0, count=3), horizon=10)
+        >>> stream.rates(0)
+        array([0.7, 0.7, 0.7])
         """
         raise NotImplementedError
 
@@ -64,6 +72,14 @@ class Stream:
         -------
         ndarray of bool
             The outcomes, one per replication.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Bernoulli
+        >>> stream = Bernoulli(1.0).open(replication_keys(seed=1, first=0, count=3), horizon=10)
+        >>> stream.outcomes(0, stream.rates(0))
+        array([ True,  True,  True])
         """
         return (arrival_bits(self.keys, arrival) >> HIGH) < limits(rates)
 
@@ -79,6 +95,14 @@ class Stream:
         -------
         ndarray of int
             The segments, counted from 0, one per replication.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Mixture
+        >>> world = Mixture(shares=[0.5, 0.5], rates=[0.9, 0.6])
+        >>> world.open(replication_keys(seed=2, first=0, count=4), horizon=10).segment(0)
+        array([1, 1, 0, 0])
         """
         return np.zeros(self.keys.size, dtype=np.int64)
 
@@ -91,6 +115,15 @@ class Stream:
             The success probabilities at the last arrival requested, by replication and segment.
         shares : ndarray
             The share of arrivals in each segment.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Mixture
+        >>> world = Mixture(shares=[0.5, 0.5], rates=[0.9, 0.6])
+        >>> rates, shares = world.open(replication_keys(seed=1, first=0, count=1), horizon=10).by_segment()
+        >>> rates, shares
+        (array([[0.9, 0.6]]), array([0.5, 0.5]))
         """
         raise NotImplementedError
 
@@ -106,6 +139,14 @@ class Stream:
         -------
         ndarray of int or None
             The lags, one per replication, where 1 means before the next arrival; None if no label is ever late.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Bernoulli
+        >>> stream = Bernoulli(0.7).open(replication_keys(seed=1, first=0, count=3), horizon=10)
+        >>> stream.label_lag(0) is None  # labels are prompt
+        True
         """
         return None
 

@@ -37,6 +37,13 @@ class _ConstantRate:
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> from lenience.simulation import Bernoulli
+        >>> Bernoulli(0.7).open(replication_keys(seed=1, first=0, count=3), horizon=10).rates(0)
+        array([0.7, 0.7, 0.7])
         """
         return FixedStream(keys, self.fixed_rates(keys))
 
@@ -76,6 +83,12 @@ class Bernoulli(_ConstantRate, msgspec.Struct, frozen=True, tag="bernoulli", tag
         -------
         ndarray
             The success probabilities, one per replication.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> Bernoulli(0.7).fixed_rates(replication_keys(seed=1, first=0, count=3))
+        array([0.7, 0.7, 0.7])
         """
         return np.full(keys.size, self.p)
 
@@ -114,6 +127,13 @@ class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, tag="prior", tag_fie
         -------
         ndarray
             The success probabilities, one per replication.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> rates = FromPrior(Belief(2, 1)).fixed_rates(replication_keys(seed=1, first=0, count=1000))
+        >>> round(float(rates.mean()), 1)
+        0.5
         """
         return draw(self.prior, uniform(keys, 0, "rate"))
 
@@ -206,6 +226,14 @@ class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):
         -------
         Stream
             The individuals, the same whenever the keys are the same.
+
+        Examples
+        --------
+        >>> from lenience.core.counter_rng import replication_keys
+        >>> world = Mixture(shares={"a": 0.5, "b": 0.5}, rates={"a": 0.9, "b": 0.6})
+        >>> stream = world.open(replication_keys(seed=2, first=0, count=4), horizon=10)
+        >>> stream.segment(0), stream.rates(0)
+        (array([1, 1, 0, 0]), array([0.6, 0.6, 0.9, 0.9]))
         """
         count = len(self.shares)
         if self.rates is not None:

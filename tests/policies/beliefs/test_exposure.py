@@ -23,7 +23,8 @@ PRIOR = Belief(2, 1)
 
 @pytest.fixture(scope="module")
 def policy() -> ExposurePolicy:
-    return PROBLEM.solve(PRIOR)
+    policy: ExposurePolicy = PROBLEM.solve(PRIOR)
+    return policy
 
 
 def test_limits_rise_with_successes(policy: ExposurePolicy) -> None:
@@ -90,11 +91,11 @@ def test_value(policy: ExposurePolicy) -> None:
 
 
 def test_words(policy: ExposurePolicy) -> None:
-    assert "1 is pending of at most 5" in policy.explain(Belief(10, 7), 1)
-    assert "5 are pending, while at most 5" in policy.explain(Belief(10, 7), 5)
+    assert "1 outcome is pending, and the limit is 5" in policy.explain(Belief(10, 7), 1)
+    assert "5 outcomes are pending, and the limit is 5" in policy.explain(Belief(10, 7), 5)
     assert "final" in policy.explain(Belief(10, 2), 0)
-    assert "3 pending may still change that" in policy.explain(Belief(10, 2), 3)
-    assert "not below the 80% break-even" in policy.explain(Belief(10, 9), 100)
+    assert "The 3 pending outcomes may change this" in policy.explain(Belief(10, 2), 3)
+    assert "not below the break-even of 80%" in policy.explain(Belief(10, 9), 100)
     assert "proved" in policy.certificate.statement
     assert f"{policy.certificate.rows:,} rows" in policy.certificate.statement
     assert policy.expire_after == 3.0

@@ -17,7 +17,8 @@ from rejections import rejected
 
 @cache
 def solved() -> OptimalPolicy:
-    return Discounted(0.8, 0.99).solve(Belief(2, 1), rows=200)
+    policy: OptimalPolicy = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=200)
+    return policy
 
 
 @settings(max_examples=40)

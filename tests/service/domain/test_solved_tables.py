@@ -45,7 +45,8 @@ def stopping() -> StoppingTable | ExposureTable:
 
 @cache
 def policy_of_stopping() -> OptimalPolicy:
-    return Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    policy: OptimalPolicy = Discounted(0.8, 0.99).solve(Belief(2, 1), rows=2000)
+    return policy
 
 
 @cache
@@ -55,7 +56,8 @@ def late() -> StoppingTable | ExposureTable:
 
 @cache
 def policy_of_late() -> ExposurePolicy:
-    return Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+    policy: ExposurePolicy = Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+    return policy
 
 
 @settings(max_examples=200)
@@ -250,3 +252,16 @@ def test_beyond_the_table_decisions_are_the_policy_s(cost: float, discount: floa
             for good in range(outcomes + 1):
                 accepted = short.limit(good, outcomes - good) is None
                 assert accepted == policy.accepts(Belief(2 + outcomes, 1 + good)), (rows, good, outcomes)
+
+
+def test_thresholds_of_a_horizon_are_halfway_between_rejection_and_acceptance() -> None:
+    table = table_of(FiniteHorizon(0.6, 60), Belief(2, 1))
+    assert isinstance(table, StoppingTable)
+    halfway = 0
+    for outcomes in range(60):
+        least, n = table.least_accepted(outcomes), 2 + outcomes
+        if least:
+            expected = min((1 + least - 0.5) / n, 0.6)
+            assert table.threshold(0, outcomes) == pytest.approx(expected)
+            halfway += expected < 0.6
+    assert halfway > 20

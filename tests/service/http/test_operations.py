@@ -150,9 +150,9 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
     with engine.store.write() as connection:
         connection.execute(text("DROP TABLE decision"))
     engine.close()
-    code, _, err = run("audit", "--database", database)
-    assert (code, len(err.strip().splitlines())) == (2, 1)
-    assert "the table 'decision' is missing" in err
+    code, out, _ = run("audit", "--database", database)
+    assert code == 1
+    assert "the table 'decision' is missing" in out
 
 
 def test_making_a_key_says_that_it_made_a_database(run: Run, database: str) -> None:

@@ -62,6 +62,11 @@ class EpsilonGreedy(Rule, frozen=True, tag="epsilon_greedy"):
         -------
         float
             −1, because the policy never stops; the cost if ε is 0.
+
+        Examples
+        --------
+        >>> EpsilonGreedy(cost=0.8, epsilon=0.05).stop_floor(10), EpsilonGreedy(cost=0.8, epsilon=0.0).stop_floor(10)
+        (-1.0, 0.8)
         """
         return -1.0 if self.epsilon > 0 else self.cost
 

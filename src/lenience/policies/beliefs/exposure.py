@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
-from lenience.core.formatting import observed, percent
+from lenience.core.formatting import counted, observed, percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import AT_COST, is_near, near, size_distance, success_distance
 from lenience.core.objective import ExposureObjective
@@ -128,6 +128,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         bool
             True if the limit is proved; False for beliefs that are not in the table.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.proved(Belief(10, 7)), policy.proved(Belief(10.5, 7))  # the second is not in the table
+        (True, False)
         """
         k, j = self._place(belief)
         if not 0 <= k < self.rows or not 0 <= j <= k:
@@ -207,6 +214,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         ndarray of float
             0 or 1 for each state.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.acceptance(10, 7, pending=[3, 4, 5])
+        array([1., 1., 0.])
         """
         return (np.asarray(pending) < self.exposure(n, s)).astype(np.float64)
 
@@ -243,7 +257,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         unlimited = self.first[row] + self.offsets[row + 1] - self.offsets[row]
         at = np.clip(self.offsets[row] + j - self.first[row], 0, max(self.limits.size - 1, 0))
         tabulated = self.limits[at] if self.limits.size else np.zeros(at.shape, dtype=np.int64)
-        # A rate that differs from the cost only by rounding is at the cost: 16 of 20 where the cost is 0.8.
+        # A rate that differs from the cost only by rounding counts as equal to it, e.g. 16 of 20 at a cost of 0.8.
         above = (j >= unlimited) | (good >= self.objective.cost * sizes * (1 - AT_COST))
         result = np.where(above, UNLIMITED, np.where(j < self.first[row], 0, tabulated))
         for position in np.argwhere(~inside):
@@ -268,6 +282,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         Bounds
             Proved bounds of the value.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> print(policy.value(Belief(2, 1)))
+        7.000202... ± ...
         """
         count = whole("pending", pending)
         if belief == self.prior and count < len(self.lower):
@@ -287,44 +308,36 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         Returns
         -------
         str
-            One or two sentences.
+            Up to four sentences.
 
         Examples
         --------
         >>> from lenience import Delayed
         >>> policy = Delayed(cost=0.8, arrivals=200, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
         >>> print(policy.explain(Belief(10, 7), pending=1))
-        Accept: 7 of 10 succeeded (70%), short of the 80% break-even, but 1 is pending of at most 13 that are worth
-        having out at once: what one more label teaches is worth more than its expected loss of 0.1.
+        Accept: 7 of 10 succeeded (70%), below the break-even of 80%. 1 outcome is pending, and the limit is 13. What
+        one more outcome teaches is worth more than the expected loss of 0.1.
         """
         count = whole("pending", pending)
         limit = self.limit(belief)
-        cost = self.objective.cost
-        seen = observed(belief)
-        out = f"{count:,} {'is' if count == 1 else 'are'} pending" if count else "none is pending"
+        mean, even = percents(belief.mean, self.objective.cost)
+        seen = observed(belief, mean)
         if limit is None:
-            return f"Accept: {seen}, not below the {percent(cost)} break-even, so nothing pending stands in the way."
-        short = f"{seen}, short of the {percent(cost)} break-even"
-        loss = f"expected loss of {cost - belief.mean:.2g}"
-        if count < limit:
-            return (
-                f"Accept: {short}, but {out} of at most {limit:,} that {'is' if limit == 1 else 'are'} worth having "
-                f"out at once: what one more label teaches is worth more than its {loss}."
-            )
+            return f"Accept: {seen}, not below the break-even of {even}. Any number of outcomes may be pending."
+        seen = f"{seen}, below the break-even of {even}"
+        loss = f"the expected loss of {self.objective.cost - belief.mean:.2g}"
         if limit > 0:
-            return (
-                f"Reject for now: {short}, and {out}, while at most {limit:,} {'is' if limit == 1 else 'are'} worth "
-                "having out at once: wait for a label before accepting again."
+            exposure = (
+                f"{counted(count, 'outcome')} {'is' if count == 1 else 'are'} pending, and the limit is {limit:,}."
             )
+            if count < limit:
+                return f"Accept: {seen}. {exposure} What one more outcome teaches is worth more than {loss}."
+            return f"Reject for now: {seen}. {exposure} Wait for an outcome before accepting again."
+        futile = f"What one more outcome teaches is not worth {loss}."
         if count > 0:
-            return (
-                f"Reject for now: {short}, by so much that one more label is not worth its {loss}; the {count:,} "
-                "pending may still change that."
-            )
-        return (
-            f"Reject: {short}, by so much that one more label is not worth its {loss}. With nothing pending the "
-            "rejection is final, because nothing more is learnt without acceptances."
-        )
+            open_outcomes = "The pending outcome" if count == 1 else f"The {count:,} pending outcomes"
+            return f"Reject for now: {seen}. {futile} {open_outcomes} may change this."
+        return f"Reject: {seen}. {futile} The rejection is final, because nothing more is learnt without acceptances."
 
     @property
     def steady_limit(self) -> None:
@@ -343,6 +356,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         float
             The best such rate; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> policy.stop_floor(10), policy.limit(Belief(10, 5)), policy.limit(Belief(10, 6))
+        (0.5, 0, 1)
         """
         k = round(n - self.prior.n)
         if k < 0 or not is_near(n, self.prior.n, size_distance(self.prior)):
@@ -358,6 +378,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
+        >>> ExposurePolicy.from_json(policy.to_json()).limit(Belief(10, 7))
+        5
         """
         return msgspec.json.encode(self, enc_hook=encode_array).decode()
 
@@ -379,6 +406,13 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         ------
         InputError
             If the text is not the JSON of an exposure policy.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
+        >>> ExposurePolicy.from_json(policy.to_json()).limit(Belief(10, 7))
+        5
         """
         try:
             fields = msgspec.json.decode(text)
@@ -397,7 +431,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         """Return the row of the table that stands for row k, and how many more new successes row k has there."""
         if not np.any(k >= self.rows):
             return k, np.zeros(k.shape, dtype=np.int64)
-        # Beyond the table: of the last rows, take the one where c·n lies most similarly between two states.
+        # Beyond the table, use one of the last rows: the one where c·n lies most similarly between two states.
         last = np.arange(max(self.rows - 64, 0), self.rows)
         cost = self.objective.cost
         apart = np.abs((cost * (k[..., np.newaxis] - last) + 0.5) % 1 - 0.5)

@@ -41,6 +41,14 @@ class ExposureCertificate(msgspec.Struct, frozen=True):
         The number of states in which this is proved.
     states
         The number of states (n, s, pending) that the solver computed.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Delayed
+    >>> late = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+    >>> certificate = late.solve(Belief(2, 1), rows=20).certificate
+    >>> certificate.rows, certificate.unsettled, certificate.relative_gap < 1e-6
+    (20, 1, True)
     """
 
     tolerance: float

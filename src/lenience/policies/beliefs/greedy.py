@@ -52,6 +52,11 @@ class Greedy(Rule, frozen=True, tag="greedy"):
         -------
         float
             The cost, at every n.
+
+        Examples
+        --------
+        >>> Greedy(cost=0.8).stop_floor(10)
+        0.8
         """
         return self.cost
 

@@ -375,6 +375,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         -------
         float
             The rate of the best rejected belief at this n, because thresholds do not fall with n. −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> policy.stop_floor(10)  # 6 of 10 is rejected, 7 of 10 is accepted
+        0.6
         """
         k = self._row(n)
         if not 0 <= k < self._last_row():
@@ -403,6 +410,15 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         ------
         InputError
             If the table lacks a column, or has too many observations or too many different beliefs off the lattice.
+
+        Examples
+        --------
+        >>> import ibis, pyarrow
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> beliefs = ibis.memtable(pyarrow.table({"n": [10, 10, 2], "s": [6, 7, 1]}))
+        >>> policy.expression(beliefs).to_pyarrow().to_pylist()
+        [False, True, True]
         """
         from lenience.policies.beliefs.expression import decision_expression
 
@@ -415,6 +431,13 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         -------
         str
             JSON text.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1), rows=10)
+        >>> OptimalPolicy.from_json(policy.to_json()).accepts(Belief(10, 7))
+        True
         """
         return msgspec.json.encode(self, enc_hook=encode_array).decode()
 

@@ -45,7 +45,7 @@ class Around(msgspec.Struct, frozen=True):
         Returns
         -------
         float
-            The rate of the policy inside; −1 if there is none.
+            The rate of the policy inside; −1 if none is known.
         """
         return self.policy.stop_floor(n)
 
@@ -106,6 +106,12 @@ class Blind(Around, frozen=True, tag="blind", tag_field="type"):
         -------
         ndarray of float
             One probability for each state.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Blind(Greedy(0.8), cost=0.8).acceptance(10, [7, 9], pending=100)
+        array([0., 1.])
         """
         probability = self.policy.acceptance(n, s)
         return np.broadcast_to(probability, np.broadcast_shapes(probability.shape, np.shape(pending)))
@@ -124,6 +130,12 @@ class Blind(Around, frozen=True, tag="blind", tag_field="type"):
         -------
         ndarray of int
             The largest 64-bit integer (no limit) where the policy inside accepts, 0 elsewhere.
+
+        Examples
+        --------
+        >>> from lenience.policies import Greedy
+        >>> Blind(Greedy(0.8), cost=0.8).exposure(10, [7, 9])
+        array([                  0, 9223372036854775807])
         """
         return np.where(self.policy.acceptance(n, s) > 0.5, UNLIMITED, 0)
 
@@ -186,6 +198,13 @@ class Capped(Around, frozen=True, tag="capped", tag_field="type"):
         -------
         ndarray of float
             One probability for each state.
+
+        Examples
+        --------
+        >>> from lenience import Belief, Discounted
+        >>> prompt = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> Capped(prompt, cost=0.8, cap=3).acceptance(10, 7, pending=[2, 3])
+        array([1., 0.])
         """
         room = np.asarray(pending) < self.cap
         if not self.everywhere:
@@ -206,6 +225,13 @@ class Capped(Around, frozen=True, tag="capped", tag_field="type"):
         -------
         ndarray of int
             Where the policy inside accepts, the cap or the largest 64-bit integer (no limit); 0 elsewhere.
+
+        Examples
+        --------
+        >>> from lenience import Belief, Discounted
+        >>> prompt = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> Capped(prompt, cost=0.8, cap=3).exposure(10, [6, 7])
+        array([0, 3])
         """
         limit = np.where(self._reaches_cost(n, s) & (not self.everywhere), UNLIMITED, self.cap)
         return np.where(self.policy.acceptance(n, s) > 0.5, limit, 0)

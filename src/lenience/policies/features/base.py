@@ -54,6 +54,16 @@ class Decision(msgspec.Struct, frozen=True):
         The individual's threshold c_n; None if the policy does not use one.
     pending
         The number of similar acceptances that were pending, weighted by likeness; None if the policy does not use it.
+
+    Examples
+    --------
+    >>> from lenience import Discounted, FeaturePolicy
+    >>> X = [[0.0], [1.0]] * 50
+    >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
+    >>> accepted = policy.decide(X[:1])
+    >>> decision = policy.log_[0]
+    >>> decision.arrival, decision.accepted, decision.propensity
+    (0, True, 1.0)
     """
 
     arrival: int
@@ -93,6 +103,15 @@ class SelectivePolicy(BaseEstimator):
         ------
         InputError
             If the objective, the model or an outcome is invalid.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> from lenience.models import Cells
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(model=Cells(), objective=Discounted(cost=0.6, discount=0.99))
+        >>> policy.fit(X, [1, 0] * 50).predict([[0.0], [1.0]])
+        array([1, 0])
         """
         from sklearn.utils import check_random_state
 
@@ -148,6 +167,17 @@ class SelectivePolicy(BaseEstimator):
         -------
         ndarray of bool
             Who is accepted.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> from lenience.models import Cells
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(model=Cells(), objective=Discounted(cost=0.6, discount=0.99)).fit(X, [1, 0] * 50)
+        >>> policy.decide([[1.0], [0.0]])
+        array([False,  True])
+        >>> policy.pending_
+        1
         """
         rows = self._rows(X)
         now = self._clock() if time is None else real("time", time)
@@ -194,6 +224,17 @@ class SelectivePolicy(BaseEstimator):
         ------
         InputError
             If an outcome is invalid, contradicts an earlier one or does not match the decision with its arrival.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
+        >>> accepted = policy.decide(X[:2])
+        >>> policy.pending_
+        2
+        >>> policy.observe(X[:2], accepted, [1, 0], arrivals=[0, 1]).pending_
+        0
         """
         rows = self._rows(X)
         which, seen = _known(outcomes, len(rows), _flags(accepted, len(rows)))
@@ -229,6 +270,15 @@ class SelectivePolicy(BaseEstimator):
         ------
         InputError
             If X does not have one row for each decision, or has a column of the log.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
+        >>> accepted = policy.decide(X[:2])
+        >>> policy.log_frame(backend="pyarrow").column_names[:4]
+        ['arrival', 'accepted', 'propensity', 'mean']
         """
         from lenience.policies.features.log_frame import log_rows
 
@@ -246,6 +296,13 @@ class SelectivePolicy(BaseEstimator):
         -------
         SelectivePolicy
             The policy itself.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit([[0.0], [1.0]] * 50)
+        >>> policy.use_reference([[0.0], [0.5], [1.0]] * 20).predict([[0.5]])
+        array([1])
         """
         self._reference(self._rows(X))
         return self
@@ -262,6 +319,15 @@ class SelectivePolicy(BaseEstimator):
         -------
         ndarray of int
             1 where the probability of acceptance is at least ½, 0 elsewhere.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> from lenience.models import Cells
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(model=Cells(), objective=Discounted(cost=0.6, discount=0.99)).fit(X, [1, 0] * 50)
+        >>> policy.predict([[0.0], [1.0]])
+        array([1, 0])
         """
         return (self.propensity(X) >= 0.5).astype(np.int64)
 
@@ -277,6 +343,15 @@ class SelectivePolicy(BaseEstimator):
         -------
         ndarray of float
             One probability for each row.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> from lenience.models import Cells
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(model=Cells(), objective=Discounted(cost=0.6, discount=0.99), explore=0.05)
+        >>> policy.fit(X, [1, 0] * 50).propensity([[0.0], [1.0]])
+        array([1.  , 0.05])
         """
         rows = self._rows(X)
         never = np.ones(1)  # With a random number of 1, nobody is accepted at random.
@@ -294,6 +369,16 @@ class SelectivePolicy(BaseEstimator):
         -------
         ndarray of float
             Two columns: failure, success.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> from lenience.models import Cells
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(model=Cells(), objective=Discounted(cost=0.6, discount=0.99)).fit(X, [1, 0] * 50)
+        >>> policy.predict_proba([[0.0], [1.0]]).round(2)
+        array([[0.02, 0.98],
+               [0.98, 0.02]])
         """
         rows = self._rows(X)
         mean = self.model_.beliefs(rows)[1]
@@ -311,6 +396,16 @@ class SelectivePolicy(BaseEstimator):
         -------
         tuple of ndarray
             The belief sizes n and the expected success probabilities p̂.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, FeaturePolicy
+        >>> from lenience.models import Cells
+        >>> X = [[0.0], [1.0]] * 50
+        >>> policy = FeaturePolicy(model=Cells(), objective=Discounted(cost=0.6, discount=0.99)).fit(X, [1, 0] * 50)
+        >>> n, mean = policy.beliefs([[0.0], [1.0]])
+        >>> n, mean.round(2)
+        (array([52., 52.]), array([0.98, 0.02]))
         """
         rows = self._rows(X)
         n, mean = self.model_.beliefs(rows)

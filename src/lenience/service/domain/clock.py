@@ -1,14 +1,134 @@
-"""Times: microseconds since 1970 in the database, ISO 8601 in UTC outside."""
+"""Times: microseconds since 1970 in the database, ISO 8601 in UTC outside.
+
+A process does not trust every change of the machine's clock. A clock that is wrongly set forward would let outcomes
+expire and delete stored answers, and the log could not go back afterwards, because its times never decrease. So
+:class:`Clock` compares the machine's clock with the time that has passed since the last reading, which no setting of
+the clock changes. It follows forward steps of up to an hour, by default, and refuses larger ones.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+
+from lenience.core.errors import InputError
+from lenience.core.settings import CLOCK_STEP
+from lenience.core.validation import real
+
+DEFAULT_STEP = 3600.0  # seconds
+LARGEST_STEP = 3_650 * 86_400.0  # seconds
+SECOND = 1_000_000  # microseconds
+
+log = logging.getLogger("lenience.service")
+
+
+def machine_time() -> int:
+    """Return the time of the machine's clock in microseconds."""
+    return time.time_ns() // 1000
+
+
+def passed_time() -> int:
+    """Return the microseconds since the machine started, including the time that it was suspended."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+    return time.monotonic_ns() // 1000
+
+
+class Clock:
+    """The clock of a process, which refuses implausible forward steps of the machine's clock.
+
+    Parameters
+    ----------
+    step : float, optional
+        The largest forward step to follow, in seconds. By default the environment variable ``LENIENCE_CLOCK_STEP``,
+        or one hour.
+    machine : callable
+        Returns the time of the machine's clock in microseconds.
+    passed : callable
+        Returns a time in microseconds that nobody can set.
+
+    Examples
+    --------
+    >>> readings = [1_000_000_000, 1_000_000_000 + 90 * 86_400_000_000]
+    >>> clock = Clock(3600, machine=lambda: readings.pop(0), passed=lambda: 0)
+    >>> clock.now() == 1_000_000_000
+    True
+    """
+
+    def __init__(
+        self,
+        step: float | None = None,
+        *,
+        machine: Callable[[], int] = machine_time,
+        passed: Callable[[], int] = passed_time,
+    ) -> None:
+        self._step = int((allowed_step() if step is None else step) * SECOND)
+        self._machine, self._passed = machine, passed
+        self._lock = threading.Lock()
+        self._time, self._at = machine(), passed()
+        self._refusing = False
+
+    def now(self) -> int:
+        """Return the time in microseconds: the machine's, or after a refused step this process's own.
+
+        A step back is followed. The log's times still never decrease: see the writer.
+        """
+        with self._lock:
+            machine, passed = self._machine(), self._passed()
+            expected = self._time + passed - self._at
+            ahead = machine - expected
+            refuse = ahead > self._step
+            if refuse != self._refusing:
+                self._refusing = refuse
+                _log_change(refuse, ahead, self._step)
+            if refuse:
+                return expected
+            if ahead > 0:
+                self._time, self._at = machine, passed
+            return machine
+
+
+def allowed_step() -> float:
+    """Return the largest forward step to follow, in seconds. Raise InputError if the setting is invalid."""
+    given = os.environ.get(CLOCK_STEP, "")
+    try:
+        return real(CLOCK_STEP, float(given) if given else DEFAULT_STEP, above=0, most=LARGEST_STEP)
+    except ValueError:
+        raise InputError(CLOCK_STEP, given, "a number of seconds above 0") from None
+
+
+def _log_change(refuse: bool, ahead: int, step: int) -> None:
+    fields = {"seconds": round(ahead / SECOND, 3), "allowed": step / SECOND}
+    if refuse:
+        log.error(
+            "the clock was set forward: the service keeps its own time. If the new time is right, restart the service",
+            extra={"fields": fields},
+        )
+    else:
+        log.warning("the clock is plausible again: the service follows it", extra={"fields": fields})
+
+
+_clock: Clock | None = None
+_clock_lock = threading.Lock()
+
+
+def process_clock() -> Clock:
+    """Return the clock of this process."""
+    global _clock
+    if _clock is None:
+        with _clock_lock:
+            if _clock is None:
+                _clock = Clock()
+    return _clock
 
 
 def now() -> int:
-    """Return the current time in microseconds."""
-    return time.time_ns() // 1000
+    """Return the current time in microseconds, by the clock of this process."""
+    return process_clock().now()
 
 
 def iso_time(microseconds: int) -> str:

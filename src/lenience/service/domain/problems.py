@@ -120,6 +120,10 @@ class Damaged(Problem):
     code = "database_damaged"
 
 
+class UnreadableText(Damaged):
+    """A text in the database is not valid UTF-8. Other rows are not affected."""
+
+
 class Unavailable(Problem):
     """The database cannot be reached or written now. Nothing was recorded, so the request can be retried.
 

@@ -365,7 +365,8 @@ def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolic
     tolerance = effort.late_tolerance
     while True:
         try:
-            return objective.solve(prior, effort.late_rows, tolerance, seconds=effort.seconds)
+            policy: ExposurePolicy = objective.solve(prior, effort.late_rows, tolerance, seconds=effort.seconds)
+            return policy
         except TooLargeError:
             tolerance *= 10
             if tolerance > LOOSEST:

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
+from lenience.core.objective import one_break_even
 from lenience.core.validation import real, whole
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
@@ -105,6 +106,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
 
     def __post_init__(self) -> None:
+        one_break_even(self.objective, "A policy of the service")
         _check_limits(self.objective)
         if self.history_model != "own" and not self.history:
             raise InputError.because(

@@ -48,9 +48,9 @@ async def health() -> Health:
 
 @get("/ready", responses=documented(), tags=["operations"], opt={"open": True})
 async def ready(request: Request[None, None, State]) -> Health:
-    """Report whether the database responds and can be written."""
+    """Report whether the writer commits, and the database can be read."""
     service: Service = request.app.state.service
-    await service.ask(service.store.check_writable)
+    await service.check_ready()
     return Health("ready", __version__)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 from typing import TypeVar
 
 import msgspec
@@ -14,13 +15,15 @@ from sqlalchemy import delete
 from lenience.service.commands.keys import Keyring
 from lenience.service.commands.lifecycle import SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
+from lenience.service.commands.probe import Probe
 from lenience.service.domain.answers import ExpiryAnswer
-from lenience.service.domain.clock import now
+from lenience.service.domain.clock import allowed_step, now
 from lenience.service.domain.problems import Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
+from lenience.service.storage.clock_check import check_clock
 from lenience.service.storage.command import Command
 from lenience.service.storage.ended_sessions import forget_ended
 from lenience.service.storage.policy_cache import PolicyCache
@@ -29,6 +32,9 @@ from lenience.service.storage.writer import Result, Writer
 
 KEYS_EVERY = 1.0  # seconds between reads of the list of keys
 CHORES_EVERY = 60.0  # seconds between rounds of expiry and clean-up
+CHECKPOINT_EVERY = 1.0  # seconds between attempts to empty a -wal file that holds erased data
+CLOCK_TRIAL = 600.0  # seconds after a start in which nothing expires if the clock may be wrong
+READY_SECONDS = 5.0  # for the writer to commit a probe
 KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are stored
 EXPIRY_ACTOR = "expiry"
 
@@ -42,7 +48,11 @@ class Service:
     def __init__(self, database: str, written: Callable[[Sequence[CommandAnswer]], None] | None = None) -> None:
         self.store = Store(database, serving=True)
         try:
+            self.store.check_durability()
             self.store.upgrade()
+            self.store.check_integrity()
+            self.store.checkpoint()  # erased personal data may be in a -wal file that a crash has left
+            check_clock(self.store)
             self.registry = PolicyCache()
             self.keyring = Keyring(self.store)
             self.keyring.refresh()
@@ -53,10 +63,17 @@ class Service:
         self._done: list[tuple[asyncio.Future[CommandAnswer], Result]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
+        self._checking: asyncio.Task[None] | None = None
         self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
         # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
         self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
+        silent = self.writer.silence > allowed_step()
+        self._chores_from = monotonic() + (CLOCK_TRIAL if silent else 0.0)
+        if silent:
+            fields = {"minutes": CLOCK_TRIAL / 60}
+            log.info("no decision lately: outcomes do not expire in the first minutes", extra={"fields": fields})
+        self._probe: asyncio.Task[CommandAnswer] | None = None
 
     async def start(self) -> None:
         """Start the periodic tasks."""
@@ -64,6 +81,7 @@ class Service:
         self._chores = [
             asyncio.create_task(self._every(KEYS_EVERY, self.keyring.refresh)),
             asyncio.create_task(self._every(CHORES_EVERY, self.do_chores)),
+            asyncio.create_task(self._every(CHECKPOINT_EVERY, self.empty_wal)),
         ]
 
     async def stop(self) -> None:
@@ -102,8 +120,40 @@ class Service:
         """Run a query in another thread."""
         return await asyncio.to_thread(question)
 
+    async def check_ready(self) -> None:
+        """Raise Unavailable or Damaged unless the writer commits within a few seconds and the database is readable.
+
+        Anyone may ask, so concurrent requests share one check, and at most one probe waits for the writer.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check_database())
+            self._checking.add_done_callback(lambda task: task.cancelled() or task.exception())  # it is retrieved
+        await asyncio.shield(self._checking)
+
+    async def _check_database(self) -> None:
+        """Let the writer commit a probe, and read the database."""
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self.perform(Probe()))
+            self._probe.add_done_callback(lambda probe: probe.cancelled() or probe.exception())  # it is retrieved
+        try:
+            await asyncio.wait_for(asyncio.shield(self._probe), READY_SECONDS)
+            await asyncio.wait_for(self.ask(self.store.check_readable), READY_SECONDS)
+        except TimeoutError:
+            raise Unavailable(f"the database has not answered for {READY_SECONDS:g} seconds") from None
+
+    def empty_wal(self) -> None:
+        """Empty the -wal file of SQLite if it still holds personal data that was erased."""
+        if self.writer.wal_holds_erased:
+            self.writer.wal_holds_erased = not self.store.checkpoint()
+
     def do_chores(self) -> None:
-        """Let overdue outcomes expire, and delete old idempotency keys and sessions."""
+        """Let overdue outcomes expire, and delete old idempotency keys and sessions.
+
+        After a start with a clock that is far ahead of the newest decision, wait a while: the clock of a machine that
+        has just started may be wrong until it is synchronized.
+        """
+        if monotonic() < self._chores_from:
+            return
         forget_ended(self.store)
         for entry in self.queries.policies().policies:
             if entry.active is None:

@@ -9,11 +9,15 @@ together with everything that depends on it. To detect that, keep the heads of a
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import DBAPIError
 
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import (
@@ -23,13 +27,20 @@ from lenience.service.domain.events import (
     Repeated,
     StateChanged,
     VersionCreated,
-    read,
 )
-from lenience.service.domain.problems import NotFound
+from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
-from lenience.service.queries.recomputation import SegmentRecomputation, describe_differences, walk
+from lenience.service.queries.recomputation import (
+    ReportedDamage,
+    SegmentRecomputation,
+    damage_of,
+    describe_differences,
+    readable_event,
+    walk,
+)
 from lenience.service.storage import schema
+from lenience.service.storage.integrity import check_sqlite, count_rows, table_names
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.store import Store
 
@@ -67,10 +78,40 @@ class AuditReport(msgspec.Struct, frozen=True):
 
 
 def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
-    """Recompute the log of a database. ``expected`` are heads of an earlier audit that must still be in it."""
-    store.check_schema()
-    with store.read() as connection:
-        return _Audit(connection, store.name).run(expected or [])
+    """Recompute the log of a database, and report all damage.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+    expected : list of Head, optional
+        Heads of an earlier audit that must still be in the log.
+
+    Returns
+    -------
+    AuditReport
+        The findings and the heads of all chains.
+
+    Raises
+    ------
+    InputError
+        If the schema is not the one that this software needs.
+    """
+    report: AuditReport | None = None
+    try:
+        store.check_schema()
+        with store.read() as connection:
+            report = _Audit(connection, store.name).run(expected or [])
+    except Damaged as problem:  # even the end of the transaction can fail
+        if report is None or report.whole:
+            findings = [Finding("the database", problem.detail)]
+            report = AuditReport(store.name, False, 0, 0, 0, findings, [], sha256(b"[]").hexdigest())
+    return report
+
+
+def audit_connection(connection: Connection, name: str) -> AuditReport:
+    """Recompute the log as a transaction sees it, e.g. before it is committed."""
+    return _Audit(connection, name).run([])
 
 
 class _Audit:
@@ -84,6 +125,8 @@ class _Audit:
         self.followed = 0
         self.tables: set[str] = set()
         self.known_chains: set[int] = set()
+        self.known_policies: set[int] = set()
+        self.sqlite = connection.dialect.name == "sqlite"
 
     def report(self, where: str, what: str) -> None:
         """Add a finding, up to a limit."""
@@ -97,24 +140,75 @@ class _Audit:
             self.report(where, what)
 
     def run(self, expected: list[Head]) -> AuditReport:
-        """Recompute everything."""
-        self._solved()
-        policies = self._system()
-        for row in self.connection.execute(select(schema.policy).order_by(schema.policy.c.id)).all():
-            created = policies.pop(row.name, None)
-            if created is None:
-                self.report(f"policy {row.name!r}", "it is not in the log of the system")
-            elif created != row.created_at:
-                self.report(f"policy {row.name!r}", "its creation time differs from the log")
-            self._policy(row)
+        """Check that the database can be read in full, then recompute everything."""
+        with self._reading_any_text():
+            return self._run(expected)
+
+    @contextmanager
+    def _reading_any_text(self) -> Iterator[None]:
+        """Read texts of SQLite even if they are not UTF-8, so that their hash reports them with their place."""
+        raw = self.connection.connection.driver_connection
+        if not isinstance(raw, sqlite3.Connection):
+            yield
+            return
+        before = raw.text_factory
+        raw.text_factory = lambda text: text.decode(errors="replace")
+        try:
+            yield
+        finally:
+            raw.text_factory = before
+
+    @contextmanager
+    def _reporting(self, where: str) -> Iterator[None]:
+        """Report what cannot be read in this block, and go on after it."""
+        savepoint = None if self.sqlite else self.connection.begin_nested()
+        try:
+            yield
+        except (ReportedDamage, DBAPIError, sqlite3.DatabaseError) as error:
+            if savepoint is not None and not (isinstance(error, DBAPIError) and error.connection_invalidated):
+                savepoint.rollback()
+            if not isinstance(error, ReportedDamage):
+                damage = damage_of(error)
+                if damage is None:
+                    raise
+                self.report(where, f"it cannot be read: {damage}")
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # SQLite stores any type in any column, so a changed row can hold anything.
+            if savepoint is not None:
+                savepoint.rollback()
+            self.report(where, f"it holds a value of the wrong kind ({type(error).__name__})")
+        else:
+            if savepoint is not None:
+                savepoint.commit()
+
+    def _run(self, expected: list[Head]) -> AuditReport:
+        self._integrity()
+        with self._reporting("the solved tables"):
+            self._solved()
+        policies: dict[str, int] = {}
+        with self._reporting("the system's log"):
+            policies = self._system()
+        with self._reporting("the policies"):
+            for row in self.connection.execute(select(schema.policy).order_by(schema.policy.c.id)).all():
+                self.known_policies.add(row.id)
+                created = policies.pop(row.name, None)
+                if created is None:
+                    self.report(f"policy {row.name!r}", "it is not in the log of the system")
+                elif created != row.created_at:
+                    self.report(f"policy {row.name!r}", "its creation time differs from the log")
+                with self._reporting(f"policy {row.name!r}"):
+                    self._policy(row)
         for name in policies:
             self.report(f"policy {name!r}", "it is in the log of the system, but its row is missing")
         if self.followed > MOST_FOLLOWING:
             more = f"and {self.followed - MOST_FOLLOWING:,} more like these, for the versions named above"
             self.report("decisions", more)
-        self._strays()
-        self._receipts()
-        self._expected(expected)
+        with self._reporting("rows without a policy"):
+            self._strays()
+        with self._reporting("the stored answers"):
+            self._receipts()
+        with self._reporting("the heads of an earlier audit"):
+            self._expected(expected)
         ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or ""))
         return AuditReport(
             database=self.name,
@@ -127,10 +221,21 @@ class _Audit:
             digest=sha256(msgspec.json.encode(ordered)).hexdigest(),
         )
 
+    def _integrity(self) -> None:
+        """Report the damage that the database finds itself, and rows that only a table or only an index has."""
+        with self._reporting("the database file"):
+            if self.sqlite:
+                for damage in check_sqlite(self.connection, quick=False):
+                    self.report(damage.where, f"the file is damaged ({damage.what})")
+        for table in table_names(self.connection):
+            with self._reporting(f"table {table}"):
+                for damage in count_rows(self.connection, table):
+                    self.report(damage.where, damage.what)
+
     def _solved(self) -> None:
         query = select(schema.solved)
         for row in self.connection.execute(query.execution_options(yield_per=20)):
-            if sha256(row.body.encode()).hexdigest() != row.digest:
+            if sha256(str(row.body).encode()).hexdigest() != row.digest:
                 self.report(f"solved table {row.digest}", "its content does not match its digest")
             else:
                 self.tables.add(row.digest)
@@ -163,6 +268,7 @@ class _Audit:
 
     def _policy(self, row: Any) -> None:
         chains = self.connection.execute(select(schema.chain).where(schema.chain.c.policy_id == row.id)).all()
+        self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         own = [chain for chain in chains if chain.segment is None]
         label = f"policy {row.name!r}"
         if len(own) != 1:
@@ -179,8 +285,9 @@ class _Audit:
             recomputed = SegmentRecomputation(
                 where, name, lambda number: versions.get(number), self.report, self.follows
             )
-            recomputed.run(self.connection, chain.id, genesis(row.name, name))
-            recomputed.check_rows(self.connection, chain.id)
+            with self._reporting(where):
+                recomputed.run(self.connection, chain.id, genesis(row.name, name))
+                recomputed.check_rows(self.connection, chain.id)
             self.decisions += len(recomputed.expected_decisions)
             self._check_chain(chain.id, row.name, name, recomputed.length, recomputed.head, recomputed.counts, revision)
 
@@ -228,11 +335,12 @@ class _Audit:
         return versions, segments, revision
 
     def _version(self, policy_id: int, number: int, where: str) -> Version | None:
-        try:
-            return self.registry.version(self.connection, policy_id, number)
-        except (KeyError, RuntimeError, NotFound, ValueError):
-            self.report(where, "one of its solved tables is missing or has been changed")
-            return None
+        with self._reporting(f"a solved table of {where}"):
+            try:
+                return self.registry.version(self.connection, policy_id, number)
+            except (KeyError, RuntimeError, NotFound, ValueError):
+                self.report(where, "one of its solved tables is missing or has been changed")
+        return None
 
     def _check_chain(
         self,
@@ -269,6 +377,12 @@ class _Audit:
             )
             for chain, count in rows:
                 self.report(f"{table.name} rows of chain {chain}", f"{count} rows belong to no policy")
+        versions = schema.version
+        strays = select(versions.c.policy_id, versions.c.number).where(
+            versions.c.policy_id.not_in(list(self.known_policies))
+        )
+        for policy, number in self.connection.execute(strays):
+            self.report(f"version {number} of policy number {policy}", "no policy has this number")
         for (chain,) in self.connection.execute(select(schema.chain.c.id).where(schema.chain.c.id.not_in(known))):
             self.report(f"chain {chain}", "it belongs to no policy")
 
@@ -279,7 +393,7 @@ class _Audit:
         query = select(answers, events.c.body).select_from(joined)
         for row in self.connection.execute(query.execution_options(yield_per=500)):
             where = f"stored answer {row.key}"
-            event = None if row.body is None else read(row.body)
+            event = None if row.body is None else readable_event(str(row.body))
             digest = receipt_digest(row.salt, row.key, row.request, row.status, row.answer)
             if event is None or event.receipt != digest or event.at != row.created_at:
                 self.report(where, "it differs from the answer that was given")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, select
+from sqlalchemy.exc import DBAPIError
 
 from lenience.service.domain.chain import commitment, draw, link
 from lenience.service.domain.clock import iso_time
@@ -22,9 +24,11 @@ from lenience.service.domain.events import (
     Repeated,
     read,
 )
+from lenience.service.domain.problems import Damaged
 from lenience.service.domain.rule import Counts, Verdict
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import Version
+from lenience.service.storage.store import as_problem
 
 Report = Callable[[str, str], None]
 AT_A_TIME = 2_000
@@ -37,27 +41,69 @@ def walk(
     events = schema.event
     query = select(events).where(events.c.chain_id == chain).order_by(events.c.seq)
     previous, expected = start, 1
-    with connection.execute(query.execution_options(yield_per=AT_A_TIME)) as rows:
-        for row in rows:
-            where = f"event {row.seq} of {label}"
-            if row.seq != expected:
-                report(
-                    where, f"events {expected} to {row.seq - 1} are missing" if row.seq > expected else "out of order"
-                )
-                expected = row.seq
-            if link(previous, row.body) != row.hash:
-                report(where, "its hash does not follow from its text and the event before it")
+    try:
+        with connection.execute(query.execution_options(yield_per=AT_A_TIME)) as rows:
+            for row in rows:
+                where = f"event {row.seq} of {label}"
+                if row.seq != expected:
+                    late = row.seq > expected
+                    report(where, f"events {expected} to {row.seq - 1} are missing" if late else "out of order")
+                    expected = row.seq
+                body = row.body if isinstance(row.body, str) else repr(row.body)  # SQLite stores any type anywhere
+                if link(previous, body) != row.hash:
+                    report(where, "its hash does not follow from its text and the event before it")
+                event = readable_event(body)
+                if event is None:
+                    report(where, "its text cannot be read, so the events after it are checked without it")
+                else:
+                    about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
+                    if row.about != about:
+                        report(where, f"its row names the decision {row.about!r}, not {about!r}")
+                    yield row, event, previous
+                previous = str(row.hash)
+                expected += 1
+    except DBAPIError as error:
+        damage = damage_of(error)
+        if damage is None:
+            raise
+        first = _first_unreadable(connection, chain, expected)
+        report(f"event {first} of {label}", f"it cannot be read, nor can events after it be checked: {damage}")
+        raise ReportedDamage from error
+
+
+def _first_unreadable(connection: Connection, chain: int, start: int) -> int:
+    """Return the position of the first event that cannot be read. Rows are read in groups, so it follows the last."""
+    if connection.dialect.name == "sqlite":  # elsewhere an error ends the transaction
+        events = schema.event
+        for seq in range(start, start + AT_A_TIME):
             try:
-                event = read(row.body)
-            except msgspec.MsgspecError:
-                report(where, "its text cannot be read")
-                return
-            about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
-            if row.about != about:
-                report(where, f"its row names the decision {row.about!r}, not {about!r}")
-            yield row, event, previous
-            previous = row.hash
-            expected += 1
+                connection.execute(select(events).where((events.c.chain_id == chain) & (events.c.seq == seq))).all()
+            except DBAPIError:
+                return seq
+    return start
+
+
+class ReportedDamage(Exception):  # noqa: N818  (it is not an error of the audit)
+    """Rows that cannot be read. The finding is reported already."""
+
+
+def damage_of(error: DBAPIError | sqlite3.DatabaseError) -> str | None:
+    """Describe the damage that an error of the driver reports, or return None if it reports something else."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+    problem = as_problem(error)
+    if isinstance(problem, Damaged):
+        return problem.detail
+    if state in ("XX001", "XX002", "58030"):  # a damaged table or index, or a block that cannot be read
+        return f"PostgreSQL reports damage ({str(getattr(error, 'orig', error)).splitlines()[0]})"
+    return "PostgreSQL reports an invalid text" if state == "22021" else None
+
+
+def readable_event(body: str) -> Event | None:
+    """Return the event of a text, or None if the text is not one."""
+    try:
+        return read(body)
+    except msgspec.MsgspecError:
+        return None
 
 
 @dataclass(slots=True)
@@ -205,24 +251,21 @@ class SegmentRecomputation:
 
     def _check_decisions(self, connection: Connection, chain: int) -> None:
         decisions = schema.decision
-        seen = 0
+        seen: set[str] = set()
         query = select(decisions).where(decisions.c.chain_id == chain)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
             expected = self.expected_decisions.get(row.id)
             if expected is None:
                 self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
                 continue
-            seen += 1
+            seen.add(row.id)
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
             stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status)
             if stored != expected:
                 self.report(f"decision {row.id}", describe_differences(stored, expected, "in the table", "in the log"))
-        if seen < len(self.expected_decisions):
-            missing = set(self.expected_decisions)
-            for (identity,) in connection.execute(select(decisions.c.id).where(decisions.c.chain_id == chain)):
-                missing.discard(identity)
-            for identity in sorted(missing)[:10]:
-                self.report(f"decision {identity}", f"it is in the log of {self.label}, but its row is missing")
+        # Compare with the rows themselves. A query for ids alone would be answered by an index.
+        for identity in sorted(self.expected_decisions.keys() - seen)[:10]:
+            self.report(f"decision {identity}", f"it is in the log of {self.label}, but its row is missing")
 
     def _check_personal(self, connection: Connection, chain: int) -> None:
         personal = schema.personal

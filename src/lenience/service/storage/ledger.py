@@ -126,6 +126,11 @@ class Ledger:
         """Store the answer given under an idempotency key."""
         self._idempotency.append((key, request, salt, chain, seq, status, answer, self.now))
 
+    @property
+    def erases(self) -> bool:
+        """Whether this transaction erases personal data."""
+        return bool(self._erased)
+
     def flush(self) -> None:
         """Write everything. The transaction's commit makes it durable."""
         store, connection = self.store, self.connection

@@ -8,23 +8,26 @@ because everything that belongs together is one transaction.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from lenience.core.errors import InputError
-from lenience.service.domain.problems import Damaged, Problem, Unavailable
+from lenience.core.settings import ALLOW_FSYNC_OFF
+from lenience.service.domain.problems import Damaged, Problem, Unavailable, UnreadableText
 from lenience.service.storage.address import database_url
+from lenience.service.storage.file_lock import FileLock, create_file
+from lenience.service.storage.integrity import Damage, check_sqlite
 from lenience.service.storage.migrate import migrate, newest, refuse_newer, refuse_others, revision_of
 from lenience.service.storage.privileges import missing_rights
 from lenience.service.storage.read_only import ReadOnlyFile
@@ -36,6 +39,11 @@ AGAIN = {"40001", "40P01", "23505"}
 NO_RIGHT = "the database user lacks privileges that lenience needs"
 NO_TABLE = re.compile(r'no such table: (?:main\.)?(\w+)|relation "(\w+)" does not exist')
 DAMAGED = {"file is not a database", "database disk image is malformed"}
+NO_TEXT = re.compile(r"Could not decode to UTF-8 column '(\w+)'")  # the message goes on with the text itself
+WRITABLE_SECONDS = 5.0  # for each answer of PostgreSQL to the question whether it can be written
+CHECKPOINT_SECONDS = 0.2  # to wait for readers of the -wal file
+LEAST_FREE_BYTES = 1 << 20  # of the disk, without which a commit is likely to fail
+FULL_CHECK_BYTES = 256 << 20  # the size up to which a file is checked in full at each start
 
 
 class Store:
@@ -49,11 +57,12 @@ class Store:
         self.url = database_url(database)
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self._reading = reading
-        self._lock: IO[str] | None = None
+        self._lock: FileLock | None = None
+        self._damage: Damaged | None = None  # the damage that a statement has met
         self._identity: tuple[int, int] | None = None
-        self._file = ReadOnlyFile(Path(str(self.url.database))) if self.sqlite and reading else None
+        self._file = ReadOnlyFile(self.path) if self.sqlite and reading else None
         if self.sqlite and serving:
-            self._lock = _only_writer(Path(str(self.url.database)))
+            self._lock = FileLock(self.path)
         try:
             self._writer = self._engine(writing=True)
             self._reader = self._engine(writing=False)
@@ -68,11 +77,12 @@ class Store:
         Processes that start together do it one after the other.
         """
         if self.sqlite:
-            with suppress(OSError):  # the file exists, or SQLite will report why it cannot be created
-                # The file will hold personal data. SQLite gives its -wal and -shm files the same mode.
-                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            create_file(self.path)
         with self.write() as connection:
             if not self.sqlite:
+                from lenience.service.storage.postgres import lift_limits
+
+                lift_limits(connection)
                 connection.execute(text("SELECT pg_advisory_xact_lock(7051967)"))
             current = revision_of(connection)
             refuse_others(connection, current)
@@ -99,26 +109,118 @@ class Store:
                 code="schema_mismatch",
             )
 
-    def check_writable(self) -> None:
-        """Raise Unavailable if the database cannot be written."""
-        if self.sqlite:  # a write transaction would wait for the running one
-            with self.read() as connection:
-                connection.execute(text("SELECT id FROM chain LIMIT 1"))
+    def check_durability(self) -> None:
+        """Raise InputError if the database may lose what it has acknowledged."""
+        if self.sqlite or os.environ.get(ALLOW_FSYNC_OFF) == "1":
+            return  # the pragmas of each connection see to it, or the operator does not mind
+        from lenience.service.storage.postgres import fsync_is_off
+
+        with self.read() as connection:
+            unsafe = fsync_is_off(connection)
+        if unsafe:
+            raise InputError.because(
+                "The PostgreSQL server runs with fsync = off. A crash of its machine can lose or damage decisions",
+                "database",
+                label="",
+                hint=f"Set fsync = on. For a test, set {ALLOW_FSYNC_OFF}=1.",
+                code="database_unusable",
+            )
+
+    def check_integrity(self) -> None:
+        """Raise InputError if SQLite finds damage in the file. PostgreSQL checks what it reads.
+
+        A file of up to 256 MiB is checked in full. In a larger one every page is read, but the indexes are not
+        compared with their tables; ``lenience audit`` does that.
+        """
+        if not self.sqlite:
             return
+        damage = self.find_damage(quick=self.path.stat().st_size > FULL_CHECK_BYTES)
+        if damage:
+            raise InputError.because(
+                f"The database {str(self.path)!r} is damaged ({damage[0].where}: {damage[0].what})",
+                "database",
+                label="",
+                value=str(self.path),
+                hint="lenience audit lists all damage. Restore a backup with lenience restore.",
+                code="database_unusable",
+            )
+
+    def find_damage(self, *, quick: bool) -> list[Damage]:
+        """Return the damage that SQLite finds in its file."""
+        damage: list[Damage] = []
         try:
-            self._check_rights()
+            with self.read() as connection:
+                damage = check_sqlite(connection, quick=quick)
+        except Damaged as problem:  # damage can make even the end of the transaction fail
+            return damage or [Damage("the database file", problem.detail)]
+        return damage
+
+    def check_writable(self) -> None:
+        """Raise Unavailable or Damaged if the database cannot be read and written now."""
+        self.check_readable()
+        try:
+            self._try_to_write()
         except Unavailable as problem:
             if not problem.lost:
                 raise
-            self._check_rights()  # the database was restarted and may be back
+            self._try_to_write()  # the database was restarted and may be back
 
-    def _check_rights(self) -> None:
-        with self.write() as connection:
-            if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
-                raise Unavailable("the database is read-only now")
-            missing = missing_rights(connection)
+    def _try_to_write(self) -> None:
+        with self.write(WRITABLE_SECONDS) as connection:
+            self.probe(connection)
+
+    def check_readable(self) -> None:
+        """Raise Damaged if a statement has met damage, or if the SQLite file cannot be read from its start."""
+        self._check_file()
+        if self._damage is not None:
+            raise Damaged(self._damage.detail)
+        if not self.sqlite:
+            return
+        if self._lock is not None and not self._lock.has_header():
+            raise Damaged("the file is damaged or is not a database (its first bytes were overwritten)")
+        with _translate_errors(), closing(self._new_connection(PATIENCE)) as fresh:
+            # A new connection has no cached pages, so it reads what is in the file.
+            for query in ("SELECT * FROM chain LIMIT 1", "SELECT max(id) FROM decision", "SELECT max(seq) FROM event"):
+                fresh.execute(query).fetchall()
+
+    def checkpoint(self) -> bool:
+        """Move the content of the -wal file into the SQLite file, and empty it. Return whether that was possible.
+
+        The -wal file holds earlier versions of pages, and so also personal data that was erased since. A reader of
+        such a version prevents it.
+        """
+        if not self.sqlite:
+            return True
+        try:
+            with closing(self._new_connection(CHECKPOINT_SECONDS)) as connection:
+                busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error:
+            return False
+        return not busy
+
+    def probe(self, connection: Connection) -> None:
+        """Write something in a transaction without changing any row, or raise Unavailable."""
+        if self.sqlite:
+            free = os.statvfs(self.path)
+            if free.f_bavail * free.f_frsize < LEAST_FREE_BYTES:
+                raise Unavailable("the database is unavailable (the disk is full)")
+            if free.f_flag & os.ST_RDONLY or not os.access(self.path, os.W_OK):
+                raise Unavailable("the database is unavailable (the file is read-only)")
+            # A number in the header of the file, which nothing else uses.
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            connection.exec_driver_sql(f"PRAGMA user_version = {(int(version) + 1) % 2**30}")
+            return
+        if connection.execute(text("SHOW transaction_read_only")).scalar_one() == "on":
+            raise Unavailable("the database is read-only now")
+        missing = missing_rights(connection)
         if missing:
             raise Unavailable(f"{NO_RIGHT}: {', '.join(missing)}")
+        connection.execute(text("SELECT pg_current_xact_id()"))  # so that the commit waits for the disk
+
+    @property
+    def path(self) -> Path:
+        """The file of a SQLite database."""
+        return Path(str(self.url.database))
 
     @property
     def name(self) -> str:
@@ -126,21 +228,38 @@ class Store:
         return self.url.render_as_string(hide_password=True)
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Run a transaction that is on the disk when this block ends, or has no effect at all."""
+    def write(self, patience: float | None = None) -> Iterator[Connection]:
+        """Run a transaction that is on the disk when this block ends, or has no effect at all.
+
+        With ``patience``, wait at most this number of seconds for each answer of a PostgreSQL server.
+        """
         assert not self._reading
         self._check_file()
-        with _translate_errors(), self._writer.begin() as connection:
+        with self._noticing_damage(), self._writer.begin() as connection:
+            if patience is not None and not self.sqlite:
+                from lenience.service.storage.postgres import set_patience
+
+                set_patience(connection, patience)
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Run a transaction that sees one consistent state of the database."""
         self._check_file()
-        with _translate_errors(), self._reader.begin() as connection:
+        with self._noticing_damage(), self._reader.begin() as connection:
             yield connection
         if self._file is not None:
             self._file.check_unchanged()
+
+    @contextmanager
+    def _noticing_damage(self) -> Iterator[None]:
+        try:
+            with _translate_errors():
+                yield
+        except Damaged as problem:
+            if self.sqlite and not isinstance(problem, UnreadableText):
+                self._damage = problem
+            raise
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert many rows (values in the order of the columns) in one round trip."""
@@ -195,6 +314,10 @@ class Store:
         self._reader.dispose()
         self._unlock()
 
+    def _new_connection(self, timeout: float) -> sqlite3.Connection:
+        """Return a connection of its own to the SQLite file, which must exist."""
+        return sqlite3.connect(f"file:{quote(str(self.path.absolute()))}?mode=rw", timeout=timeout, uri=True)
+
     def _insert_statement(self, table: Table, rows: int) -> str:
         """Return the statement that inserts this number of rows (PostgreSQL: any number)."""
         known = self._inserts.get((table.name, rows))
@@ -222,45 +345,43 @@ class Store:
                 connect_args={"timeout": PATIENCE, "check_same_thread": False},
                 pool_timeout=PATIENCE,
                 pool_reset_on_return=None,  # every transaction here is ended explicitly
+                hide_parameters=True,  # an error must not repeat personal data
                 **({} if self._file is None else {"creator": self._file.connect}),
             )
             event.listen(engine, "connect", _pragmas if self._file is None else _disable_driver_transactions)
             event.listen(engine, "begin", _begin_immediate if writing else _begin)
             return engine
-        options = "-c lock_timeout=20s -c statement_timeout=120s -c application_name=lenience"
-        if self._reading:
-            options += " -c default_transaction_read_only=on"
-        return create_engine(
-            self.url,
-            pool_size=4,
-            pool_timeout=PATIENCE,
-            pool_pre_ping=not writing,  # the writer detects a lost connection itself and retries
-            isolation_level="READ COMMITTED" if writing else "REPEATABLE READ",
-            connect_args={"connect_timeout": 5, "options": options},
-        )
+        from lenience.service.storage.postgres import postgres_engine
+
+        return postgres_engine(self.url, writing=writing, read_only=self._reading, patience=PATIENCE)
 
     def _remember_file(self) -> None:
         if self.sqlite:
-            status = os.stat(str(self.url.database))
+            status = os.stat(self.path)
             self._identity = (status.st_dev, status.st_ino)
 
     def _check_file(self) -> None:
         """Raise if the file is gone, and reconnect if it was replaced: writes to the old file would be lost."""
         if self._identity is None:
             return
-        path = str(self.url.database)
         try:
-            status = os.stat(path)
+            status = os.stat(self.path)
         except OSError:
             raise Unavailable("the database file does not exist any more") from None
         if (status.st_dev, status.st_ino) != self._identity:
             self._writer.dispose()
             self._reader.dispose()
+            if self._lock is not None:
+                try:
+                    self._lock.follow()
+                except (InputError, OSError) as error:
+                    raise Unavailable("the database file was replaced and cannot be locked", cause=str(error)) from None
             self._identity = (status.st_dev, status.st_ino)
+            self._damage = None
 
     def _unlock(self) -> None:
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
 
@@ -284,29 +405,6 @@ def try_again(error: BaseException) -> bool:
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in AGAIN
 
 
-def _only_writer(path: Path) -> IO[str]:
-    lock_path = f"{path.resolve()}.lock"  # the same for every link to the file
-    lock = os.fdopen(os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.seek(0)
-        owner = lock.read().strip()
-        lock.close()
-        raise InputError.because(
-            f"Another process{f' (pid {owner})' if owner else ''} is serving {str(path)!r}. SQLite allows one writer",
-            "database",
-            label="",
-            value=str(path),
-            hint="Use PostgreSQL to run several processes.",
-            code="database_in_use",
-        ) from None
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock
-
-
 def _raw_connection(connection: Connection) -> sqlite3.Connection:
     """Return the raw DBAPI connection: SQLAlchemy's overhead matters on this path."""
     raw = connection.connection.driver_connection
@@ -327,6 +425,7 @@ def _pragmas(connection: Any, record: object) -> None:
         "cache_size = -65536",
         "wal_autocheckpoint = 4000",
         "temp_store = MEMORY",
+        "secure_delete = ON",  # erased personal data is overwritten, not only unlinked
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
@@ -348,13 +447,13 @@ def _translate_errors() -> Iterator[None]:
     except PoolTimeout as error:
         raise Unavailable("the database has no free connection") from error
     except (sqlite3.DatabaseError, DBAPIError) as error:
-        problem = None if try_again(error) else _as_problem(error)
+        problem = None if try_again(error) else as_problem(error)
         if problem is None:
             raise
         raise problem from error
 
 
-def _as_problem(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
+def as_problem(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
     """Return the problem for an expected error of the driver, without details of the host, or None."""
     original = error.orig if isinstance(error, DBAPIError) else error
     message = (str(original).strip() or type(original).__name__).splitlines()[0]
@@ -363,6 +462,9 @@ def _as_problem(error: sqlite3.DatabaseError | DBAPIError) -> Problem | None:
     missing = NO_TABLE.search(message)
     if missing is not None:
         return Damaged(f"the database is damaged: the table {missing[1] or missing[2]!r} is missing. Restore a backup.")
+    invalid = NO_TEXT.match(message)
+    if invalid is not None:  # do not repeat the text, which may be personal data
+        return UnreadableText(f"a text in the column {invalid[1]!r} is damaged (not UTF-8). Run lenience audit.")
     if message in DAMAGED:
         return Damaged(f"the file is damaged or is not a database ({message})")
     if state == "42501":

@@ -67,6 +67,7 @@ class Writer:
         self.store = store
         self.registry = registry
         self.batches = 0
+        self.wal_holds_erased = False  # personal data that was erased is still in the -wal file of SQLite
         self._count = written  # called with the answers of a transaction after its commit
         self._clock = clock  # a demonstration replays the past at another speed
         self._latest = _last_time(store)
@@ -105,6 +106,11 @@ class Writer:
     def waiting(self) -> int:
         """The number of commands in the queue."""
         return self._queue.qsize()
+
+    @property
+    def silence(self) -> float:
+        """The seconds between the newest decision and now."""
+        return (self._clock() - self._latest) / 1e6
 
     def close(self) -> None:
         """Write the commands in the queue, then stop."""
@@ -225,12 +231,15 @@ class Writer:
                     results[i] = problem
                     continue
                 results[i] = answer
-                new.append(answer)
+                if answer.body:  # a probe has no answer and is not counted
+                    new.append(answer)
                 if sender.key is not None:
                     stored[sender.key] = (sender.request, answer)
             ledger.flush()
             self._answer()
             self._committing = True
+        if ledger.erases:
+            self.wal_holds_erased = not self.store.checkpoint()
         if self._count is not None:
             self._count(new)
         return [result if result is not None else AssertionError("no result") for result in results]

@@ -1,12 +1,12 @@
 """A quick estimate of the value when labels come late and many are pending at once.
 
-The recursion of :mod:`lenience.solvers.delayed.recursion`, one-sided, on a few pending counts only: m = 0, 1, …, 8 and
-then a geometric grid up to the cap. Between the nodes Q is interpolated by parabolas (straight lines lose
-5e-4 of the value at 5,000 arrivals a year, because their errors all have one sign and add up over the rows).
-At node m the recursion needs Q(n, s, m+1), from m and the two nodes above, and E at m−1, from m and the two
-nodes below; the first contains the unknown itself, for which the equation is solved.
+This is the recursion of :mod:`lenience.solvers.delayed.recursion`, without bounds and on a few pending counts only: m =
+0, 1, …, 8 and then a geometric grid up to the cap. Between the nodes, parabolas interpolate Q. Straight lines would
+lose 5e-4 of the value at 5,000 arrivals a year, because their errors all have one sign and add up over the rows. At
+node m the recursion needs Q(n, s, m+1), which it takes from m and the two nodes above, and E at m−1, which it takes
+from m and the two nodes below. The first contains the unknown Q(n, s, m), so the equation is solved for it.
 
-What is promised: nothing. It is an estimate, to be reported only inside an enclosure.
+Guarantees: none. Report the estimate only together with proved bounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lenience.solvers.stopping.band import put_above, strike_distance
 
 
 def pending_nodes(cap: int, ratio: float = 1.12) -> NDArray[np.int64]:
-    """The pending counts of the grid: whole numbers, dense at first, then geometric, the last one ``cap``.
+    """Return the pending counts of the grid: every whole number at first, then a geometric grid, and last ``cap``.
 
     >>> pending_nodes(20).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 19, 20]
@@ -35,7 +35,7 @@ def pending_nodes(cap: int, ratio: float = 1.12) -> NDArray[np.int64]:
 
 @compiled
 def parabola(a: float, b: float, c: float, x: float) -> tuple[float, float, float]:
-    """The weights at nodes a, b, c with which a quadratic is interpolated at x."""
+    """Return the weights of the nodes a, b, c in the quadratic interpolation at x."""
     return (
         (x - b) * (x - c) / ((a - b) * (a - c)),
         (x - a) * (x - c) / ((b - a) * (b - c)),
@@ -56,7 +56,7 @@ def estimate_delayed(
     nodes: NDArray[np.int64],
     drop: float,
 ) -> float:
-    """Q at the prior with nothing pending, by the grid ``nodes`` and ``last`` rows; see the module's text."""
+    """Estimate Q at the prior with nothing pending, with pending counts ``nodes`` and ``last`` rows."""
     g = arrivals / rate
     one = np.uint64(1)
     count = nodes.size
@@ -112,7 +112,7 @@ def estimate_delayed(
                 mixed = np.zeros(new_width)
             width = new_width
             base = new_base
-        # The neighbours outside the band: Q = 0 above, V = 0 below.
+        # Assume Q = 0 for the neighbour above the band and V = 0 for the neighbour below it.
         for i in range(count):
             grid[i * width + hi + 1 - base] = 0.0
             if lo > 0:

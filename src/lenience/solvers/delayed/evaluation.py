@@ -1,23 +1,23 @@
-"""The exact value, when labels come late, of any policy that looks at the belief and at what is pending.
+"""The exact value, with late labels, of any policy that decides by the belief and the number pending.
 
 With acceptance probability π(n, s, m), arrivals at rate λ, labels at rate μ each and money discounted at rate r,
 
     (r + λπ + mμ) V(n, s, m) = λπ (p̂ − c + V(n, s, m+1)) + mμ [p̂ V(n+1, s+1, m−1) + (1−p̂) V(n+1, s, m−1)],
 
-swept like the optimum's: n down, and m down from a cap. With g = λ/r, whatever a policy does it earns at most
-g E(p − c)⁺ and loses at most g E(c − p)⁺. That encloses V in the last row and above the cap. Most policies are steady
-where p̂ ≥ c: they accept while fewer than K are pending (K may be infinite). Then more is known. Let W(m) be the
-expected discounted number accepted under that limit alone, which does not depend on the labels. V differs from
-W(m) (p̂ − c) only if p̂ falls to c at some time τ, and then by at most g E(c − p)⁺ as it stands at τ; that is a
-martingale, so
+The sweep goes as for the optimum: n descends, and for each n, m descends from a cap. With g = λ/r, every policy earns
+at most g E(p − c)⁺ and loses at most g E(c − p)⁺. This bounds V in the last row and above the cap. Most policies are
+steady if p̂ ≥ c: they accept while fewer than K outcomes are pending (K may be infinite). For these there is a better
+bound. Let W(m) be the expected discounted number accepted under that limit alone, which does not depend on the labels.
+V differs from W(m) (p̂ − c) only if p̂ falls to c at some time τ, and then by at most the g E(c − p)⁺ of the belief at
+τ. That quantity is a martingale, so
 
     |V − W(m) (p̂ − c)| ≤ g E(c − p)⁺    where p̂ ≥ c,
 
-and states far above c can be left out. Below the last state from which a state that accepts can still be reached by
-the labels pending, V = 0.
+and states far above c can be left out. V = 0 in the states from which the pending labels can no longer lead to a state
+that accepts.
 
-What is promised: ``lower`` and ``upper`` enclose V. Rounding is absolute here, at most 16 roundings a step of numbers
-below g in size, and a path takes at most 2N + M steps: 16·2⁻⁵³ g (2N + M) is added at both ends.
+Guarantees. ``lower`` and ``upper`` enclose V. The rounding error is absolute: at most 16 roundings per step of numbers
+below g, and a path has at most 2N + M steps. So 16·2⁻⁵³ g (2N + M) is added on both sides.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from lenience.solvers.stopping.band import put_above, strike_distance
 
 UNIT = 2.0**-53
 MOST_UPDATES = 1e11  # a few minutes
-ROOM = 64  # states that the rows may move down by before they are shifted
-ROW = 2e4  # what a row takes beside its states, in updates
+ROOM = 64  # the number of states by which a row may move down before the arrays are shifted
+ROW = 2e4  # the overhead of a row, in updates of a state
 
 
 def evaluate_delayed(
     policy: PendingPolicy, problem: DelayedProblem, tolerance: float, most: float = MOST_UPDATES
 ) -> Bounds:
-    """Bounds of the policy's value at the prior with nothing pending, before the first arrival.
+    """Return bounds of the policy's value at the prior with nothing pending, before the first arrival.
 
-    They are within ``tolerance`` of each other, relative to the value or, where that is smaller, to a thousandth of
-    what one who knew p would earn. More than ``most`` states, each with what may be pending, are refused.
+    Their gap is at most ``tolerance`` times the value, or times a thousandth of the value of knowing p if that is
+    larger. Raise TooLargeError if there are more than ``most`` states, counting each number pending.
     """
     known = policy.steady_limit != UNKNOWN
     rows = math.ceil((5 if known else 10) * problem.horizon) + 64
@@ -63,7 +63,7 @@ def evaluate_delayed(
 
 
 def steady_count(problem: DelayedProblem, limit: int | None, cap: int) -> NDArray[np.float64]:
-    """W(m), m = 0 … cap + 1: the expected discounted number accepted while fewer than ``limit`` are pending."""
+    """Return W(m) for m = 0 … cap + 1, the expected discounted number accepted with fewer than ``limit`` pending."""
     if limit is None:
         return np.full(cap + 2, problem.horizon)
     if limit == UNKNOWN:
@@ -84,13 +84,14 @@ def steady_count(problem: DelayedProblem, limit: int | None, cap: int) -> NDArra
 def _enclose(
     policy: PendingPolicy, problem: DelayedProblem, rows: int, spread: float, drop: float, most: float
 ) -> Bounds:
+    """Return bounds of the value from one sweep with a number of rows and a cap of ``spread`` standard deviations."""
     n0, s0, f0, c = problem.n, problem.s, problem.f, problem.cost
     g = problem.horizon
     limit = policy.steady_limit
     cap = math.ceil(problem.in_flight + spread * math.sqrt(problem.in_flight + 1)) + 6
     if limit is not None and limit != UNKNOWN:
         cap = max(min(cap, limit + 1), 2)
-    _refuse_absurd(rows, cap + 4, cap, most)  # the least there can be, known before anything is computed
+    _refuse_absurd(rows, cap + 4, cap, most)  # A lower bound of the work is known before anything is computed.
     count = steady_count(problem, limit, cap)
     pending = np.arange(cap + 1)[:, np.newaxis]
 
@@ -98,11 +99,11 @@ def _enclose(
     floors = np.empty(rows + 1, dtype=np.int64)
     for k in range(rows + 1):
         floor = policy.stop_floor(n0 + k)
-        # Never above c, where a policy that is steady accepts.
+        # A steady policy accepts above c, so the floor must not be above c.
         floors[k] = min(max(math.floor(min(floor, c) * (n0 + k) - s0 + 1e-9) + 1, 0), k)
     width = int(np.max(tops - floors)) + cap + 4
     _refuse_absurd(rows, width, cap, most)
-    # Only labels still pending move the belief up from below a floor, one state a row.
+    # Below a floor, only pending labels can move the belief up, by one state per row.
     reach = _reach(floors, cap)
 
     size = int(np.max(tops[1:] - reach[:-1], initial=2)) + cap + 8 + ROOM
@@ -119,7 +120,7 @@ def _enclose(
             _shift(lower, base - new_base)
             _shift(upper, base - new_base)
             base = new_base
-        # States of the row after this one that were left out.
+        # Fill the states of the next row that this row needs and that were left out.
         if hi + 1 > hi_next:
             _crude(lower, upper, n0, s0, c, g, count, k + 1, hi_next + 1, hi + 1, base, limit == UNKNOWN)
         if lo < lo_next:
@@ -138,6 +139,7 @@ def _enclose(
 
 
 def _refuse_absurd(rows: int, width: int, cap: int, most: float) -> None:
+    """Raise TooLargeError if an evaluation has too many states."""
     updates = rows * (float(width) * (cap + 1) + ROW)
     if updates > most:
         raise TooLargeError(
@@ -154,7 +156,7 @@ def _refuse_absurd(rows: int, width: int, cap: int, most: float) -> None:
 
 
 def _reach(floors: NDArray[np.int64], cap: int) -> NDArray[np.int64]:
-    """By row k, the least of floors[k + i] − i over i ≤ cap: whence a state that accepts can be reached."""
+    """Return by row k the smallest state from which ``cap`` labels can lead to a floor: min of floors[k + i] − i."""
     rows = floors.size
     reach = floors.copy()
     slid = floors - np.arange(rows)
@@ -165,7 +167,7 @@ def _reach(floors: NDArray[np.int64], cap: int) -> NDArray[np.int64]:
 
 @compiled
 def _tops(n0: float, s0: float, c: float, g: float, rows: int, drop: float) -> NDArray[np.int64]:
-    """By row, the first state above c at which g E(c − p)⁺ is below ``drop`` (the row's last if there is none)."""
+    """Return by row the first state above c with g E(c − p)⁺ below ``drop``, or the last state of the row."""
     tops = np.empty(rows + 1, dtype=np.int64)
     for k in range(rows + 1):
         n = n0 + k
@@ -183,7 +185,7 @@ def _tops(n0: float, s0: float, c: float, g: float, rows: int, drop: float) -> N
 
 
 def _shift(values: NDArray[np.float64], by: int) -> None:
-    """Move the columns so that a state stands where the new base puts it."""
+    """Move the columns to the right by a number of places, to fit a new base."""
     if by > 0:
         values[:, by:] = values[:, :-by].copy()
     elif by < 0:
@@ -194,7 +196,7 @@ def _shift(values: NDArray[np.float64], by: int) -> None:
 def _worst(
     n0: float, s0: float, c: float, g: float, k: int, j: int, count: float, unknown: bool
 ) -> tuple[float, float]:
-    """Bounds of V at a state that hold for every policy, or for every policy with that steady count."""
+    """Return bounds of V at a state for every policy, or for every policy with this steady count W."""
     n = n0 + k
     above = -strike_distance(c, n0, s0, k, j) / n
     mean = min((s0 + j) / n, 1.0)
@@ -221,7 +223,7 @@ def _crude(
     base: int,
     unknown: bool,
 ) -> None:
-    """Fill the states lo … hi of row k with bounds that hold for every such policy."""
+    """Fill the states lo … hi of row k with the bounds that hold for every such policy."""
     for j in range(max(lo, 0), min(hi, k) + 1):
         for m in range(lower.shape[0]):
             low, high = _worst(n0, s0, c, g, k, j, count[m], unknown)
@@ -244,18 +246,20 @@ def _step_back(
     base: int,
     unknown: bool,
 ) -> None:
-    """One row of the recursion, in place, with m descending."""
+    """Compute one row of the recursion in place, with m descending."""
     _, _, _, c, arrivals, rate, resolve = problem
     cap = lower.shape[0] - 1
     width = np.uint64(accept.shape[1])
     start = np.uint64(lo - base)
-    one = np.uint64(1)  # unsigned offsets: without them the inner loops are not vectorised
+    one = np.uint64(
+        1
+    )  # Offsets are unsigned, because the compiler does not vectorise the inner loops with signed ones.
     good = np.empty(accept.shape[1])
     bad = np.empty(accept.shape[1])
     for x in range(accept.shape[1]):
         good[x] = (s0 + (lo + x)) / (n0 + k)
         bad[x] = (f0 + (k - lo - x)) / (n0 + k)
-    beyond = np.zeros((2, accept.shape[1]))  # with one more pending than the cap
+    beyond = np.zeros((2, accept.shape[1]))  # bounds with one more pending than the cap
     for x in range(accept.shape[1]):
         if accept[cap, x] > 0.0:
             beyond[0, x], beyond[1, x] = _worst(n0, s0, c, arrivals / rate, k, lo + x, count[cap + 1], unknown)

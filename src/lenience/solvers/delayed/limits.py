@@ -1,8 +1,8 @@
-"""Reading exposure limits off the recursion with late labels, plane by plane, with what is proved of them.
+"""Read the exposure limits from the recursion with late labels, plane by plane, and record which are proved.
 
-Going down in m, each state keeps the least m that is rejected, that is not proved accepted and that is proved
-rejected, and the greatest m that is accepted and that is proved accepted: from these five the limit, whether it is
-proved, and whether acceptance resumes above it can be told at the end.
+While m descends, five numbers are stored for each state: the smallest m at which the state is rejected, not proved
+accepted, and proved rejected, and the largest m at which it is accepted and proved accepted. In the end they give the
+limit, whether it is proved, and whether acceptance resumes above it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lenience.core.compiled import compiled
 def first_hopeful(
     high: NDArray[np.float64], at: int, lo: int, middle: int, strike: NDArray[np.float64], base: int, g_low: float
 ) -> int:
-    """The first state of the row that may be accepted at all; ``high[at + j]`` is its plane at the cap.
+    """Return the first state of the row that may be accepted; ``high[at + j]`` is its plane at the cap.
 
-    Accepting needs V(m+1) > c − p̂, and V does not fall in m or s: below that state nobody is accepted.
+    Accepting needs V(m+1) > c − p̂, and V does not fall in m or s. So nobody is accepted below that state.
     """
     j = lo
     while j < middle:
@@ -51,7 +51,7 @@ def read_plane(
     most_accepted: NDArray[np.int32],
     most_proved: NDArray[np.int32],
 ) -> None:
-    """Note who is accepted with m pending: accept iff Q(m+1) > wE + d (c − p̂), with d = 1 + λ/(r + mμ)."""
+    """Record which states accept with m pending: those with Q(m+1) > wE + d (c − p̂), where d = 1 + λ/(r + mμ)."""
     one = np.uint64(1)
     over = here + width
     under = here - width if m > 0 else here

@@ -1,15 +1,15 @@
-"""How far to look ahead, and how many pending to follow, when labels come late: chosen, then verified.
+"""Choose how far to look ahead and how many pending outcomes to follow with late labels, and verify the choice.
 
-The enclosure of :mod:`lenience.solvers.delayed.recursion` has three sources of width at the prior:
+The gap between the bounds of :mod:`lenience.solvers.delayed.recursion` at the prior has three sources:
 
-- the look-ahead N. Relative to the value, it costs what it costs without delay, which the one-plane
-  recursion of :mod:`lenience.solvers.stopping.solve` tells in milliseconds (measured over nine problems: within 30%);
-- the pending cap M. With x = M μ/λ the relative gap follows one curve in x up to a factor, which a first coarse
-  solve supplies, and beyond x = 1 the Poisson tail P(pending > M) (measured for 50 to 5,000 arrivals a year);
-- the states dropped at the band's ends, at most twice ``drop``.
+- the look-ahead N. Relative to the value, its share of the gap is about the same as without delay (within 30% in nine
+  problems). Without delay, the recursion of :mod:`lenience.solvers.stopping.solve` computes it in milliseconds;
+- the pending cap M. With x = M μ/λ, the relative gap follows one curve in x up to a factor, which a first coarse solve
+  measures. Beyond x = 1 it follows the Poisson tail P(pending > M) (measured for 50 to 5,000 arrivals a year);
+- the states dropped at the ends of the band, at most twice ``drop``.
 
-These are guesses that decide the cost only. The gap that is reported is the one that was proved; when it is
-above the tolerance, the solve is repeated with a longer look-ahead and a higher cap.
+These guesses affect only the run time. The reported gap is always proved. If it is above the tolerance, the solve is
+repeated with a longer look-ahead and a higher cap.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from lenience.solvers.stopping.solve import solve_discounted
 
 NANOSECONDS = 2.0  # measured per state and pending count, both bounds together: 1.4 to 2.2
 MEMORY_LIMIT = 2 * 1024**3
-# The relative gap that the cap leaves, up to a factor, at M μ/λ = 0.06, 0.12, …: measured, see the docs.
+# The logarithm of the relative gap that the cap leaves, up to a constant, at M μ/λ = 0, 0.06, 0.12, …, as measured.
 _SHARE = (0.0, 0.06, 0.12, 0.24, 0.5, 0.75, 0.9, 1.0)
 _LOG_GAP = (4.2, 3.14, 2.08, 0.9, -0.92, -2.5, -3.7, -4.6)
 
 
 class DelayedProblem(NamedTuple):
-    """The numbers of the problem: prior, cost, and rates per unit of time."""
+    """The problem as numbers: the prior (n, s, f = n − s), the cost, and the rates λ, r and μ per unit of time."""
 
     n: float
     s: float
@@ -46,17 +46,17 @@ class DelayedProblem(NamedTuple):
 
     @property
     def horizon(self) -> float:
-        """g = λ/r, the discounted number of arrivals."""
+        """The discounted number of arrivals, g = λ/r."""
         return self.arrivals / self.rate
 
     @property
     def in_flight(self) -> float:
-        """λ/μ, the mean number pending when everyone is accepted."""
+        """The mean number pending if everyone is accepted, λ/μ."""
         return self.arrivals / self.resolve
 
 
 class DelayedSolution(NamedTuple):
-    """An enclosure of the value at the prior for each number pending, and how it was reached."""
+    """Bounds of the value at the prior by number pending, with the look-ahead, the cap and the gap reached."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -67,7 +67,7 @@ class DelayedSolution(NamedTuple):
 
 
 class DelayedPlan(NamedTuple):
-    """A look-ahead and a cap, with what they are estimated to take."""
+    """A look-ahead and a cap, with the estimated time and memory of the solve."""
 
     look_ahead: int
     pending_cap: int
@@ -84,11 +84,11 @@ def solve_problem(
     look_ahead: int | None,
     seconds: float,
 ) -> DelayedSolution:
-    """Enclose the value at the prior within a relative gap of ``tolerance``.
+    """Return bounds of the value at the prior within a relative gap of ``tolerance``.
 
-    The gap is relative to the value, or to a thousandth of the clairvoyant's where the value is less than
-    that (and never to less than 1e-10 g: double precision proves no more). With both ``pending_cap`` and
-    ``look_ahead`` given there is one solve, whatever gap it leaves; with one of them, there are two at most.
+    The gap is relative to the value, or to a thousandth of the value of knowing p if the value is smaller than that,
+    and never to less than 1e-10 g, because double precision cannot prove more. If both ``pending_cap`` and
+    ``look_ahead`` are given, there is one solve, whatever the gap. If one of them is given, there are at most two.
     """
     scale = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     if pending_cap is not None and look_ahead is not None:
@@ -96,15 +96,16 @@ def solve_problem(
         _refuse(problem, plan, tolerance, seconds)
         return _solve(problem, plan, tolerance, scale, rows)
 
-    # The least that any tolerance below a hundredth was seen to take: refuse the absurd before the first solve.
+    # Every measured problem with a tolerance below 0.01 took at least this long, so reject hopeless ones before any
+    # solve.
     least = estimate_cost(problem, math.ceil(0.5 * problem.horizon), math.ceil(0.1 * problem.in_flight))
     if least.seconds > 10.0 * seconds:
         _refuse(problem, least, tolerance, seconds)
 
-    # A coarse solve gives the size of the value and the factor of the cap's share.
+    # A coarse solve measures the size of the value and the factor of the gap that is due to the cap.
     in_flight = problem.in_flight
     coarse_cap = min(pending_cap or max(3, math.ceil(in_flight / 8)), 800)
-    # It leaves a gap of at least 10/g (30/g to 110/g were seen), so that what is too large can be told without it.
+    # It leaves a gap of at least 10/g (30/g to 110/g were measured), so a problem that is too large is known before it.
     likely = min(10.0 / problem.horizon, 1.0)
     _refuse(
         problem,
@@ -121,7 +122,7 @@ def solve_problem(
     )
     rest = min(coarse.relative_gap, 1.0)
     if rest == 0.0:
-        # Rejecting at the prior, with nothing pending, is proved: the value is 0 whatever the cap.
+        # It is proved that rejecting is optimal at the prior with nothing pending, so the value is 0 for any cap.
         rest = tolerance
     plan = _plan(problem, 0.5 * tolerance, 0.3 * tolerance, rest, coarse_cap, pending_cap, look_ahead)
     scale = max(scale, float(coarse.lower[0]))
@@ -157,12 +158,12 @@ def solve_problem(
 
 
 def clairvoyant(problem: DelayedProblem) -> float:
-    """g E(p − c)⁺, what one who knew p would earn: an upper bound of the value."""
+    """Return g E(p − c)⁺, the value of knowing p, which is an upper bound of the value."""
     return problem.horizon * gain_of_knowing(problem.n, problem.s, problem.cost)
 
 
 def rows_for(problem: DelayedProblem, relative: float) -> int:
-    """The look-ahead whose share of the relative gap is about ``relative``, as it would be without delay."""
+    """Return the look-ahead that leaves a relative gap of about ``relative``, computed as if there were no delay."""
     value = _without_delay(problem, None)
     if value <= 0.0:
         value = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
@@ -179,7 +180,7 @@ def rows_for(problem: DelayedProblem, relative: float) -> int:
 
 
 def cap_for(problem: DelayedProblem, relative: float, measured: float, at: int) -> int:
-    """The cap whose share of the relative gap is about ``relative``, given the gap ``measured`` with the cap ``at``."""
+    """Return the cap that leaves a relative gap of about ``relative``, if the cap ``at`` leaves ``measured``."""
     in_flight = problem.in_flight
     if in_flight <= 2:
         return max(at, 4 + math.ceil(-math.log(relative) / 1.2))
@@ -191,14 +192,14 @@ def cap_for(problem: DelayedProblem, relative: float, measured: float, at: int) 
 
 
 def _poisson_cap(mean: float, tail: float) -> int:
-    """The least k that a Poisson variable of this mean exceeds with probability below ``tail``, and one more.
+    """Return 1 + the smallest k that a Poisson variable of this mean exceeds with a probability below ``tail``.
 
-    The probability falls with k, so it is found by bisection: for 10¹² in flight a list of candidates would be long.
+    The probability falls with k, so bisection finds it: with 10¹² labels in flight a list of candidates would be long.
 
     >>> _poisson_cap(30.0, 1e-9)
     69
     """
-    from scipy.special import gammainc  # scipy.stats has it ready, and costs 60 MB
+    from scipy.special import gammainc  # scipy.stats has this quantile, but importing it takes 60 MB of memory
 
     low, high = math.floor(mean) - 1, math.ceil(mean + 40 * math.sqrt(mean) + 400)
     while high > low + 1:
@@ -211,7 +212,7 @@ def _poisson_cap(mean: float, tail: float) -> int:
 
 
 def estimate_cost(problem: DelayedProblem, look_ahead: int, pending_cap: int) -> DelayedPlan:
-    """The time and the memory that a solve will take, from the width that the band had when measured."""
+    """Estimate the time and memory of a solve from the measured widths of bands."""
     spread = problem.cost * (1 - problem.cost)
     width = min(8 * math.sqrt(spread * min(problem.horizon, look_ahead / 2)) + 16, look_ahead + 1)
     updates = width * look_ahead * (pending_cap + 1)
@@ -228,6 +229,7 @@ def _plan(
     pending_cap: int | None,
     look_ahead: int | None,
 ) -> DelayedPlan:
+    """Return the look-ahead and the cap that are given, or that reach their shares of the gap."""
     return estimate_cost(
         problem,
         look_ahead or rows_for(problem, ahead_share),
@@ -236,6 +238,7 @@ def _plan(
 
 
 def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, seconds: float) -> None:
+    """Raise TooLargeError if a plan takes too much time or memory."""
     if plan.memory <= MEMORY_LIMIT and plan.seconds <= seconds:
         return
     raise TooLargeError(
@@ -253,7 +256,7 @@ def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, second
 
 
 def _told(number: float) -> str:
-    """A size in full, as long as it can be read.
+    """Format a size with all digits, or in scientific notation if it is huge.
 
     >>> _told(123_456.7), _told(10**20)
     ('123,457', '1e+20')
@@ -264,38 +267,40 @@ def _told(number: float) -> str:
 def _solve(
     problem: DelayedProblem, plan: DelayedPlan, tolerance: float, scale: float, rows: int | None
 ) -> DelayedSolution:
+    """Run the recursion once and convert its bounds of Q to bounds of V."""
     table = plan.look_ahead // 2 if rows is None else min(rows, plan.look_ahead)
-    # The clairvoyant's worth of rejecting is never above g, so the drop stays above the smallest normal numbers.
+    # Q is never above g, so a drop of at least 1e-15 g loses nothing and avoids denormal numbers.
     drop = max(0.05 * tolerance * scale, 1e-15 * problem.horizon)
     band = DelayedBand(*solve_delayed(*problem, plan.look_ahead, plan.pending_cap, drop, max(table, 1)))
     n, s, c = problem.n, problem.s, problem.cost
-    # V = Q + g (p̂ − c): five roundings of numbers no larger than g and Q.
+    # V = Q + g (p̂ − c) takes five roundings of numbers that are at most g or Q.
     shift = problem.horizon * ((s - c * n) / n)
     slack = 2e-15 * (problem.horizon + np.abs(band.upper))
     lower = np.maximum(band.lower + shift - slack, 0.0)
     upper = np.maximum(band.upper + shift + slack, 0.0)
     if _rejects_at_once(band):
-        # Rejecting with nothing pending is proved, and then nothing ever changes: the value is exactly 0.
+        # It is proved that rejecting is optimal with nothing pending. Then nothing ever changes, and the value is 0.
         lower[0] = upper[0] = 0.0
     gap = float(upper[0] - lower[0]) / max(float(lower[0]), scale, 1e-300)
     return DelayedSolution(lower, upper, band, plan.look_ahead, plan.pending_cap, gap)
 
 
 def _rejects_at_once(band: DelayedBand) -> bool:
+    """Return whether rejecting is proved optimal at the prior with nothing pending."""
     if band.unlimited[0] == 0:
         return False
     return bool(band.first[0] > 0 or (band.limits[0] == 0 and band.settled[0]))
 
 
 def _without_delay(problem: DelayedProblem, rows: int | None) -> float:
-    """The lower bound of the value, if labels came at once, that so many rows (or as many as it takes) prove."""
+    """Return the lower bound of the value without delay that a number of rows proves; None: as many as needed."""
     gamma = problem.arrivals / (problem.arrivals + problem.rate)
     sure = 1e-10 * problem.horizon
     return gamma * solve_discounted(problem.n, problem.s, problem.cost, gamma, 1, sure, rows).value.lower
 
 
 def estimate_value(problem: DelayedProblem, solution: DelayedSolution) -> float:
-    """The value at the prior by the geometric grid of :mod:`lenience.solvers.delayed.estimate`; not a bound."""
+    """Estimate the value at the prior with :mod:`lenience.solvers.delayed.estimate`. The estimate is not a bound."""
     in_flight = problem.in_flight
     nodes = pending_nodes(math.ceil(in_flight + 6 * math.sqrt(in_flight) + 8), ratio=1.05)
     rows = max(solution.look_ahead, rows_for(problem, 1e-6))

@@ -1,8 +1,8 @@
-"""One plane of one row of the recursion with late labels: the loops of :mod:`lenience.solvers.delayed.recursion`.
+"""The inner loops of :mod:`lenience.solvers.delayed.recursion`: one plane of one row.
 
-A plane holds Q for all states of a row with m acceptances pending. ``over`` is the plane of m + 1 in the same row,
-``under`` that of m − 1 in the row after it in time. Offsets are unsigned: with signed ones the loops are not
-vectorised.
+A plane holds Q for all states of a row with m acceptances pending. ``over`` is the plane of m + 1 in the same row, and
+``under`` is the plane of m − 1 in the next row (n + 1). Offsets are unsigned, because the compiler does not vectorise
+the loops with signed ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lenience.core.compiled import compiled
 def plane_factors(
     arrivals: float, rate: float, resolve: float, cap: int, side: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The factors w, a, 1 − a and λ/(r + mμ) of each plane, moved outward by what rounding can do.
+    """Return the factors w, a, 1 − a and λ/(r + mμ) of each plane, moved outwards by the largest rounding error.
 
     ``side`` is −1 for the lower recursion and 1 for the upper.
     """
@@ -49,8 +49,8 @@ def sweep_choice(
     stay: float,
     strike_rate: float,
 ) -> None:
-    """One plane of one row where p̂ < c: the better of accepting and rejecting."""
-    one = np.uint64(1)  # unsigned offsets: without them the loop is not vectorised
+    """Compute the states with p̂ < c of a plane: the better of accepting and rejecting."""
+    one = np.uint64(1)  # Offsets are unsigned, because the compiler does not vectorise the loop with signed ones.
     for i in range(begin, end):
         later = wait * (good[i] * value[under + i + one] + bad[i] * value[under + i])
         accept = move * value[over + i] + stay * later
@@ -71,7 +71,7 @@ def sweep_accept(
     move: float,
     stay: float,
 ) -> None:
-    """One plane of one row where p̂ ≥ c: accepting."""
+    """Compute the states with p̂ ≥ c of a plane, where accepting is optimal."""
     one = np.uint64(1)
     for i in range(begin, end):
         value[here + i] = move * value[over + i] + stay * (good[i] * value[under + i + one] + bad[i] * value[under + i])
@@ -91,7 +91,7 @@ def sweep_cap_lower(
     wait: float,
     strike_rate: float,
 ) -> None:
-    """The plane of the cap from below: accept but throw the label away, or (where p̂ < c, up to ``turn``) reject."""
+    """Compute the lower bounds at the cap: accept and ignore the label, or, up to ``turn`` (p̂ < c), reject."""
     one = np.uint64(1)
     for i in range(begin, turn):
         later = wait * (good[i] * low[under + i + one] + bad[i] * low[under + i])
@@ -116,7 +116,7 @@ def sweep_cap_upper(
     stay: float,
     strike_rate: float,
 ) -> None:
-    """The plane of the cap from above: a further acceptance reveals one label at once."""
+    """Compute the upper bounds at the cap: another acceptance reveals one label at once."""
     one = np.uint64(1)
     for i in range(begin, turn):
         later = wait * (good[i] * high[under + i + one] + bad[i] * high[under + i])
@@ -140,7 +140,7 @@ def sweep_none_pending(
     move: float,
     strike_rate: float,
 ) -> None:
-    """The plane with nothing pending, where no label can come: accept, or (up to ``turn``) reject for good."""
+    """Compute the plane with nothing pending, where no label can come: accept, or, up to ``turn``, reject for good."""
     for i in range(begin, turn):
         value[here + i] = max(move * value[over + i], strike_rate * strike[i])
     for i in range(turn, end):

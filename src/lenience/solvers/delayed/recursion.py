@@ -1,40 +1,42 @@
 """The certified solver for labels that come late: a two-sided, banded recursion over (n, s, pending).
 
-The model. Individuals arrive as a Poisson process of rate λ, every pending outcome resolves at rate μ
-(so after an exponential delay of mean 1/μ), and money is discounted at rate r. From the prior (n₀, s₀) the
-beliefs (n₀ + k, s₀ + j), 0 ≤ j ≤ k, can be reached, each with m = 0, 1, … acceptances pending. It is no
-stopping problem: one may pause, hear back, and resume. Nothing is learnt between events, so with g = λ/r and
+The model. Individuals arrive as a Poisson process of rate λ. Each pending outcome becomes known at rate μ, that is,
+after an exponential delay of mean 1/μ. Money is discounted at rate r. From the prior (n₀, s₀) the beliefs (n₀ + k, s₀ +
+j) with 0 ≤ j ≤ k can be reached, each with m = 0, 1, … acceptances pending. This is not a stopping problem: a policy
+can pause, wait for outcomes, and resume. Nothing is learnt between events, so with g = λ/r and
 
     Q = V − g (p̂ − c),      E = p̂ Q(n+1, s+1, m−1) + (1−p̂) Q(n+1, s, m−1)
 
-(Q is the worth of being able to reject: "accept for ever" has Q = 0) the optimal value V, before the next
-arrival, satisfies
+the optimal value V, before the next arrival, satisfies the equation below. Q is the value of the option to reject:
+"accept everyone for ever" has Q = 0.
 
     Q(n, s, m) = max{ [λ Q(n, s, m+1) + mμ E] / (r + λ + mμ),  [λ (c − p̂) + mμ E] / (r + mμ) },
 
-accept or reject. With w = mμ/(r + mμ) and a = λ/(r + λ + mμ) the two are a Q(m+1) + (1−a) wE and
-wE + λ(c − p̂)/(r + mμ). For each n sweep m from a cap M down to 0: an explicit recursion, no iteration.
+The first term accepts, the second rejects. With w = mμ/(r + mμ) and a = λ/(r + λ + mμ) they are a Q(m+1) + (1−a) wE and
+wE + λ(c − p̂)/(r + mμ). For each n, m descends from a cap M to 0, so the recursion is explicit and needs no iteration.
 
-What is promised. ``lower`` and ``upper`` enclose Q, rounding included:
+Guarantees. ``lower`` and ``upper`` enclose Q, including rounding:
 
-- The last row starts from g (c − p̂)⁺ (learn nothing more) below; above, from the smaller of g E(c − p)⁺ (know
-  p) and the optimum when all that is pending is revealed at once and no later label is late.
-- At the cap, lower: accept but throw the label away, or reject: Q = max{Mμ E, λ(c − p̂) + Mμ E}/(r + Mμ).
-  Upper: a further acceptance reveals one label at once, Q(n, s, M+1) ≤ p̂ Q(n+1, s+1, M) + (1−p̂) Q(n+1, s, M).
-- V does not fall in m (a label can be ignored); so where p̂ ≥ c accepting is optimal at every m, and only
-  states with p̂ < c need the comparison.
-- V does not fall and Q does not rise with s: in Pólya's urn the player with the better belief can imitate
-  the other's observations, outcome by outcome, and conversely. So above the band 0 ≤ Q ≤ Q at the band's
-  last state, and below it 0 ≤ V ≤ V at the band's first state, for the same n and m.
-- Every term is positive. Counting roundings of 2⁻⁵³: weights p̂ and 1−p̂ 4, product and sum 2, w 5, its
-  product 1, 1−a 8, its product and the sum 2: at most 22, or 2.5e-15. The factors of the lower recursion
-  are shrunk by 3e-15, those of the upper grown by 3e-15, and c − p̂, which is computed in double-double,
-  by 6e-15.
+- The last row. The lower recursion starts from g (c − p̂)⁺, the value of learning nothing more. The upper recursion
+  starts from the smaller of g E(c − p)⁺, the value of knowing p, and the optimum if all pending labels are revealed at
+  once and later labels have no delay.
+- The cap. The lower recursion accepts and ignores the label, or rejects: Q = max{Mμ E, λ(c − p̂) + Mμ E}/(r + Mμ). In
+  the upper recursion another acceptance reveals one label at once: Q(n, s, M+1) ≤ p̂ Q(n+1, s+1, M) + (1−p̂) Q(n+1, s,
+  M).
+- V does not fall in m, because a label can be ignored. So if p̂ ≥ c, accepting is optimal at every m, and only states
+  with p̂ < c need the comparison.
+- V does not fall and Q does not rise with s: in Pólya's urn the player with the better belief can imitate the other's
+  observations, outcome by outcome, and conversely. So for the same n and m, every state above the band has 0 ≤ Q ≤ the
+  Q of the band's last state, and every state below it has 0 ≤ V ≤ the V of the band's first state.
+- Every term is positive. A step has at most 22 roundings of 2⁻⁵³, or 2.5e-15: 4 for the weights p̂ and 1−p̂, 2 for their
+  product and sum, 5 for w, 1 for its product, 8 for 1−a, and 2 for its product and the sum. The factors of the lower
+  recursion are smaller by 3e-15, and those of the upper recursion larger by 3e-15. For c − p̂, which is computed in
+  double-double, the margin is 6e-15.
 
-How it is computed. The array is [m][j], in place, with m descending: plane m reads plane m+1 of its own row
-and plane m−1 of the row before it in time, so the loop over j has no dependence and vectorises. Eight rows
-are swept together, each one plane behind its predecessor, so that the planes are still in a near
-cache when the next row wants them.
+Computation. The array is [m][j], updated in place, with m descending. Plane m reads plane m+1 of its own row and plane
+m−1 of the next row (n + 1), so the iterations over j are independent and the loop vectorises. Eight rows are swept
+together, each one plane behind the row before it, so that the planes are still in the cache when the next row reads
+them.
 """
 
 from __future__ import annotations
@@ -63,13 +65,12 @@ TILE = 8  # rows swept together
 
 
 class DelayedBand(NamedTuple):
-    """What the kernel returns.
+    """The result of the kernel.
 
-    ``lower[m]``, ``upper[m]`` enclose Q at the prior with m pending. The exposure limits of row k stand at
-    ``offsets[k] … offsets[k+1]`` (rows in descending order of k are stored from the end), for the states
-    ``first[k] ≤ j < unlimited[k]``; below ``first[k]`` the limit is proved to be 0, from ``unlimited[k]``
-    on (p̂ ≥ c, but for the rounding of c) there is none. ``settled`` says whether a limit is proved, and
-    ``open_below[k]`` that nothing proves the limit 0 below ``first[k]``.
+    ``lower[m]`` and ``upper[m]`` enclose Q at the prior with m pending. ``limits`` has the exposure limits of row 0,
+    then of row 1, and so on. Row k has one for each state ``first[k] ≤ j < unlimited[k]``. Below ``first[k]`` the limit
+    is proved to be 0. From ``unlimited[k]`` on (p̂ ≥ c, up to the rounding of c) there is no limit. ``settled`` says
+    whether a limit is proved. ``open_below[k]`` says that the limit 0 below ``first[k]`` is not proved.
     """
 
     lower: NDArray[np.float64]
@@ -115,25 +116,24 @@ def solve_delayed(
     int,
     int,
 ]:
-    """Run the recursion from row ``last`` to row 0 and read the exposure limits off the first ``rows`` rows.
+    """Run the recursion from row ``last`` to row 0 and read the exposure limits of the first ``rows`` rows.
 
-    ``f0`` is n₀ − s₀, ``resolve`` is μ, ``cap`` is M ≥ 1. States at the band's ends whose Q (above) or V
-    (below) is at most ``drop``, discounted back to row 0, are dropped. Returns the fields of
-    :class:`DelayedBand`.
+    ``f0`` is n₀ − s₀, ``resolve`` is μ, and ``cap`` is M ≥ 1. States at the ends of the band are dropped if their Q
+    (above) or V (below), discounted back to row 0, is at most ``drop``. Return the fields of :class:`DelayedBand`.
     """
     g = arrivals / rate
     g_low = g * (1.0 - 4e-16)
     g_high = g * (1.0 + 4e-16)
     one = np.uint64(1)
-    # A path needs k arrivals to reach row k, which discounts what is dropped there by more than this; slower
-    # than the discount along the cap's plane, so that a dropped state stays below the mark.
+    # A path needs k arrivals to reach row k, so a state that is dropped there is discounted by more than this. The rate
+    # is below the discount along the plane of the cap, so that a dropped state stays below the limit of later rows.
     growth = 0.9 * math.log1p(rate / (arrivals + cap * resolve))
     updates = 0
 
     wait_low, move_low, stay_low, strike_low = plane_factors(arrivals, rate, resolve, cap, -1.0)
     wait_high, move_high, stay_high, strike_high = plane_factors(arrivals, rate, resolve, cap, 1.0)
 
-    # The last row and its band: from the first state with a V worth keeping to the last with such a Q.
+    # The band of the last row goes from the first state whose V is not negligible to the last state whose Q is not.
     n = n0 + last
     row_drop = drop * math.exp(min(growth * last, 600.0))
     middle = first_above(c, n0, s0, last)
@@ -189,9 +189,9 @@ def solve_delayed(
     his = np.zeros(TILE, dtype=np.int64)
     middles = np.zeros(TILE, dtype=np.int64)
     hopeful = np.zeros(TILE, dtype=np.int64)
-    outer = np.zeros(TILE)  # the clairvoyant's bound just above the band
-    # Per state of a row, going down in m: the least m rejected, not proved accepted, proved rejected; the
-    # greatest m accepted, proved accepted.
+    outer = np.zeros(TILE)  # the bound by the value of knowing p, just above the band
+    # By state, while m descends: the smallest m that is rejected, not proved accepted, and proved rejected; the largest
+    # m that is accepted, and proved accepted.
     least_rejected = np.zeros((TILE, width), dtype=np.int32)
     least_doubt = np.zeros((TILE, width), dtype=np.int32)
     least_refused = np.zeros((TILE, width), dtype=np.int32)
@@ -202,7 +202,7 @@ def solve_delayed(
     while k_next >= 0:
         tile = min(TILE, k_next + 1)
         if lo - 1 - tile - 2 < base and base > -2 * TILE - 4:
-            # Slide: move the band to the upper end of the window, which grows where the band has grown.
+            # Move the band to the upper end of the window, and enlarge the window if the band has grown.
             start = max(lo - 1, 0)
             count = hi + 2 - start
             new_width = width
@@ -303,7 +303,7 @@ def solve_delayed(
                         least_rejected[t], least_doubt[t], least_refused[t], most_accepted[t], most_proved[t],
                     )  # fmt: skip
 
-                # The neighbours outside the band, for the next row.
+                # Set the neighbours outside the band, which the next row reads.
                 if hi_t < k:
                     low[here + end] = 0.0
                     high[here + end] = min(high[here + end - one], outer[t])
@@ -319,7 +319,7 @@ def solve_delayed(
                 continue
             middle = middles[t]
             while middle > hopeful[t] and strike[t, middle - 1 - base] <= AT_COST * c:
-                middle -= 1  # at the cost but for its last digits: 16 of 20 where the cost is 0.8
+                middle -= 1  # The rate equals the cost up to rounding, e.g. 16 of 20 at a cost of 0.8.
             start = middle
             for j in range(middle - 1, hopeful[t] - 1, -1):
                 i = j - base
@@ -332,12 +332,12 @@ def solve_delayed(
             if used + middle - start > limits.size:
                 longer = np.zeros(2 * limits.size + middle - start, dtype=np.int32)
                 flags = np.zeros(longer.size, dtype=np.bool_)
-                for i in range(used):  # to compile the assignment of a slice takes seconds
+                for i in range(used):  # a loop, because compiling the assignment of a slice takes seconds
                     longer[i] = limits[i]
                     flags[i] = settled[i]
                 limits = longer
                 settled = flags
-            # Rows come in descending order, so each is stored back to front and all is turned round at the end.
+            # Rows come in descending order, so each is stored backwards, and the whole array is reversed at the end.
             for j in range(middle - 1, start - 1, -1):
                 i = j - base
                 limit = least_rejected[t, i]
@@ -351,7 +351,7 @@ def solve_delayed(
                 resumed_proved += most_proved[t, i] > least_refused[t, i]
             compared += max(middle - hopeful[t], 0)
             if hopeful[t] == los[t] and los[t] > 0:
-                open_below[k] = True  # nothing proves the states below the band hopeless in this row
+                open_below[k] = True  # It is not proved that the limit is 0 below the band of this row.
                 unsettled += 1
 
         # Trim the band.

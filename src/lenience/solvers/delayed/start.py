@@ -1,7 +1,8 @@
-"""Where the recursion for late labels starts from above: all that is pending is revealed at once.
+"""The upper start of the recursion for late labels: all pending labels are revealed at once.
 
-Whoever hears every pending label at once, and every later one without delay, earns at least as much as one who waits;
-that problem is the stopping problem of :mod:`lenience.solvers.stopping.band`, so its optimum bounds Q in the last row.
+A policy that sees every pending label at once, and every later label without delay, earns at least as much as one that
+waits. Its problem is the stopping problem of :mod:`lenience.solvers.stopping.band`, so the optimum of that problem
+bounds Q in the last row.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from lenience.solvers.stopping.band import put_above, strike_distance
 
 @compiled
 def first_above(c: float, n0: float, s0: float, k: int) -> int:
-    """The least j with p̂ ≥ c in row k (k + 1 if there is none)."""
+    """Return the smallest j with p̂ ≥ c in row k, or k + 1 if no state of the row has that."""
     j = int(min(max(math.floor(c * (n0 + k) - s0), 0.0), k + 1.0))
     while j > 0 and strike_distance(c, n0, s0, k, j - 1) <= 0.0:
         j -= 1
@@ -39,24 +40,24 @@ def reveal_start(
     under: int,
     over: int,
 ) -> NDArray[np.float64]:
-    """Upper bounds of Q in row ``last``: all pending labels come at once, and later labels without delay.
+    """Return upper bounds of Q in row ``last``, if all pending labels come at once and later labels without delay.
 
-    Row m of the answer holds, for m pending, the states from ``under`` below the first with p̂ ≥ c to ``over``
-    above it. Without delay Q₀(n, s) = max{γ E Q₀(n+1, ·), g (c − p̂)} with γ = λ/(λ + r); m labels more are
-    m averages. Far rows carry Q₀ alone, the ``cap`` rows after ``last`` the averages too.
+    Row m of the result is for m pending. It has the states from ``under`` below the first state with p̂ ≥ c to ``over``
+    above it. Without delay, Q₀(n, s) = max{γ E Q₀(n+1, ·), g (c − p̂)} with γ = λ/(λ + r), and each pending label adds
+    one average over its outcome. The far rows need only Q₀; the ``cap`` rows after ``last`` need the averages too.
     """
     g_high = arrivals / rate * (1.0 + 4e-16)
     gamma = arrivals / (arrivals + rate) * (1.0 + 3e-15)
     far = last + cap + int(8.0 * arrivals / rate) + 64
     size = under + over + 1
-    planes = np.zeros((cap + 1, size + 2))  # state i stands at i + 1, between its neighbours outside
+    planes = np.zeros((cap + 1, size + 2))  # state i is at i + 1, so that both ends have a neighbour
     p = np.zeros(size)
     q = np.zeros(size)
     middle_next = first_above(c, n0, s0, far)
     for k in range(far, last - 1, -1):
         n = n0 + k
         middle = first_above(c, n0, s0, k)
-        offset = 1 + (middle - middle_next)  # 1: the band stood where it stands; 0: it stood one state higher
+        offset = 1 + (middle - middle_next)  # 1: the band of the next row starts at the same state; 0: one state higher
         depth = min(max(last + cap - k, 0), cap)
         for i in range(size):
             j = middle - under + i

@@ -1,31 +1,31 @@
 """The certified solver: a two-sided, banded recursion for the optimal stopping problem.
 
-The model. From the prior (n₀, s₀) the beliefs (n₀ + k, s₀ + j), 0 ≤ j ≤ k, can be reached. With
-V = max(Ṽ, 0) and Ṽ(n, s) = p̂ − c + γ [p̂ V(n+1, s+1) + (1−p̂) V(n+1, s)] (the paper's equation for V*), put
+The model. From the prior (n₀, s₀) the beliefs (n₀ + k, s₀ + j) with 0 ≤ j ≤ k can be reached. The paper's equation for
+V* is V = max(Ṽ, 0) with Ṽ(n, s) = p̂ − c + γ [p̂ V(n+1, s+1) + (1−p̂) V(n+1, s)]. Define
 
     Q = V/a − (p̂ − c),     a = 1/(1−γ),   or, with m individuals to come,   Q = V − a_m (p̂ − c).
 
-Since E p̂′ = p̂, this is an American put on the posterior mean, struck at c:
+Since E p̂′ = p̂, this is an American put option on the posterior mean with strike c:
 
     Q(n, s) = max{ γ [p̂ Q(n+1, s+1) + (1−p̂) Q(n+1, s)],  w (c − p̂) },
 
-where w = 1 for the infinite horizon and w = a_m = 1 + γ + … + γ^(m−1) for m individuals to come. The
-first term is at least the second exactly where accepting is optimal (Theorem 1).
+where w = 1 for the infinite horizon and w = a_m = 1 + γ + … + γ^(m−1) for m individuals to come. The first term is at
+least the second exactly if accepting is optimal (Theorem 1).
 
-What is promised. ``lower`` and ``upper`` enclose Q at every state, rounding included:
+Guarantees. ``lower`` and ``upper`` enclose Q at every state, including rounding:
 
-- The last row starts from (c − p̂)⁺ ≤ Q ≤ E(c − p)⁺, the value of knowing nothing more and of knowing p
-  (Proposition 3 and the clairvoyant); the upper start that is computed is Scarf's bound, which is no smaller. The
-  recursion is monotone, so it carries both bounds along.
-- Every term is positive, so a row costs a relative error of at most 8 roundings (of 2⁻⁵³): n − s, f, n,
-  γ/n, two products, the sum, and γ itself. The lower recursion runs with γ(1 − 10⁻¹⁵), the upper with γ(1 + 10⁻¹⁵),
-  which is more than that.
-- A state both of whose successors are proved stops is a stop (c > p̂ there), so the lower edge of the
-  band falls by at most one state a row. Above a state where accepting is proved, accepting is optimal
-  (Proposition 2), so the interior needs no comparison.
-- Q does not rise with s (docs/proofs.md), and at a fixed s it does not rise towards earlier rows above the band
-  (by Proposition 2 one accepts there, so it is γ times a mean of values that are not larger). So above the band
-  0 ≤ Q ≤ the upper bound of the state that was dropped last.
+- The last row starts from (c − p̂)⁺ ≤ Q ≤ E(c − p)⁺, the values of learning nothing more and of knowing p (Proposition 3
+  and the clairvoyant). The upper start in the code is Scarf's bound, which is no smaller. The recursion is monotone, so
+  it preserves both bounds.
+- Every term is positive, so a row adds a relative error of at most 8 roundings (of 2⁻⁵³): n − s, f, n, γ/n, two
+  products, the sum, and γ itself. The lower recursion uses γ(1 − 10⁻¹⁵) and the upper one γ(1 + 10⁻¹⁵), a larger margin
+  than that.
+- If stopping is proved optimal at both successors of a state, it is optimal at the state too, because c > p̂ there. So
+  the lower edge of the band falls by at most one state per row. Above a state where accepting is proved optimal,
+  accepting is optimal (Proposition 2), so the interior needs no comparison.
+- Q does not rise with s (docs/proofs.md). Above the band, at a fixed s, it does not rise towards earlier rows either:
+  by Proposition 2 accepting is optimal there, so Q is γ times a mean of values that are not larger. So above the band 0
+  ≤ Q ≤ the upper bound of the state that was dropped last.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled, exactly_compiled
 
-ROUNDING = 1e-15  # a relative margin a row, above the 8 × 1.11e-16 of the analysis in the module's text
+ROUNDING = 1e-15  # relative margin per row, above the 8 × 1.11e-16 of the analysis above
 
 
 class Band(NamedTuple):
-    """What the kernel returns; the rows are those of ``accept_from``.
+    """The result of the kernel; its counts are over the rows of ``accept_from``.
 
-    ``lower``, ``upper`` enclose Q at the prior; ``continue_lower``, ``continue_upper`` the put value
-    γ E Q of accepting there; ``edge_width`` is the widest enclosure of γ E Q at the undecided states and
-    the first accepted state of any row; ``states`` counts the states computed.
+    ``lower`` and ``upper`` enclose Q at the prior. ``continue_lower`` and ``continue_upper`` enclose γ E Q, the value
+    of accepting there. ``edge_width`` is the largest gap between the bounds of γ E Q at the undecided states and at the
+    first accepted state of each row. ``states`` is the number of states computed.
     """
 
     lower: float
@@ -60,10 +60,10 @@ class Band(NamedTuple):
 
 @compiled
 def put_above(mean_above: float, n: float, variance: float) -> float:
-    """An upper bound of E(c − p)⁺ where p̂ − c = ``mean_above`` ≥ 0, under any Beta belief of size n.
+    """Return an upper bound of E(c − p)⁺ under any Beta belief of size n with p̂ − c = ``mean_above`` ≥ 0.
 
-    The smaller of Scarf's bound, which needs only the variance, and the integral of the sub-Gaussian
-    tail with variance proxy 1/(4(n+1)) (Marchal and Arbel 2017).
+    It is the smaller of Scarf's bound, which needs only the variance, and the integral of the sub-Gaussian tail with
+    variance proxy 1/(4(n+1)) (Marchal and Arbel 2017).
     """
     scarf = 0.5 * variance / (math.sqrt(variance + mean_above * mean_above) + mean_above + 1e-300)
     proxy = 0.25 / (n + 1.0)
@@ -73,7 +73,7 @@ def put_above(mean_above: float, n: float, variance: float) -> float:
 
 @exactly_compiled
 def strike_distance(c: float, n0: float, s0: float, k: int, j: int) -> float:
-    """c n − s at the state (n₀ + k, s₀ + j), to nearly full relative precision (double-double)."""
+    """Return c n − s at the state (n₀ + k, s₀ + j) in double-double arithmetic, to nearly full relative precision."""
     kf = float(k)
     n = n0 + kf
     bb = n - n0
@@ -82,7 +82,7 @@ def strike_distance(c: float, n0: float, s0: float, k: int, j: int) -> float:
     s = s0 + jf
     bb = s - s0
     s_rest = (s0 - (s - bb)) + (jf - bb)
-    # Dekker's exact product c × n.
+    # Compute c × n exactly, by Dekker's product.
     t = 134217729.0 * c
     c_high = t - (t - c)
     c_low = c - c_high
@@ -96,7 +96,7 @@ def strike_distance(c: float, n0: float, s0: float, k: int, j: int) -> float:
 
 @compiled
 def remaining_weight(gamma: float, remaining: int) -> float:
-    """a_m = 1 + γ + … + γ^(m−1)."""
+    """Return a_m = 1 + γ + … + γ^(m−1)."""
     if gamma == 1.0:
         return float(remaining)
     return -math.expm1(remaining * math.log(gamma)) / (1.0 - gamma)
@@ -118,25 +118,26 @@ def solve_band(
 ) -> tuple[float, float, float, float, int, float, int]:
     """Run the recursion from row ``last`` to row 0 and write the decisions of the first rows.
 
-    ``f0`` is n₀ − s₀. With ``horizon``, ``last`` individuals arrive in all and the last row is exact;
-    otherwise it is enclosed. States whose Q is below ``drop`` are dropped from the top of the band. In row k the
-    states j ≥ ``accept_from[k]`` are proved accepted and the states j < ``stop_below[k]`` proved stops.
-    ``progress[0]`` counts the rows done. Returns the fields of :class:`Band`.
+    ``f0`` is n₀ − s₀. With ``horizon``, a total of ``last`` individuals arrive and the last row is exact; otherwise it
+    has bounds. States whose Q is below ``drop`` are dropped from the top of the band. In row k, accepting is proved
+    optimal at the states j ≥ ``accept_from[k]``, and stopping at the states j < ``stop_below[k]``. ``progress[0]`` is
+    the number of rows done. Return the fields of :class:`Band`.
     """
     gamma_low = gamma * (1.0 - ROUNDING)
     gamma_high = gamma * (1.0 + ROUNDING)
-    one = np.uint64(1)  # unsigned offsets: without them the inner loop is not vectorised
+    one = np.uint64(1)  # Offsets are unsigned, because the compiler does not vectorise the inner loop with signed ones.
     table = accept_from.size
     undecided = 0
     edge_width = 0.0
     states = 0
 
-    # The last row: its first state that is no proved stop, and its last state worth keeping.
+    # Find the band of the last row: from the first state at which stopping is not proved to the last with a Q above
+    # drop.
     n = n0 + last
     edge = int(min(max(math.floor(c * n - s0), 0.0), last + 1.0))
     top = edge
     if horizon:
-        # Nobody is left: Q = 0. States below the strike count as stops (w = 0 there).
+        # Nobody is left, so Q = 0. States below the strike count as stops (w = 0 there).
         while edge > 0 and strike_distance(c, n0, s0, last, edge - 1) <= 0.0:
             edge -= 1
         while edge <= last and strike_distance(c, n0, s0, last, edge) > 0.0:
@@ -163,7 +164,7 @@ def solve_band(
         mean = min((s0 + top + 1) / n, 1.0)
         above_band = put_above(above, n, mean * (1.0 - mean) / (n + 1.0))
 
-    # The band lives in a window that slides down with the rows, and grows where the band does.
+    # The arrays are a window that moves down with the band and grows with it.
     window = 2 * (top - edge + 4) + 4096
     base = top + 3 - window
     index = np.arange(window).astype(np.float64)
@@ -181,7 +182,8 @@ def solve_band(
     continue_high = 0.0
     for k in range(last - 1, -1, -1):
         if edge > k + 1:
-            # Every state of the row below is a stop, hence every state of this row and of all before.
+            # Stopping is optimal at every state of the next row, so also at every state of this row and of earlier
+            # rows.
             for row in range(min(k + 1, table)):
                 accept_from[row] = row + 1
                 stop_below[row] = row + 1
@@ -207,7 +209,7 @@ def solve_band(
             weight_next = remaining_weight(gamma, last - k - 1)
 
         if edge - base < 4:
-            # Slide: move the band to the upper end of the window.
+            # Move the band to the upper end of the window.
             count = top - edge + 1
             start = edge - base
             if 2 * count > window:
@@ -232,7 +234,7 @@ def solve_band(
         else:
             top = k
 
-        # Around the edge: stops, then undecided states, up to the first state proved accepted.
+        # Compare at the edge: stops come first, then undecided states, up to the first state where accepting is proved.
         j = edge
         if edge > 0:
             j = edge - 1
@@ -278,7 +280,7 @@ def solve_band(
             stop_below[k] = edge
             undecided += accepted - edge
 
-        # Inside: accepting is proved, so Q = γ E Q.
+        # Inside the band accepting is proved optimal, so Q = γ E Q.
         if accepted <= top:
             scale_low = gamma_low / n
             scale_high = gamma_high / n
@@ -294,7 +296,8 @@ def solve_band(
             if k < table:
                 edge_width = max(edge_width, high[i] - low[i])
             if horizon:
-                # With γ = 1 nothing else makes the top of the band fall: above the cost, bound it by one who knows p.
+                # With γ = 1 nothing else lowers Q at the top of the band, so above the cost bound it by the value of
+                # knowing p.
                 above = -strike_distance(c, n0, s0, k, top) / n
                 if above > 0.0:
                     mean = min((s0 + top) / n, 1.0)

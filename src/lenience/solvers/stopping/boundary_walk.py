@@ -1,8 +1,8 @@
-"""The walk of a belief under a policy that is a boundary on the lattice: quick enough for a slider.
+"""The walk of a belief under a policy that is a boundary on the lattice, fast enough for a slider.
 
-From (n, s) the walk is at (n + k, s + j) after k acceptances; it stops for good at the first row k with j < least[k],
-and moves on for certain elsewhere. Each stop is a state of its own, at which the probability that p is above the cost
-is a Beta tail. :func:`lenience.solvers.stopping.forward.walk` follows any policy, and comes here where it is such a
+From (n, s) the walk is at (n + k, s + j) after k acceptances. It stops for good at the first row k with j < least[k];
+in every other state the policy accepts. The probability that p is above the cost is known at each stop: it is a Beta
+tail. :func:`lenience.solvers.stopping.forward.walk` follows any policy, and uses this module if the policy is a
 boundary.
 """
 
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 
-NEGLIGIBLE = 1e-18  # states at either end with less probability than this are set aside and counted as undetermined
-BELIEVED = -1.0  # in the place of a true p: each step succeeds with the probability p̂ of its belief
+NEGLIGIBLE = 1e-18  # end states of a row with less probability are dropped and counted as undecided
+BELIEVED = -1.0  # stands for an unknown p: each step succeeds with the probability p̂ of its belief
 
 
 class Fate(NamedTuple):
-    """What becomes of a population within so many acceptances."""
+    """The probabilities of what happens to a population within a number of acceptances."""
 
-    deserving: float  # the probability that p is above the cost
-    stops: float  # that of a stop
-    shut_out: float  # that of a stop although p is above the cost
+    deserving: float  # p is above the cost
+    stops: float  # the policy stops for good
+    shut_out: float  # the policy stops for good although p is above the cost
 
 
 def fate(n: float, s: float, cost: float, least: Sequence[int] | NDArray[np.int64]) -> Fate:
-    """The fate of a population with the belief (n, s) under the boundary, over as many acceptances as it has rows.
+    """Return the fate of a population with the belief (n, s), for as many acceptances as the boundary has rows.
 
     >>> from lenience import Belief, Discounted
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1), rows=1000)
@@ -44,7 +44,7 @@ def fate(n: float, s: float, cost: float, least: Sequence[int] | NDArray[np.int6
 
 
 def exceeds(n: NDArray[np.float64], s: NDArray[np.float64], cost: float) -> NDArray[np.float64]:
-    """P(Beta(s, n − s) > cost)."""
+    """Return P(Beta(s, n − s) > cost)."""
     from scipy.special import betaincc
 
     certain = (s <= 0.0) | (s >= n)
@@ -53,30 +53,34 @@ def exceeds(n: NDArray[np.float64], s: NDArray[np.float64], cost: float) -> NDAr
 
 
 class Followed(NamedTuple):
-    """A walk under a boundary: its stops, one by one, and by row what moved on."""
+    """A walk under a boundary: each of its stops, and by row the probability that it continues."""
 
-    at: NDArray[np.float64]  # of each stop the row,
-    good: NDArray[np.float64]  # the number of successes,
-    lost: NDArray[np.float64]  # and the probability
-    moving: NDArray[np.float64]  # by row: the probability of accepting once more
-    weight: NDArray[np.float64]  # the same, discounted
-    earned: NDArray[np.float64]  # the discounted expected reward of that acceptance
-    left: NDArray[np.float64]  # after the last row, by number of successes: the probability of being there
-    left_weight: NDArray[np.float64]  # the same, discounted
+    at: NDArray[np.float64]  # by stop: the row
+    good: NDArray[np.float64]  # by stop: the number of successes
+    lost: NDArray[np.float64]  # by stop: the probability
+    moving: NDArray[np.float64]  # by row: the probability of one more acceptance
+    weight: NDArray[np.float64]  # by row: the same, discounted
+    earned: NDArray[np.float64]  # by row: the discounted expected reward of that acceptance
+    left: NDArray[np.float64]  # by number of successes: the probability after the last row
+    left_weight: NDArray[np.float64]  # by number of successes: the same, discounted
     first: int  # the number of successes of the first entry of ``left``
-    aside: float  # the probability set aside
+    aside: float  # the probability that was dropped
 
 
 @compiled
 def follow(n: float, s: float, cost: float, discount: float, least: NDArray[np.int64], p: float) -> Followed:
-    """Follow the walk over as many acceptances as the boundary has rows, at a true p or ``BELIEVED``."""
+    """Follow the walk for as many acceptances as the boundary has rows, at a true p or ``BELIEVED``."""
     rows = least.size
     mass, weighed = np.zeros(rows + 1), np.zeros(rows + 1)
     mass[0] = weighed[0] = 1.0
     moving, weight, earned = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    at, good, lost = np.zeros(rows + 1), np.zeros(rows + 1), np.zeros(rows + 1)  # one a number of successes at most
+    at, good, lost = (
+        np.zeros(rows + 1),
+        np.zeros(rows + 1),
+        np.zeros(rows + 1),
+    )  # at most one stop for each number of successes
     stops = 0
-    first, end = 0, 1  # the numbers of successes that may still move
+    first, end = 0, 1  # the range of numbers of successes at which the walk continues
     aside = 0.0
     for k in range(rows):
         border = min(max(least[k], first), end)

@@ -1,6 +1,6 @@
-"""What someone who knew p would gain: E(p − c)⁺ under a Beta belief.
+"""What a decision-maker who knows p would gain: E(p − c)⁺ under a Beta belief.
 
-E(p − c)⁺ = p̂ P(Beta(s+1, n−s) > c) − c P(Beta(s, n−s) > c); E(c − p)⁺ is that less p̂ − c.
+E(p − c)⁺ = p̂ P(Beta(s+1, n−s) > c) − c P(Beta(s, n−s) > c), and E(c − p)⁺ = E(p − c)⁺ − (p̂ − c).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def gain_of_knowing(n: float | NDArray[np.float64], s: NDArray[np.float64], cost
 def gain_of_knowing(
     n: float | NDArray[np.float64], s: float | NDArray[np.float64], cost: float
 ) -> float | NDArray[np.float64]:
-    """E(p − c)⁺ for beliefs (n, s), certainties included.
+    """Return E(p − c)⁺ for beliefs (n, s), including certain ones (s = 0 or s = n).
 
     >>> round(gain_of_knowing(2.0, 1.0, 0.8), 12)
     0.02
@@ -31,7 +31,7 @@ def gain_of_knowing(
     open_ = (good > 0) & (bad > 0)
     a = np.where(open_, good, 1.0)
     b = np.where(open_, bad, 1.0)
-    # The smaller of the two tails is computed and the other follows from E(p − c)⁺ − E(c − p)⁺ = p̂ − c.
+    # Compute the smaller tail, which loses no digits; the other follows from E(p − c)⁺ − E(c − p)⁺ = p̂ − c.
     above = mean * betaincc(a + 1, b, cost) - cost * betaincc(a, b, cost)
     below = cost * betainc(a, b, cost) - mean * betainc(a + 1, b, cost)
     gain = np.where(mean < cost, above, below + (mean - cost))

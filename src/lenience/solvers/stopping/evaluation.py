@@ -1,16 +1,16 @@
-"""The exact value of any policy that looks at the belief, stochastic ones included.
+"""The exact value of any policy that decides by the belief, including stochastic policies.
 
-With acceptance probability π(n, s) (the paper's equation for V^Π):
+With acceptance probability π(n, s), the paper's equation for V^Π is
 
     V^π = π/(1 − γ + γπ) · (p̂ − c + γ [p̂ V^π(n+1, s+1) + (1−p̂) V^π(n+1, s)]),
 
-a monotone contraction. Whatever a policy does beyond the last row, it earns at most what one would who
-knows p, and loses at most what one would who knows p and accepts exactly where p < c:
+a monotone contraction. Beyond the last row no policy earns more than the best policy that knows p, and none loses more
+than the worst policy that knows p, which accepts exactly if p < c:
 
-    −E(c − p)⁺/(1−γ) ≤ V^π ≤ E(p − c)⁺/(1−γ),
+    −E(c − p)⁺/(1−γ) ≤ V^π ≤ E(p − c)⁺/(1−γ).
 
-so the recursion from both ends encloses V^π. Rounding is absolute here: at most 12 roundings a row of numbers
-below 1/(1−γ), counted as 16·2⁻⁵³/(1−γ)² in all, and with m individuals to come as 16·2⁻⁵³·m².
+The recursion from both bounds therefore encloses V^π. The rounding error is absolute: at most 12 roundings per row of
+numbers below 1/(1−γ). The bounds allow 16·2⁻⁵³/(1−γ)² in total, or 16·2⁻⁵³·m² with m individuals to come.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNIT = 2.0**-53
 
 
 def evaluate_discounted(policy: Policy, n: float, s: float, cost: float, discount: float, tolerance: float) -> Bounds:
-    """Bounds of the policy's discounted value from the belief (n, s) on."""
+    """Return bounds of the policy's discounted value from the belief (n, s) on."""
     scale = 1.0 / (1.0 - discount)
     rounding = 16.0 * UNIT * scale * scale
     target = max(tolerance, 4.0 * rounding)
@@ -49,10 +49,10 @@ def evaluate_discounted(policy: Policy, n: float, s: float, cost: float, discoun
 
 
 def evaluate_horizon(policy: Policy, n: float, s: float, cost: float, discount: float, horizon: int) -> Bounds:
-    """Bounds of the policy's value over ``horizon`` individuals from the belief (n, s) on.
+    """Return bounds of the policy's value over ``horizon`` individuals from the belief (n, s) on.
 
-    A policy that is nowhere undetermined (acceptance 0 or 1) moves on at every individual or stops for good:
-    a triangle. Otherwise the time and the number accepted differ: a pyramid.
+    A policy that never randomises accepts every individual until it stops for good, so the states (accepted, successes)
+    form a triangle. If it randomises, the time differs from the number accepted, and the states form a pyramid.
     """
     rounding = 16.0 * UNIT * float(horizon) ** 2
     _refuse_absurd(horizon * (horizon / 2.0), f"a horizon of {horizon:,}")
@@ -84,7 +84,7 @@ def _step_back(
     cost: float,
     discount: float,
 ) -> None:
-    """One row of the recursion, in place; ``failures`` is n less s₀."""
+    """Compute one row of the recursion in place; ``failures`` is n − s₀."""
     for j in range(probability.size):
         accept = probability[j]
         if accept <= 0.0:
@@ -100,11 +100,11 @@ def _step_back(
 def _evaluate_pyramid(
     table: NDArray[np.float64], n0: float, s0: float, f0: float, cost: float, discount: float
 ) -> NDArray[np.float64]:
-    """Values by (number accepted k, successes j), backwards in time."""
+    """Return the values of the states (number accepted k, successes j) at the first individual, for k = 0."""
     horizon = table.shape[0]
     value = np.zeros((horizon + 1, horizon + 1))
     for time in range(horizon - 1, -1, -1):
-        # Ascending k: row k + 1 still holds the values of the time after this one.
+        # k ascends, so that row k + 1 still holds the values of the next time.
         for k in range(time + 1):
             n = n0 + k
             for j in range(k + 1):
@@ -118,6 +118,7 @@ def _evaluate_pyramid(
 
 
 def _refuse_absurd(states: float, what: str) -> None:
+    """Raise TooLargeError if an evaluation has too many states."""
     if states > MOST_STATES:
         raise TooLargeError(
             f"Evaluating {what}",

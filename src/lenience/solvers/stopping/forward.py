@@ -1,9 +1,9 @@
-"""The walk of a belief forward in time: where a policy takes it, exactly.
+"""The exact distribution of a belief under a policy, forward in time.
 
-Given the true p (or averaged over the belief itself, when each step succeeds with probability p̂), the walk from
-(n₀, s₀) is at (n₀ + k, s₀ + j) after k acceptances with a probability that is carried forward row by row.
-At a belief where the policy accepts with probability π > 0 the walk moves on after a geometric wait, which
-discounts by π/(1 − γ + γπ) up to the acceptance; at a belief with π = 0 it has stopped for good.
+Let p be known, or average over the belief, in which case each step succeeds with probability p̂. The walk from (n₀, s₀)
+is at (n₀ + k, s₀ + j) after k acceptances. The probabilities of these states follow row by row. At a belief where the
+policy accepts with probability π > 0, the walk continues after a geometric waiting time, which discounts by
+π/(1 − γ + γπ) until the acceptance. At a belief with π = 0 it has stopped for good.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from lenience.core.errors import InputError
 from lenience.core.protocols import Policy, acceptance_of
 from lenience.solvers.stopping.boundary_walk import BELIEVED, NEGLIGIBLE, exceeds, follow
 
-CELLS = 64  # cells of p for averages over the belief
+CELLS = 64  # cells of p for bounds that are averaged over the belief
 
 
 class Walk(NamedTuple):
-    """What the walk did over its rows; ``moving`` and ``weight`` are by the number of acceptances so far."""
+    """The probabilities of a walk. Those by k are by the number of acceptances so far."""
 
-    stopped: NDArray[np.float64]  # the probability of stopping for good after k acceptances
-    stopped_deserving: NDArray[np.float64]  # the same, with p above the cost
-    moving: NDArray[np.float64]  # the probability of accepting once more
-    weight: NDArray[np.float64]  # the discounted probability of doing so
-    earned: NDArray[np.float64]  # the discounted expected reward of that acceptance
-    left: NDArray[np.float64]  # after the last row, by number of successes: the probability of being there
-    left_weight: NDArray[np.float64]  # the same, discounted
+    stopped: NDArray[np.float64]  # by k: the probability of stopping for good after k acceptances
+    stopped_deserving: NDArray[np.float64]  # by k: the probability of this and of p above the cost
+    moving: NDArray[np.float64]  # by k: the probability of one more acceptance
+    weight: NDArray[np.float64]  # by k: the same, discounted
+    earned: NDArray[np.float64]  # by k: the discounted expected reward of that acceptance
+    left: NDArray[np.float64]  # by number of successes: the probability after the last row
+    left_weight: NDArray[np.float64]  # by number of successes: the same, discounted
     first: int  # the number of successes of the first entry of ``left``
-    aside: float  # the probability set aside
+    aside: float  # the probability that was dropped
 
 
 def walk(
     policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool = False
 ) -> Walk:
-    """Walk ``rows`` acceptances forward from the belief (n, s); ``certain`` refuses a policy that throws dice."""
-    boundary = getattr(policy, "boundary", None)  # a solved policy has a table
+    """Follow ``rows`` acceptances from the belief (n, s). With ``certain``, reject a policy that randomises."""
+    boundary = getattr(policy, "boundary", None)  # only a solved policy has a table
     least = None if boundary is None else boundary(n, s, rows)
     if least is not None:
         return _walk_boundary(least, n, s, cost, discount, p)
@@ -48,7 +48,7 @@ def walk(
 
 
 def _walk_boundary(least: NDArray[np.int64], n: float, s: float, cost: float, discount: float, p: float | None) -> Walk:
-    """The same under a boundary, compiled: there are thousands of rows, and a report walks them for each segment."""
+    """Follow a boundary with compiled code, because a report follows thousands of rows for each segment."""
     walked = follow(n, s, cost, discount, least, BELIEVED if p is None else p)
     above = exceeds(n + walked.at, s + walked.good, cost) if p is None else np.full(walked.at.size, float(p > cost))
     stopped, deserving = np.zeros(least.size), np.zeros(least.size)
@@ -60,7 +60,7 @@ def _walk_boundary(least: NDArray[np.int64], n: float, s: float, cost: float, di
 def _walk_any(
     policy: Policy, n: float, s: float, cost: float, discount: float, rows: int, p: float | None, certain: bool
 ) -> Walk:
-    """The same under any policy."""
+    """Follow any policy."""
     stopped = np.zeros(rows)
     deserving = np.zeros(rows)
     moving = np.zeros(rows)
@@ -110,7 +110,7 @@ def _walk_any(
 
 
 class Later(NamedTuple):
-    """Bounds of what happens after the last row: stopping, and stopping although p is above the cost."""
+    """Bounds of the probability of stopping after the last row, and of stopping there although p is above the cost."""
 
     stop_lower: float
     stop_upper: float
@@ -118,7 +118,7 @@ class Later(NamedTuple):
 
 
 def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, rows: int, p: float | None) -> Later:
-    """Bounds of the probability that a walk still moving after ``rows`` acceptances stops one day."""
+    """Return bounds of the probability that a walk continues for ``rows`` acceptances and stops later."""
     size = n + rows
     good = s + (walked.first + np.arange(walked.left.size, dtype=np.float64))
     ceiling, floor = policy.stop_ceiling, policy.stop_floor(size)
@@ -131,7 +131,7 @@ def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, r
         upper = float(walked.left @ ruin_bound(above, p, ceiling)) + walked.aside if p > ceiling else alive
         return Later(lower, upper, upper if p > cost else 0.0)
     sizes = np.full(good.size, size)
-    # Averaged over p: cells of p above the ceiling, each bounded by the chance at its lower end.
+    # Average over p: divide the p above the ceiling into cells, and bound each by the probability at its lower end.
     ends = ceiling + (1.0 - ceiling) * np.linspace(0.0, 1.0, CELLS + 1) ** 2
     exceeding = [exceeds(sizes, good, end) for end in ends[:-1]] + [np.zeros(good.size)]
     ever = np.zeros(good.size)
@@ -139,7 +139,7 @@ def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, r
         chance = ruin_bound(above, float(ends[i]), ceiling) if i else np.ones(good.size)
         ever += chance * (exceeding[i] - exceeding[i + 1])
     above_cost = exceeds(sizes, good, cost)
-    between = np.maximum(above_cost - exceeding[0], 0.0)  # p above the cost, but not where the policy never stops
+    between = np.maximum(above_cost - exceeding[0], 0.0)  # p is above the cost, but not above the ceiling
     deserving = float(walked.left @ np.minimum(ever + between, above_cost)) + walked.aside
     undeserving = 1.0 - exceeding[0]
     lower = float(walked.left @ (1.0 - exceeds(sizes, good, floor))) if floor > 0.0 else 0.0
@@ -147,9 +147,10 @@ def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, r
 
 
 def later_acceptances(policy: Policy, walked: Walk, n: float, s: float, rows: int, p: float | None) -> float:
-    """A bound of the expected number of acceptances after the last row; infinite where they may go on for ever.
+    """Return a bound of the expected number of acceptances after the last row; infinite if they may never end.
 
-    Below the floor q > p the walk s − q n drifts down by q − p an acceptance and overshoots by at most q (Wald).
+    If the floor q is above p, the walk s − q n drifts down by q − p per acceptance and overshoots by at most q. The
+    bound is Wald's identity.
     """
     size = n + rows
     floor = policy.stop_floor(size)
@@ -162,9 +163,10 @@ def later_acceptances(policy: Policy, walked: Walk, n: float, s: float, rows: in
 
 
 def ruin_bound(above: NDArray[np.float64], p: float, ceiling: float) -> NDArray[np.float64]:
-    """A bound of the chance that a walk with steps 1 − q (probability p) and −q ever falls by ``above``; q < p.
+    """Return a bound of the probability that a walk ever falls by ``above``.
 
-    Lundberg's inequality: it is at most e^(−θ·above), with θ > 0 the root of p e^(−θ(1−q)) + (1−p) e^(θq) = 1.
+    The steps are 1 − q with probability p and −q otherwise, where q is the ceiling and q < p. By Lundberg's inequality
+    the probability is at most e^(−θ·above), where θ > 0 solves p e^(−θ(1−q)) + (1−p) e^(θq) = 1.
     """
     if p >= 1.0:
         return np.where(above > 0.0, 0.0, 1.0)
@@ -187,7 +189,7 @@ def ruin_bound(above: NDArray[np.float64], p: float, ceiling: float) -> NDArray[
 
 @compiled
 def _spread(mass: NDArray[np.float64], success: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
-    """The next row: each state's mass goes up with its success probability and stays otherwise."""
+    """Return the next row: with the success probability, the mass of a state moves up by one; otherwise it stays."""
     result = np.zeros(mass.size + 1)
     for j in range(mass.size):
         result[j] += factor * mass[j] * (1.0 - success[j])

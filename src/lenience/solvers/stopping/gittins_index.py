@@ -1,7 +1,7 @@
-"""The Gittins index of a Beta belief: the cost at which accepting is worth exactly nothing.
+"""The Gittins index of a Beta belief: the cost at which the value of accepting is exactly 0.
 
-Accepting is optimal at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1 (the
-first acceptance alone costs c), so the index is a root that :func:`lenience.solvers.stopping.root.enclose_root`
+Accepting is optimal at a belief exactly if its index exceeds the cost. Ṽ falls in c with a slope of at most −1, because
+the first acceptance alone costs c. So the index is a root that :func:`lenience.solvers.stopping.root.enclose_root`
 encloses. It is at least p̂, where Ṽ ≥ 0, and at most 1.
 """
 

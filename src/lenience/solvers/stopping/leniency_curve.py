@@ -1,8 +1,8 @@
-"""c_n between belief sizes, for one problem: a Chebyshev series of n (c − c_n) in log n.
+"""Thresholds c_n between belief sizes, for one problem: a Chebyshev series of n (c − c_n) in log n.
 
-n (c − c_n) changes slowly in log n, so a short series through certified thresholds is near everywhere. This is the only
-interpolation of thresholds at one discount: figures, the service and the policy that forgets all use it. Thresholds at
-any discount come from :mod:`lenience.solvers.stopping.threshold_table`.
+n (c − c_n) changes slowly in log n, so a short series through certified thresholds is accurate everywhere. This is the
+only interpolation of thresholds at one discount: figures, the service and the forgetting policy all use it. Thresholds
+at any discount come from :mod:`lenience.solvers.stopping.threshold_table`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def leniency_series(
     Parameters
     ----------
     problem
-        The problem whose thresholds are wanted.
+        The problem whose thresholds to interpolate.
     low, high
         The belief sizes n between which the series holds.
     nodes
         The number of certified thresholds, and of terms.
     tolerance
-        The width of the enclosure of c_n at a node. It is smaller where n is large.
+        The largest gap between the bounds of c_n at a node. A large n gets a smaller one.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def leniency_series(
     leniency: list[float] = []
     for place in places:
         size = low * math.exp((place + 1) / 2 * math.log(high / low))
-        # n (c − c_n) changes slowly in log n: go on from where the last nodes point.
+        # n (c − c_n) changes slowly in log n, so guess by extrapolating the last two nodes.
         ahead = 2 * leniency[-1] - leniency[-2] if len(leniency) > 1 else None
         guess = None if ahead is None else max(cost - ahead / size, 0.5 * cost)
         close = min(tolerance, 100 * tolerance * cost * (1 - cost) / (1 + size))
@@ -59,10 +59,10 @@ def leniency_series(
 
 
 def threshold_on_curve(cost: float, series: Sequence[float], low: float, high: float, n: float) -> float:
-    """c_n on a curve; beyond its end n (c − c_n) is as at its end.
+    """Return c_n on a curve. Beyond the end of the curve, n (c − c_n) is constant.
 
-    The service stores what this returns with every decision and its audit computes it again, so not even the last digit
-    may change.
+    The service stores this number with every decision and the audit computes it again, so not even the last digit may
+    change.
 
     >>> round(threshold_on_curve(0.8, [2.0, 0.5], 1.0, 100.0, 10.0), 3)
     0.6
@@ -76,7 +76,7 @@ def threshold_on_curve(cost: float, series: Sequence[float], low: float, high: f
 def thresholds_on_curve(
     cost: float, series: Sequence[float], low: float, high: float, n: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """c_n on a curve at many n; beyond its end n (c − c_n) is as at its end."""
+    """Return c_n on a curve at many n. Beyond the end of the curve, n (c − c_n) is constant."""
     import numpy as np
 
     x = np.minimum(2 * (np.log(n) - math.log(low)) / (math.log(high) - math.log(low)) - 1, 1.0)
@@ -84,7 +84,7 @@ def thresholds_on_curve(
 
 
 def chebyshev_sum(series: Sequence[float], x: Any) -> Any:
-    """Σ a_i T_i(x) by Clenshaw's recurrence, at a number or an array.
+    """Return Σ a_i T_i(x) by Clenshaw's recurrence, for a number or an array.
 
     >>> chebyshev_sum([1.0, 2.0, 3.0], 0.5)  # 1 + 2x + 3(2x² − 1)
     0.5

@@ -1,8 +1,9 @@
-"""leniency_rate: how fast leniency fades.
+"""leniency_rate: how fast leniency fades with evidence.
 
-n (c − c_n) → B(c, γ) = Σ_{k≥1} (γ^k / k) E(kc − Bin(k, c))⁺ as n grows: far out, the belief's mean moves like a
-random walk without drift, and B is where the walk's optimal stopping boundary lies (Spitzer's identity). De Moivre's
-formula gives the mean: E(kc − Bin(k, c))⁺ = (1 − c) m b(m; k, c), with b the binomial probability and m = ⌊kc⌋ + 1.
+As n grows, n (c − c_n) → B(c, γ) = Σ_{k≥1} (γ^k / k) E(kc − Bin(k, c))⁺. The reason: for large n the mean of the belief
+moves like a random walk without drift, and B is the optimal stopping boundary of that walk (Spitzer's identity). De
+Moivre's formula gives the expectation: E(kc − Bin(k, c))⁺ = (1 − c) m b(m; k, c), with the binomial probability b and
+m = ⌊kc⌋ + 1.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def leniency_rate(cost: float, discount: float) -> float:
     gamma = check_discount(discount)
     if gamma == 0:
         return 0.0
-    # The k-th term is below γ^k √(c(1−c)/k)/2: beyond these terms the rest is below 1e-13.
+    # The k-th term is below γ^k √(c(1−c)/k)/2, so the terms that are left out sum to less than 1e-13.
     terms = math.ceil((30 - math.log1p(-gamma)) / -math.log(gamma))
     if terms > MOST_TERMS:
         raise TooLargeError(
@@ -72,7 +73,7 @@ def leniency_rate(cost: float, discount: float) -> float:
 
 
 def _log_binomial(k: NDArray[np.float64], m: NDArray[np.float64], c: float) -> NDArray[np.float64]:
-    """log b(m; k, c) for m near kc, by Loader's saddle point: no cancellation of large logarithms."""
+    """Return log b(m; k, c) for m near kc. Loader's saddle-point expansion avoids cancelling large logarithms."""
     import numpy as np
 
     rest = np.maximum(k - m, 0.5)  # k = m is replaced at the end
@@ -81,7 +82,7 @@ def _log_binomial(k: NDArray[np.float64], m: NDArray[np.float64], c: float) -> N
 
 
 def _stirling(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log x! less Stirling's approximation."""
+    """Return the error of Stirling's approximation of log x!."""
     import numpy as np
     from scipy.special import gammaln
 
@@ -92,7 +93,7 @@ def _stirling(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x log(x/mean) + mean − x."""
+    """Return x log(x/mean) + mean − x."""
     import numpy as np
 
     off = (x - mean) / mean

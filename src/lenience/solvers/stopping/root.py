@@ -1,8 +1,8 @@
 """Enclose the root of an increasing function that rises with a slope of at least 1.
 
-Both the threshold c_n (Ṽ as a function of p̂, by Proposition 2) and the Gittins index (−Ṽ as a function of
-c) are such roots. The slope makes one evaluation a proof: if the value at x lies in [l, u], the root lies in
-[x − u, x − l], and on the side of x that a certain sign says.
+Both the threshold c_n (Ṽ as a function of p̂, by Proposition 2) and the Gittins index (−Ṽ as a function of c) are such
+roots. Because of the slope, one evaluation proves bounds of the root: if the value at x is in [l, u], the root is in
+[x − u, x − l]. If the sign of the value is certain, it also shows on which side of x the root is.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ def enclose_root(
     tolerance: float,
     spread: float = math.inf,
 ) -> Bounds:
-    """Bounds of the root, which is known to lie between ``lower`` and ``upper``, and likely within ``spread`` of the
-    guess.
+    """Return bounds of the root, which is between ``lower`` and ``upper`` and likely within ``spread`` of the guess.
 
     >>> bounds = enclose_root(lambda x: Bounds(x + x**3 - 1, x + x**3 - 1), 0.0, 1.0, 0.5, 1e-12)
     >>> bounds.width <= 1e-12, round(bounds.midpoint, 6)
@@ -39,7 +38,7 @@ def enclose_root(
         elif value.lower >= 0.0:
             lower, upper = max(lower, _down(x - value.upper)), min(upper, x)
         else:
-            # The root is within the function's own uncertainty: no better x is to be had.
+            # The root is within the uncertainty of the function, so no other x gives better bounds.
             return Bounds(max(lower, _down(x - value.upper)), min(upper, _up(x - value.lower)))
         if upper - lower <= tolerance:
             break
@@ -47,7 +46,7 @@ def enclose_root(
         slope = 1.0
         if previous is not None and previous[0] != x:
             slope = max(1.0, (y - previous[1]) / (x - previous[0]))
-        # Until a second point tells the slope, which may be thousands, go no further than the root is likely to be.
+        # The slope may be in the thousands. Until a second point reveals it, do not move further than the likely error.
         x -= y / slope if previous is not None else math.copysign(min(abs(y), spread), y)
         previous = (at, y)
         if not lower < x < upper:

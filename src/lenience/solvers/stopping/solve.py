@@ -1,12 +1,13 @@
-"""Solve the stopping problem to a tolerance: how far to look ahead, how wide a band, and what came of it.
+"""Solve the stopping problem to a tolerance: choose how far to look ahead and how wide the band is, and check both.
 
-The kernel in :mod:`lenience.solvers.stopping.band` encloses whatever it is asked; here the look-ahead (rows beyond
-the last one wanted) and the band's upper edge are chosen so that the enclosure of the value at the prior,
-and of the value of accepting at every row's boundary, is as narrow as the tolerance. The choice is a
-guess that the kernel's own enclosure verifies: where it was too short, the solve is repeated with more.
+The kernel in :mod:`lenience.solvers.stopping.band` returns valid bounds for any look-ahead and any band. This module
+chooses the look-ahead (the rows beyond the last row that the caller needs) and the upper edge of the band. The aim is
+that the bounds of the value at the prior, and of the value of accepting at the boundary of every row, are within the
+tolerance of each other. The choice is a guess, and the bounds from the kernel verify it: if they are too wide, the
+solve is repeated with a longer look-ahead.
 
-Rounding alone widens an enclosure by up to about 4·10⁻¹⁵ c/(1−γ)²; a tolerance below that cannot be met,
-and the enclosure then says what was.
+Rounding alone widens the bounds by up to about 4·10⁻¹⁵ c/(1−γ)². A smaller tolerance cannot be reached; the bounds then
+show the precision that was reached.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ from lenience.solvers.stopping.band import ROUNDING, Band, solve_band
 
 SECONDS_A_STATE = 6e-10  # on one core
 MOST_STATES = 4e11  # about four minutes
-MOST_ROWS = 50_000_000  # 16 bytes each are kept
+MOST_ROWS = 50_000_000  # the solution stores 16 bytes per row
 ATTEMPTS = 4
 
-progress = np.zeros(2, dtype=np.int64)  # rows done and rows to do of the newest solve, for a progress bar to read
+progress = np.zeros(2, dtype=np.int64)  # rows done and rows in total of the latest solve, for the progress bar
 
 
 class StoppingSolution(NamedTuple):
-    """The decisions of the first rows and the enclosures at the prior, in units of reward."""
+    """The decisions of the first rows, and bounds of the values at the prior in units of reward."""
 
-    accept_from: NDArray[np.int64]  # row k: states j of at least this many new successes are proved accepted
-    stop_below: NDArray[np.int64]  # row k: states j below this are proved stops
+    accept_from: NDArray[np.int64]  # by row k: accepting is proved optimal from this number of new successes on
+    stop_below: NDArray[np.int64]  # by row k: stopping is proved optimal below this number of new successes
     value: Bounds
     continuation: Bounds
     undecided: int
     look_ahead: int
-    width: float  # the widest enclosure of the value of accepting at the boundary of a row
+    width: float  # the largest gap between the bounds of the value of accepting, at the boundaries of the rows
     states: int
 
 
@@ -53,7 +54,7 @@ def solve_discounted(
     tolerance: float,
     look_ahead: int | None = None,
 ) -> StoppingSolution:
-    """Solve from the prior (n, s) for its first ``rows`` rows; a given ``look_ahead`` is used as it is."""
+    """Solve from the prior (n, s) for the first ``rows`` rows. A given ``look_ahead`` is never extended."""
     check_size(n)
     scale, target, drop = _aims(cost, discount, tolerance)
     ahead = _guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead
@@ -83,25 +84,25 @@ def solve_discounted(
 
 
 class DiscountedProblem(NamedTuple):
-    """The discounted problem in two numbers, for solvers that find thresholds of many."""
+    """The discounted problem as two numbers, for solvers that need the thresholds of many problems."""
 
     cost: float
     discount: float
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
-        """The value at a belief, and the value of accepting there and being optimal afterwards."""
+        """Return bounds of the value at a belief, and of the value of accepting there and then acting optimally."""
         solution = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
         return solution.value, solution.continuation
 
     def remaining(self, acceptances: int) -> DiscountedProblem:
-        """The same: the future looks alike at every time."""
+        """Return the problem itself, because with discounting the future looks the same after every acceptance."""
         return self
 
 
 def solve_horizon(
     n: float, s: float, cost: float, discount: float, horizon: int, rows: int, tolerance: float
 ) -> StoppingSolution:
-    """Solve for ``horizon`` individuals in all, from the prior (n, s), for its first ``rows`` rows."""
+    """Solve for a total of ``horizon`` individuals from the prior (n, s), for the first ``rows`` rows."""
     check_size(n)
     scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
@@ -128,64 +129,66 @@ def solve_horizon(
 def discounted_seconds(
     n: float, cost: float, discount: float, rows: int, tolerance: float, look_ahead: int | None = None
 ) -> float:
-    """About how long :func:`solve_discounted` takes, if its first attempt is enough."""
+    """Estimate the seconds that :func:`solve_discounted` takes if its first attempt is enough."""
     _, target, drop = _aims(cost, discount, tolerance)
     last = rows + (_guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead)
     return last * _band_width(n + last, cost, discount, drop) * SECONDS_A_STATE
 
 
 def horizon_seconds(n: float, horizon: int) -> float:
-    """About how long :func:`solve_horizon` takes: on average a row has a quarter of the states that it may have."""
+    """Estimate the seconds that :func:`solve_horizon` takes: the average row has a quarter of the largest width."""
     return horizon * _horizon_width(n, horizon) / 4.0 * SECONDS_A_STATE
 
 
 def _aims(cost: float, discount: float, tolerance: float) -> tuple[float, float, float]:
-    """The scale of values, the width to reach (no less than rounding makes), and what may be dropped for it."""
+    """Return the scale of values, the gap to reach (at least that of rounding), and the largest Q to drop."""
     scale = 1.0 / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
     return scale, target, target / scale / 8.0
 
 
 def _horizon_width(n: float, horizon: int) -> float:
-    """No row has more states, as far as is known."""
+    """Return the largest number of states that any row was observed to have."""
     return 8.0 * math.sqrt(n + horizon)
 
 
 def check_size(n: float) -> float:
-    """A belief size: beyond 1e15 one observation more is not a number of its own, and below 1e-100 1/n is none."""
+    """Check that double precision can represent a belief size n: above 1e15, n + 1 is inexact; below 1e-100, 1/n is."""
     return real("n", n, least=1e-100, most=1e15)
 
 
 def _reward(lower: float, upper: float, mean: float, cost: float, scale: float) -> Bounds:
-    """From the put Q back to the value (Q + p̂ − c)·scale, rounded outwards."""
+    """Convert bounds of the put Q to bounds of the value (Q + p̂ − c)·scale, rounded outwards."""
     slack = 8.0 * 2.0**-53 * (abs(upper) + mean + cost)
     return Bounds((lower + (mean - cost) - slack) * scale, (upper + (mean - cost) + slack) * scale)
 
 
 def _value(stops: bool, reward: Bounds) -> Bounds:
-    """V = max(Ṽ, 0): where stopping is proved it is 0, and nowhere is it less."""
+    """Return V = max(Ṽ, 0): exactly 0 if stopping is proved, and never negative."""
     return Bounds(0.0, 0.0) if stops else Bounds(max(reward.lower, 0.0), max(reward.upper, 0.0))
 
 
 def _guess_look_ahead(n: float, cost: float, discount: float, target: float) -> int:
-    """Rows until the gap of the last row's bounds has shrunk to the target at the rows before."""
+    """Guess the number of rows over which discounting shrinks the gap of the last row to the target."""
     if discount == 0.0:
         return 1
     rate = -math.log(discount)
-    # The gap of the start in units of value, at row n; and what was found to suffice at every n, for all
-    # discounts: paths from the boundary to where that gap is open are few.
+    # The first guess follows from the gap at the start, in units of value. The second was enough in experiments at
+    # every n and discount, because few paths lead from the boundary to states where that gap is wide.
     gap = math.log(max(0.5 * math.sqrt(cost * (1.0 - cost) / (n + 3.0 / rate)) / (target * (1.0 - discount)), 2.0))
     usual = max(-math.log(target) - 3.6, 3.0)
     return math.ceil(min(gap, usual) / rate) + 2
 
 
 def _band_width(n: float, cost: float, discount: float, drop: float) -> float:
-    fade = max(math.log(1.0 / drop), 1.0)  # at the last discounts before 1 rounding would leave nothing to keep
+    """Estimate the number of states of a row at belief size n."""
+    fade = max(math.log(1.0 / drop), 1.0)  # at discounts so close to 1 that rounding exceeds Q, keep a few states
     spread = math.sqrt(2.0 * fade * n * cost * (1.0 - cost))
     return min(spread, fade * math.sqrt(cost * (1.0 - cost) / (2.0 * (1.0 - discount)))) + 4.0
 
 
 def _refuse_absurd(rows: int, last: int, band_width: float) -> None:
+    """Raise TooLargeError if a solve would take too much time or memory."""
     states = last * band_width
     if rows > MOST_ROWS or states > MOST_STATES:
         raise TooLargeError(

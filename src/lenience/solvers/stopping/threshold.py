@@ -1,7 +1,7 @@
-"""The real-valued threshold c_n: the p̂ at which Ṽ(n, p̂) = 0, with n held.
+"""The real-valued threshold c_n: the p̂ at which Ṽ(n, p̂) = 0, for a fixed n.
 
-Ṽ rises in p̂ with a slope of at least 1 (Proposition 2), it is −c at p̂ = 0 and positive at p̂ = c, so c_n is a
-root that :func:`lenience.solvers.stopping.root.enclose_root` encloses.
+Ṽ rises in p̂ with a slope of at least 1 (Proposition 2). It is −c at p̂ = 0 and positive at p̂ = c. So c_n is a root that
+:func:`lenience.solvers.stopping.root.enclose_root` encloses.
 """
 
 from __future__ import annotations
@@ -23,32 +23,34 @@ from lenience.solvers.stopping.root import enclose_root
 def enclose_threshold(
     problem: StoppingProblem, n: float, tolerance: float, guess: float | None = None, spread: float = math.inf
 ) -> Bounds:
-    """Bounds of c_n, as far apart as the tolerance or, at discounts near 1, as rounding makes them; sooner found with a
-    good guess, and a spread that says how good."""
+    """Return bounds of c_n within the tolerance of each other, or within the rounding error at discounts near 1.
+
+    A good guess saves solves; ``spread`` is its likely error.
+    """
     cost = problem.cost
     if problem.remaining(1) is None or problem.discount == 0.0:
-        return Bounds(cost, cost)  # what is learnt is of no use: one accepts above the break-even
+        return Bounds(cost, cost)  # Nothing learnt can be used later, so accept above the break-even.
 
     def continuation(rate: float) -> Bounds:
         belief = Belief(n, min(rate * n, n))
-        # Away from the root a coarse value tells its side, in a third of the time where the discount is near 1; and
-        # it may turn out to be fine enough even at the root, for a solve often does better than it was asked to.
+        # Away from the root a coarse value is enough to show on which side x lies, in a third of the time if the
+        # discount is near 1. Even near the root it may be enough, because a solve is often more precise than requested.
         rough = problem.enclose(belief, max(math.sqrt(tolerance), tolerance / 4))[1]
-        told = abs(rough.midpoint) > rough.width or rough.width <= tolerance
-        return rough if told else problem.enclose(belief, tolerance / 4)[1]
+        conclusive = abs(rough.midpoint) > rough.width or rough.width <= tolerance
+        return rough if conclusive else problem.enclose(belief, tolerance / 4)[1]
 
     start = cost / (1.0 + 1.0 / (n * cost)) if guess is None else guess
     bounds = enclose_root(continuation, 0.0, cost, start, tolerance, spread)
-    # Each value is that of the rate fl(x·n)/n, which may be half a rounding from x: one step outwards covers it.
+    # The solver sees the rate fl(x·n)/n, which may differ from x by half a rounding. One step outwards covers that.
     lower, upper = math.nextafter(bounds.lower, 0.0), math.nextafter(bounds.upper, math.inf)
     return Bounds(lower, min(upper, cost))
 
 
 def threshold_curve(problem: StoppingProblem, n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """c_n at many n for a picture: exact at Chebyshev nodes, n (c − c_n) interpolated in log n between them.
+    """Return c_n at many n for a figure: exact at Chebyshev nodes, with n (c − c_n) interpolated in log n between them.
 
-    A curve through the least accepted s/n of a lattice would be a sawtooth. This one is smooth; it is not proved, but
-    its leniency is right to about one part in a hundred or better.
+    A curve through the smallest accepted s/n of a lattice would be a sawtooth. This one is smooth. It is not proved,
+    but the error of the leniency c − c_n is about 1% or less.
     """
     low, high = float(n.min()), float(n.max())
     if math.log(high / low) < 1e-9:

@@ -1,19 +1,18 @@
 """A table of thresholds c_n(c, γ) over (log n, log 1/(1 − γ)), for decisions that cannot wait for a solve.
 
-Where everyone has features, every individual has a belief size n and a discount of its own, and no two decisions need
-the same threshold. The table holds certified thresholds (:mod:`lenience.solvers.stopping.threshold`) at nodes and
+With features, every individual has its own belief size n and its own discount, so each decision needs a different
+threshold. The table holds certified thresholds (:mod:`lenience.solvers.stopping.threshold`) at nodes and
 interpolates
 
     f(n, γ) = log[ (c − c_n) / (γ c_n) ]   in   (log n, g),   g = log 1/(1 − γ),
 
-a quantity without corners: as n → 0 one label tells everything, c_n → c(1 − γ)/(1 − γ + γ(1 − c)), f → log(1 − c) + g;
-as n → ∞ leniency fades like B/n and f falls by 1 a unit of log n. A cubic spline through the nodes is laid out on a
-grid fine enough for bilinear look-up, so that a decision costs a few multiplications.
+which is smooth. As n → 0, one label reveals p: c_n → c(1 − γ)/(1 − γ + γ(1 − c)) and f → log(1 − c) + g. As n → ∞,
+leniency fades like B/n, and f falls by 1 per unit of log n. A cubic spline through the nodes is tabulated on a grid
+that is fine enough for bilinear look-up, so a decision costs a few multiplications.
 
-What is promised. The nodes are certified, the values between them are not: their error is measured, at points away from
-the nodes, by :func:`measured_error` (docs/features.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest
-n of the table is used; beyond γ = 0.9999, where a single threshold takes seconds, f is continued along a straight line
-in g.
+Guarantees. The nodes are certified, but the values between them are not. :func:`measured_error` measures their error at
+points away from the nodes (docs/features.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest n of the
+table is used. Beyond γ = 0.9999 a single threshold takes seconds, so f is continued along a straight line in g.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from lenience.solvers.stopping.solve import DiscountedProblem
 from lenience.solvers.stopping.threshold import enclose_threshold
 
 SMALLEST, LARGEST = 0.05, 3e4  # the belief sizes n of the table
-LEAST_DISCOUNT = 0.02  # below it leniency is γ times a function of n alone
+LEAST_DISCOUNT = 0.02  # below it, leniency is γ times a function of n only
 MOST_DISCOUNT = 0.9999
 N_NODES = 22
-G_STEP = 0.42  # between nodes in g
-FINE = 8  # grid lines of the look-up between two nodes
+G_STEP = 0.42  # distance between nodes in g
+FINE = 8  # grid lines of the look-up from one node to the next
 
 
 class ThresholdTable(NamedTuple):
@@ -49,7 +48,7 @@ class ThresholdTable(NamedTuple):
     f: NDArray[np.float64]
 
     def threshold(self, n: ArrayLike, discount: ArrayLike) -> NDArray[np.float64]:
-        """c_n at belief sizes and discounts that broadcast.
+        """Return c_n at belief sizes and discounts that broadcast.
 
         >>> threshold_table(0.8, 0.99).threshold([1, 10, 100], 0.99).round(2)
         array([0.22, 0.65, 0.78])
@@ -74,7 +73,7 @@ def look_up(
     n: float,
     discount: float,
 ) -> float:
-    """c_n by bilinear interpolation of f; never above the cost, and the cost itself where γ = 0."""
+    """Return c_n by bilinear interpolation of f. It is never above the cost, and equal to it if γ = 0."""
     if discount <= 0.0:
         return cost
     rows, columns = f.shape
@@ -85,14 +84,14 @@ def look_up(
     row = min(int(i), rows - 2)
     column = min(int(j), columns - 2)
     s = i - row
-    t = j - column  # above 1 beyond the table: a straight line
+    t = j - column  # above 1 beyond the table, where f continues as a straight line
     low = f[row, column] + s * (f[row + 1, column] - f[row, column])
     high = f[row, column + 1] + s * (f[row + 1, column + 1] - f[row, column + 1])
     return cost / (1.0 + discount * math.exp(low + t * (high - low)))
 
 
 def threshold_table(cost: float, most_discount: float) -> ThresholdTable:
-    """The table for a cost and all discounts up to one; tables are kept, and one that reaches further serves.
+    """Return the table for a cost and all discounts up to a largest one. A cached table that reaches further is reused.
 
     >>> table = threshold_table(0.8, 0.99)
     >>> table is threshold_table(0.8, 0.98)
@@ -107,11 +106,12 @@ def threshold_table(cost: float, most_discount: float) -> ThresholdTable:
     return _build(c, reached)
 
 
-_reached: dict[float, int] = {}
+_reached: dict[float, int] = {}  # by cost: the number of columns of the largest table so far
 
 
 @lru_cache(maxsize=32)
 def _build(cost: float, columns: int) -> ThresholdTable:
+    """Compute the nodes, fit the spline and tabulate it on the grid of the look-up."""
     from scipy.interpolate import RectBivariateSpline
 
     log_n = np.linspace(math.log(SMALLEST), math.log(LARGEST), N_NODES)
@@ -127,7 +127,7 @@ def _build(cost: float, columns: int) -> ThresholdTable:
 
 @lru_cache(maxsize=1024)
 def _column(cost: float, g: float) -> tuple[float, ...]:
-    """f at the nodes in n for one discount, from the smallest n on; each node's guess continues the ones before."""
+    """Return f at the nodes in n for one discount, from the smallest n on. Guesses extrapolate the nodes before."""
     discount = -math.expm1(-g)
     nodes: list[float] = []
     for log_n in np.linspace(math.log(SMALLEST), math.log(LARGEST), N_NODES):
@@ -145,9 +145,9 @@ def _column(cost: float, g: float) -> tuple[float, ...]:
 
 
 def measured_error(cost: float, most_discount: float, points: int = 200, seed: int = 0) -> float:
-    """The largest error of an interpolated threshold, over random n and γ within the table.
+    """Return the largest error of interpolated thresholds at random n and γ within the table.
 
-    It is a share of c − c_n or of c_n, whichever is smaller: 0.01 is one part in a hundred of the leniency.
+    The error is relative to the smaller of c − c_n and c_n: 0.01 means 1% of the leniency.
     """
     table = threshold_table(cost, most_discount)
     rng = np.random.default_rng(seed)

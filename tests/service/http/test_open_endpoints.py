@@ -1,4 +1,4 @@
-"""Requests of strangers cost the database little, however many there are."""
+"""What strangers can ask for costs the database little, however often they ask."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from apart import awaited
 from lenience.dashboard.app import create_app
 from lenience.service.commands import keys
 from lenience.service.commands.keys import create_key
+from lenience.service.domain.problems import Unavailable
 from serving import sqlite_file
 
 MANY = 20
@@ -25,6 +26,28 @@ async def ask(app: Any, path: str, headers: dict[str, str], begun: threading.Eve
         tasks = [asyncio.create_task(client.get(path, headers=headers)) for _ in range(MANY)]
         await asyncio.to_thread(begun.wait, 10)
         return [(await task).status_code for task in tasks]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_concurrent_questions_for_readiness_share_one_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    app: Any = create_app(sqlite_file(tmp_path))
+    begun = threading.Event()
+    checks: list[None] = []
+
+    def check() -> None:
+        checks.append(None)
+        begun.set()
+        threading.Event().wait(0.5)  # long enough for all of them to ask
+        if fails:
+            raise Unavailable("not now")
+
+    monkeypatch.setattr(app.app.state.service.store, "check_readable", check)
+    statuses = awaited(ask(app, "/ready", {}, begun))
+    awaited(app.app.state.service.stop())
+    assert statuses == [503 if fails else 200] * MANY
+    assert len(checks) == 1
 
 
 def test_many_unknown_keys_cost_one_read_of_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

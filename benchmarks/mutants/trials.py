@@ -1,0 +1,104 @@
+"""The faults to try: those written by hand, and a sample of all small changes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.mutants.faults import FAULTS
+from benchmarks.mutants.sites import Mutant, mutants_of
+from benchmarks.mutants.targets import PACKAGES, TARGETS, Target
+
+ROOT = Path(__file__).parents[2]
+EQUIVALENT = Path(__file__).with_name("equivalent.txt")
+
+
+class Tests(NamedTuple):
+    """Arguments of pytest, and whether kernels are compiled."""
+
+    arguments: str
+    compiled: bool
+
+
+class Trial(NamedTuple):
+    """A fault to try: the file with the fault in it, and the tests that should notice."""
+
+    name: str
+    path: str
+    source: str
+    tests: tuple[Tests, ...]
+    line: int = 0
+
+    @property
+    def place(self) -> str:
+        """Return the file, the line if it is known, and the change."""
+        return f"{self.path}:{self.line} {self.name}" if self.line else f"{self.path} {self.name}"
+
+
+def package_of(path: str) -> str:
+    """Return the part of the library that a file is in.
+
+    >>> package_of("src/lenience/models/shared.py")
+    'models'
+    """
+    return next(package for package in PACKAGES if path.startswith(f"src/lenience/{package}/"))
+
+
+def listed(only: str = "") -> list[Trial]:
+    """Return the faults written by hand, of the files whose path contains ``only``."""
+    trials = []
+    for fault in FAULTS:
+        if only not in fault.path:
+            continue
+        source = (ROOT / fault.path).read_text()
+        if fault.before not in source:
+            raise SystemExit(f"{fault.path} no longer contains {fault.before!r}: update the fault {fault.name!r}")
+        faulty = source.replace(fault.before, fault.after)
+        tests = tuple(Tests(arguments, fault.compiled) for arguments in fault.tests)
+        trials.append(Trial(fault.name, fault.path, faulty, tests))
+    return trials
+
+
+def sampled(size: int, seed: int, only: str = "") -> list[Trial]:
+    """Return a sample of the small changes of all target files whose path contains ``only``.
+
+    Every package gets the same share of the sample as long as it has changes left: the solvers alone have more of them
+    than all the others.
+    """
+    generator = random.Random(seed)
+    queues: dict[str, list[tuple[Target, Mutant]]] = {package: [] for package in PACKAGES}
+    sources = {target.path: (ROOT / target.path).read_text() for target in TARGETS if only in target.path}
+    for target in TARGETS:
+        if target.path in sources:
+            mutants = mutants_of(target.path, sources[target.path], target.skipped)
+            queues[package_of(target.path)] += [(target, mutant) for mutant in mutants]
+    for queue in queues.values():
+        generator.shuffle(queue)
+    trials: list[Trial] = []
+    while len(trials) < size and any(queues.values()):
+        for queue in queues.values():
+            if not queue or len(trials) == size:
+                continue
+            target, mutant = queue.pop()
+            source = sources[target.path]
+            faulty = source[: mutant.start] + mutant.text + source[mutant.end :]
+            try:
+                compile(faulty, mutant.path, "exec")
+            except SyntaxError:
+                continue
+            small = [Tests(arguments, False) for arguments in target.small]
+            # The file's own examples come before other tests.
+            full = [Tests(arguments, True) for arguments in (target.path, *target.tests)]
+            trials.append(Trial(mutant.name, mutant.path, faulty, (*small, *full), mutant.line))
+    return trials
+
+
+def reasons() -> dict[str, str]:
+    """Return why each named mutant changes nothing, by its file and name."""
+    result = {}
+    for line in EQUIVALENT.read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, _, reason = line.partition(" | ")
+            result[name.strip()] = reason.strip()
+    return result

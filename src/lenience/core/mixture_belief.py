@@ -1,0 +1,193 @@
+"""MixtureBelief: a prior that may be wrong, as a weighted choice between several beliefs.
+
+For instance 80% of what one believes and 20% flat: if outcomes contradict the first, the second takes over. On the
+lattice of outcomes only the mean of each state differs from that of one belief.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from lenience.core.belief import Belief
+from lenience.core.errors import InputError
+from lenience.core.validation import listed, real
+
+FLAT = Belief(2, 1)
+
+
+class MixtureBelief(msgspec.Struct, frozen=True):
+    """Describe what is known of a success probability by several beliefs, of which one is right.
+
+    Parameters
+    ----------
+    beliefs : sequence of Belief
+        The beliefs. None of several may be a certainty.
+    weights : sequence of float
+        The probability that each is the right one; scaled to sum to 1.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, a belief is certain, or a weight is not above 0.
+
+    Examples
+    --------
+    >>> prior = MixtureBelief.doubt(Belief(4, 2.8), 0.2)
+    >>> round(prior.mean, 4)
+    0.66
+    >>> after = prior.observe([0, 0, 0, 0])
+    >>> round(after.weights[1], 3), round(after.mean, 3)
+    (0.542, 0.251)
+    """
+
+    beliefs: tuple[Belief, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        beliefs = tuple(listed("beliefs", self.beliefs, "a list of beliefs, such as [Belief(4, 2.8), Belief(2, 1)]"))
+        weights = [real("weights", one, above=0) for one in listed("weights", self.weights, "a list of numbers")]
+        if not beliefs or len(weights) != len(beliefs):
+            raise InputError.because(
+                f"must have one entry for each of the {len(beliefs)} beliefs, not {len(weights)}",
+                "weights",
+                code="length_mismatch",
+            )
+        for belief in beliefs:
+            if not isinstance(belief, Belief) or (belief.certain and len(beliefs) > 1):
+                raise InputError("beliefs", belief, "beliefs with 0 < s < n")
+        total = math.fsum(weights)
+        msgspec.structs.force_setattr(self, "beliefs", beliefs)
+        msgspec.structs.force_setattr(self, "weights", tuple(one / total for one in weights))
+
+    @classmethod
+    def doubt(cls, belief: Belief, doubt: float, alternative: Belief = FLAT) -> MixtureBelief:
+        """Return a belief that is wrong with some probability.
+
+        Parameters
+        ----------
+        belief : Belief
+            What one believes.
+        doubt : float
+            The probability that it is wrong, strictly between 0 and 1.
+        alternative : Belief
+            What is believed if it is wrong; flat by default.
+
+        Returns
+        -------
+        MixtureBelief
+            The two beliefs with their weights.
+
+        Examples
+        --------
+        >>> MixtureBelief.doubt(Belief(4, 2.8), 0.25).weights
+        (0.75, 0.25)
+        """
+        share = real("doubt", doubt, above=0, below=1)
+        return cls((belief, alternative), (1.0 - share, share))
+
+    @classmethod
+    def of(cls, belief: Belief | MixtureBelief) -> MixtureBelief:
+        """Return a belief as a mixture of one.
+
+        Parameters
+        ----------
+        belief : Belief or MixtureBelief
+            A belief, or a mixture, which is returned as it is.
+
+        Returns
+        -------
+        MixtureBelief
+            The mixture.
+
+        Examples
+        --------
+        >>> MixtureBelief.of(Belief(2, 1)).beliefs
+        (Belief(n=2.0, s=1.0),)
+        """
+        return belief if isinstance(belief, MixtureBelief) else cls((belief,), (1.0,))
+
+    @property
+    def simplified(self) -> Belief | MixtureBelief:
+        """The only belief, if there is one; otherwise the mixture."""
+        return self.beliefs[0] if len(self.beliefs) == 1 else self
+
+    @property
+    def mean(self) -> float:
+        """The expected success probability."""
+        return math.fsum(weight * belief.mean for weight, belief in zip(self.weights, self.beliefs, strict=True))
+
+    @property
+    def variance(self) -> float:
+        """The variance of p: within the beliefs and between them."""
+        square = math.fsum(
+            weight * (belief.variance + belief.mean**2)
+            for weight, belief in zip(self.weights, self.beliefs, strict=True)
+        )
+        return max(square - self.mean**2, 0.0)
+
+    @property
+    def n(self) -> float:
+        """The size of the single belief with the same mean and variance."""
+        return self.mean * (1.0 - self.mean) / self.variance - 1.0
+
+    @property
+    def s(self) -> float:
+        """The successes of the single belief with the same mean and variance."""
+        return self.mean * self.n
+
+    def exceeds(self, rate: float) -> float:
+        """Return the probability that p is above a rate.
+
+        Parameters
+        ----------
+        rate : float
+            A success rate.
+
+        Returns
+        -------
+        float
+            A probability from 0 to 1.
+
+        Examples
+        --------
+        >>> round(MixtureBelief.doubt(Belief(4, 2.8), 0.2).exceeds(0.5), 4)
+        0.7544
+        """
+        return math.fsum(
+            weight * belief.exceeds(rate) for weight, belief in zip(self.weights, self.beliefs, strict=True)
+        )
+
+    def observe(self, outcomes: bool | Iterable[bool]) -> MixtureBelief:
+        """Return the mixture after one or more outcomes.
+
+        Parameters
+        ----------
+        outcomes : bool or iterable of bool
+            True (or 1) for a success, False (or 0) for a failure.
+
+        Returns
+        -------
+        MixtureBelief
+            Each belief with the outcomes added, weighted by how well it predicted them.
+
+        Examples
+        --------
+        >>> MixtureBelief.doubt(Belief(4, 2.8), 0.2).observe(True).beliefs
+        (Belief(n=5.0, s=3.8), Belief(n=3.0, s=2.0))
+        """
+        beliefs = tuple(belief.observe(outcomes) for belief in self.beliefs)
+        logs = [
+            math.log(weight) + _log_beta(after) - _log_beta(before)
+            for weight, before, after in zip(self.weights, self.beliefs, beliefs, strict=True)
+        ]
+        largest = max(logs)
+        # A weight that underflows stays a tiny positive number: later outcomes may bring it back.
+        return MixtureBelief(beliefs, tuple(max(math.exp(one - largest), 1e-300) for one in logs))
+
+
+def _log_beta(belief: Belief) -> float:
+    """Return the logarithm of the Beta function at a belief."""
+    return math.lgamma(belief.alpha) + math.lgamma(belief.beta) - math.lgamma(belief.n)

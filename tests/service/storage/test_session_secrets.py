@@ -71,6 +71,21 @@ def test_a_copy_of_the_database_signs_no_session(database: str, tmp_path: Path) 
     keyring._store.close()
 
 
+def test_a_backup_has_no_secret_and_signs_no_session(run: Run, database: str, tmp_path: Path) -> None:
+    keyring, identity, _ = service_with_a_key(database)
+    backup = tmp_path / "backup" / "copy.db"
+    backup.parent.mkdir()
+    code, _, err = run("backup", "--database", database, "--output", str(backup))
+    assert code == 0, err
+    assert {path.suffix for path in backup.parent.iterdir()} == {".db"}
+    assert keyring.secrets.signing not in backup.read_bytes()
+    thief = Keyring(Store(str(backup)))
+    thief.refresh()
+    assert read_session(keyring, new_session(thief, identity).cookie) is None
+    thief._store.close()
+    keyring._store.close()
+
+
 def test_the_file_is_its_owners_alone_and_stays(tmp_path: Path) -> None:
     database = sqlite_file(tmp_path)
     mask = os.umask(0)

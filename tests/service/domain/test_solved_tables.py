@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import cast
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from lenience.service.domain.solved_tables import (
     Effort,
     ExposureTable,
     StoppingTable,
+    _in_time,
     load,
     solve,
     steady,
@@ -263,3 +265,24 @@ def test_thresholds_of_a_horizon_are_halfway_between_rejection_and_acceptance() 
             assert table.threshold(0, outcomes) == pytest.approx(expected)
             halfway += expected < 0.6
     assert halfway > 20
+
+
+def test_the_tolerance_is_loosened_up_to_the_loosest() -> None:
+    tried: list[float] = []
+
+    class Slow:
+        def __init__(self, least: float) -> None:
+            self.least = least
+
+        def solve(self, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
+            tried.append(tolerance)
+            if tolerance < self.least:
+                raise TooLargeError("Solving this", seconds=9.0, allowed_seconds=seconds)
+            return "solved"
+
+    effort = Effort(late_tolerance=1e-3, seconds=1.0)
+    assert _in_time(cast(Delayed, Slow(0.01)), Belief(2, 1), effort) == cast(ExposurePolicy, "solved")
+    assert tried == [1e-3, 1e-2]
+    with pytest.raises(TooLargeError):
+        _in_time(cast(Delayed, Slow(0.02)), Belief(2, 1), effort)
+    assert tried == [1e-3, 1e-2, 1e-3, 1e-2]

@@ -70,6 +70,8 @@ def test_named_priors() -> None:
     assert skeptical(0.9, n=0.5).n == 0.5
     with rejected("n"):
         skeptical(0.9, n=0)
+    with rejected("chance"):
+        skeptical(0.9, chance=1.0)
     own = OwnCounts(2, [Belief(3, 2), Belief(5, 1)])
     assert own.priors([0, 0], [0, 0])[1].tolist() == [2, 1]
     with rejected("prior", "length_mismatch"):

@@ -152,7 +152,7 @@ TARGETS = (
     Target(COMMANDS + "outcomes.py", (ENGINE,)),
     Target(COMMANDS + "transitions.py", (RULES, ENGINE)),
     Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
-    Target("src/lenience/core/bounds.py", ("tests/core", MARGINS)),
-    Target("src/lenience/core/intervals.py", ("tests/core",)),
+    Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),
+    Target("src/lenience/core/intervals.py", ("tests/core/test_intervals.py",)),
     Target("src/lenience/core/lattice.py", ("tests/core/test_lattice.py", OPTIMAL, EXPOSURE)),
 )

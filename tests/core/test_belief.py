@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lenience import Belief, Bounds
+from lenience import Belief, Bounds, InputError
 from lenience.core.belief import check_prior
 from rejections import rejected
 
@@ -108,6 +108,10 @@ def test_moments_are_those_of_the_beta_distribution(n: float, s: float) -> None:
 
 
 def test_certainty_is_all_successes_or_none() -> None:
+    assert Belief.from_beta(0, 5) == Belief(5, 0)
+    assert Belief.from_beta(5, 0) == Belief(5, 5)
+    with pytest.raises(InputError, match="above 0"):
+        Belief.from_beta(0, 0)
     assert [Belief(5, s).certain for s in (0, 1, 4, 5)] == [True, False, False, True]
     # A rate that is known is above another only if it is larger.
     assert Belief(4, 4).exceeds(1.0) == 0.0

@@ -67,6 +67,11 @@ def test_named_priors() -> None:
     prior = skeptical(0.9, n=6, chance=0.05)
     assert prior.n == 6
     assert prior.exceeds(0.9) == pytest.approx(0.05, abs=1e-9)
+    assert skeptical(0.9, n=0.5).n == 0.5
+    with rejected("n"):
+        skeptical(0.9, n=0)
+    with rejected("chance"):
+        skeptical(0.9, chance=1.0)
     own = OwnCounts(2, [Belief(3, 2), Belief(5, 1)])
     assert own.priors([0, 0], [0, 0])[1].tolist() == [2, 1]
     with rejected("prior", "length_mismatch"):
@@ -94,10 +99,10 @@ def test_pooled_history_warns_of_the_trap() -> None:
 def test_digamma() -> None:
     from scipy.special import polygamma, psi
 
-    for x in (0.02, 0.5, 1.0, 3.7, 11.0, 4e4):
+    for x in (0.02, 0.5, 1.0, 3.7, 7.999, 8.0, 11.0, 4e4):
         found = digamma_pair(x)
-        assert found[0] == pytest.approx(float(psi(x)), rel=1e-9, abs=1e-10)
-        assert found[1] == pytest.approx(float(polygamma(1, x)), rel=1e-9)
+        assert found[0] == pytest.approx(float(psi(x)), rel=1e-13, abs=2e-12)
+        assert found[1] == pytest.approx(float(polygamma(1, x)), rel=1e-13, abs=2e-12)
 
 
 def test_shared_without_labels_is_about_uniform() -> None:

@@ -22,6 +22,10 @@ def test_the_whole_is_the_weighted_sum() -> None:
     )
     assert policies.value().midpoint == pytest.approx(expected, abs=1e-8)
     assert policies.value().width < 1e-7
+    # Rounded outwards: the parts are computed numbers, too.
+    parts = [policies.segment_value(name) for name in policies]
+    assert policies.value().lower < math.fsum(part.lower for part in parts)
+    assert policies.value().upper > math.fsum(part.upper for part in parts)
 
 
 def test_a_single_segment_is_the_homogeneous_problem() -> None:

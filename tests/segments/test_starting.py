@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from lenience import Belief, Delayed, Discounted, Segments, gittins_index, starts
-from lenience.segments import shut_out_at_outset, starting_volume
+from lenience import Belief, Bounds, Delayed, Discounted, Segments, gittins_index, starts
+from lenience.segments import shut_out_at_outset, starting, starting_volume
 from lenience.segments.starting import COARSE, MOST_FORECAST, Start, forecast_starts, known_to_lose
 from oracles import continuation
 
@@ -182,3 +182,15 @@ def test_shares_of_the_deserving_count_by_volume() -> None:
     assert (none.deserving, none.deserving_share_shut) == (0, 0.0)
     [known] = shut_out_at_outset(cells, begin={"big": False, "small": True, "tiny": True})
     assert known.shut == 1
+
+
+def test_a_volume_at_the_upper_bound_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = Segments.of({"x": 1.0}, Discounted(0.8, 0.9), Belief(2, 1))
+    volume = cells["x"].volume
+    for bounds, begins in (
+        (Bounds(volume - 1, volume), True),
+        (Bounds(volume, volume + 1), False),
+        (Bounds(volume - 1, volume + 1), None),
+    ):
+        monkeypatch.setattr(starting, "starting_volume", lambda *_, found=bounds: found)
+        assert forecast_starts(cells, seconds=60)[0].starts is begins

@@ -315,3 +315,9 @@ def test_at_the_break_even_nothing_is_expected_to_be_lost() -> None:
     explanation = ln.Discounted(0.8, 0.99).solve(FLAT).explain(ln.Belief(10, 8))
     assert "no loss is expected" in explanation
     assert "loss of 0" not in explanation
+
+
+def test_exactly_at_the_break_even_nobody_is_above_it() -> None:
+    policy = ln.policies.DecayingEpsilon(cost=0.5, scale=0.4)
+    assert policy.acceptance([2.0, 4.0], [1.0, 2.0]) == pytest.approx([0.2, 0.1])
+    assert policy.acceptance(4.0, 2.5)[()] == 1.0

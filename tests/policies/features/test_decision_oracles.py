@@ -17,6 +17,7 @@ from lenience import Belief, Delayed, Discounted, FeaturePolicy
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.gaussian import moments, rough_moments
 from lenience.models.neighbours import Neighbours
+from lenience.policies.features.base import single_gaussian
 from lenience.policies.features.baseline_rules import (
     ALWAYS,
     EPSILON,
@@ -240,3 +241,23 @@ def test_tables_hold_certified_thresholds() -> None:
     for n, discount in ((1.0, 0.5), (12.0, 0.9), (300.0, 0.97)):
         exact = enclose_threshold(Discounted(COST, discount), n, 1e-6).midpoint
         assert float(policy.table_.threshold(n, discount)) == pytest.approx(exact, abs=0.01 * (COST - exact))
+
+
+def test_the_newest_arrivals_replace_the_oldest_reference_rows() -> None:
+    X, _ = world(rows=60)
+    policy = FeaturePolicy(objective=Discounted(COST, DISCOUNT), reference=5, random_state=0).fit(X[:20])
+    first = policy.reference_.copy()
+    policy.decide(X[20:23])
+    assert np.array_equal(policy.reference_, np.vstack([X[20:23], first[3:]]))
+    policy.decide(X[23:27])
+    assert np.array_equal(policy.reference_, np.vstack([X[25:27], X[22:25]]))
+    few = FeaturePolicy(objective=Discounted(COST, DISCOUNT), reference=5, random_state=0).fit(X[:3])
+    few.decide(X[20:23])
+    assert np.array_equal(few.reference_, np.vstack([X[22:23], X[1:3], X[20:22]]))
+
+
+def test_baselines_start_from_one_hypothesis_centred_on_the_cost() -> None:
+    model = single_gaussian(COST).prepare(np.eye(3))
+    assert model.weights_.tolist() == [1.0]
+    assert model.mean_[0] == pytest.approx(math.log(COST / (1 - COST)))
+    assert np.diag(model.covariance_) == pytest.approx([1.65, 2.2, 2.2, 2.2])

@@ -281,6 +281,8 @@ def test_many_outcomes_at_once(engine: Engine) -> None:
     assert engine.call(RecordOutcomes(make_sender("tester", "many", "", ""), items)) == answer
     again = engine.call(RecordOutcomes(make_sender("tester", "more", "", ""), items[:1]))
     assert (again["recorded"], again["repeated"]) == (0, 1)
+    # What changed nothing is logged as such, because its answer is remembered by its key.
+    assert [entry.kind for entry in engine.queries.decision(ids[0]).history] == ["decision", "outcome", "repeat"]
     assert engine.counts() == (4, 2, 2)
     with pytest.raises(NotFound, match="none of these"):
         engine.call(RecordOutcomes(make_sender("tester", None, "", ""), [OutcomeItem(id="unknown", outcome="success")]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import cast
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,6 +23,7 @@ from lenience.service.domain.solved_tables import (
     Effort,
     ExposureTable,
     StoppingTable,
+    _in_time,
     load,
     solve,
     steady,
@@ -31,6 +34,7 @@ from lenience.service.domain.specification import (
     SegmentProblem,
     SegmentSpec,
 )
+from lenience.service.domain.threshold_curve import fitted_curve
 from rejections import rejected
 
 
@@ -265,3 +269,40 @@ def test_thresholds_of_a_horizon_are_halfway_between_rejection_and_acceptance() 
             assert table.threshold(0, outcomes) == pytest.approx(expected)
             halfway += expected < 0.6
     assert halfway > 20
+
+
+def test_the_tolerance_is_loosened_up_to_the_loosest() -> None:
+    tried: list[float] = []
+
+    class Slow:
+        def __init__(self, least: float) -> None:
+            self.least = least
+
+        def solve(self, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
+            tried.append(tolerance)
+            if tolerance < self.least:
+                raise TooLargeError("Solving this", seconds=9.0, allowed_seconds=seconds)
+            return "solved"
+
+    effort = Effort(late_tolerance=1e-3, seconds=1.0)
+    assert _in_time(cast(Delayed, Slow(0.01)), Belief(2, 1), effort) == cast(ExposurePolicy, "solved")
+    assert tried == [1e-3, 1e-2]
+    with pytest.raises(TooLargeError):
+        _in_time(cast(Delayed, Slow(0.02)), Belief(2, 1), effort)
+    assert tried == [1e-3, 1e-2, 1e-3, 1e-2]
+
+
+def test_older_tables_without_a_curve_are_approximated() -> None:
+    segment = SegmentProblem("x", 1.0, Discounted(0.8, 0.99), Belief(2, 1), None, 0.0)
+    table = load(solve(segment, Effort(rows=50, limit=False)))
+    assert isinstance(table, StoppingTable)
+    old = StoppingTable(msgspec.structs.replace(table.body, leniency=2.618))
+    for outcomes in (8, 30):
+        n = 2 + outcomes
+        exact = Discounted(0.8, 0.99).solve(Belief(2, 1)).threshold(n, 1e-6).midpoint
+        assert old._curve(n) == pytest.approx(0.8 - 2.618 / n / (1 + 25 / n))
+        assert old.threshold(0, outcomes) == pytest.approx(exact, abs=1 / n)  # within one observation
+
+
+def test_without_a_future_there_is_no_curve() -> None:
+    assert fitted_curve(Discounted(0.8, 0.0), 2.0) == ([], 0.0)

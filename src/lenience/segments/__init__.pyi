@@ -8,6 +8,7 @@ from .policies import RefreshReport as RefreshReport
 from .ranking import Applicant as Applicant
 from .ranking import Ranking as Ranking
 from .ranking import rank as rank
+from .ranking import value_batch as value_batch
 from .similar_names import SimilarNamesWarning as SimilarNamesWarning
 from .staleness import loss_of_keeping as loss_of_keeping
 from .starting import Shutout as Shutout

@@ -19,7 +19,7 @@ indices is usually more than the labels are worth together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -30,10 +30,12 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.mixture_belief import MixtureBelief
-from lenience.core.offers import Offer
+from lenience.core.offers import Offer, Offers
 from lenience.core.validation import having, listed, real, whole
+from lenience.objectives.discounted import Discounted
 
 APPLICANTS = "a list of Applicant"
+MOST_OFFERS = 25  # that stand for those of a segment
 HALVINGS = 200  # of the interval of prices, at most: then its ends are neighbouring numbers
 
 
@@ -227,6 +229,87 @@ def rank(applicants: Iterable[Applicant], capacity: int | None = None, money: fl
         bound=bound,
         money=math.fsum(used[chosen].tolist()),
     )
+
+
+def value_batch(
+    names: Sequence[str],
+    segments: Sequence[str],
+    offers: Sequence[Offer],
+    beliefs: Mapping[str, Belief],
+    discount: float,
+    money: Sequence[float] | None = None,
+    tolerance: float = 1e-9,
+) -> list[Applicant]:
+    """Return the applicants of a batch with the values of their labels, as if later applicants were like the batch.
+
+    A segment's share of the batch is taken for its share of all arrivals, and its offers in the batch for those to
+    come (at most 25 of them, which stand for all).
+
+    Parameters
+    ----------
+    names : sequence of str
+        What identifies each applicant.
+    segments : sequence of str
+        The segment of each applicant.
+    offers : sequence of Offer
+        What each applicant asks for.
+    beliefs : mapping
+        What is known of each segment's success probability.
+    discount : float
+        The discount factor γ from one arrival to the next, all segments together.
+    money : sequence of float, optional
+        The money that accepting each applicant uses. By default the amount at stake.
+    tolerance : float
+        How accurately labels are valued, in units of the segment's mean amount.
+
+    Returns
+    -------
+    list of Applicant
+        The applicants, in the same order.
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, or a segment has no belief.
+
+    Examples
+    --------
+    >>> offers = [Offer(500, 0.8), Offer(5000, 0.8), Offer(1000, 0.8)]
+    >>> beliefs = {"new": Belief(2, 1), "old": Belief(52, 43)}
+    >>> batch = value_batch(["Ann", "Bob", "Cem"], ["new", "new", "old"], offers, beliefs, discount=0.99)
+    >>> [(one.name, round(one.expected_profit), round(one.label_value)) for one in batch]
+    [('Ann', -150, 220), ('Bob', -1500, 220), ('Cem', 27, 3)]
+    >>> [one.name for one in rank(batch, capacity=2).chosen]
+    ['Ann', 'Cem']
+    """
+    for field, column in (("segments", segments), ("offers", offers), ("money", names if money is None else money)):
+        if len(column) != len(names):
+            raise InputError.because(
+                f"must have one entry for each of the {len(names)} names, not {len(column)}",
+                field,
+                value=len(column),
+                code="length_mismatch",
+            )
+    by_segment: dict[str, list[Offer]] = {}
+    for segment, offer in zip(segments, offers, strict=True):
+        by_segment.setdefault(segment, []).append(offer)
+    labels = {}
+    for segment, own in by_segment.items():
+        if segment not in beliefs:
+            raise InputError.because(
+                f"must be given for every segment; it is missing for {segment!r}",
+                "beliefs",
+                value=segment,
+                code="missing",
+            )
+        few = Offers.from_gains_and_losses([one.gain for one in own], [one.loss for one in own], most=MOST_OFFERS)
+        problem = Discounted(offers=few, discount=discount).for_share(len(own) / len(names))
+        labels[segment] = problem.solve(beliefs[segment], rows=1, tolerance=tolerance).label_value(beliefs[segment])
+    uses = [None] * len(names) if money is None else list(money)
+    return [
+        Applicant(name, beliefs[segment], offer, labels[segment].lower, use)
+        for name, segment, offer, use in zip(names, segments, offers, uses, strict=True)
+    ]
 
 
 def _choose(

@@ -105,11 +105,11 @@ def rank(
     problem = discounted(0.5, discount, arrivals, discount_rate)
     batch = _read(file, segment_columns, observations, successes, (amount, cost, gain, loss), lent, id_column, prior)
     rows = [str(row) for row in range(len(batch.names))]
-    applicants = solving(
+    valued = solving(
         "Valuing outcomes",
         lambda: value_batch(rows, batch.segments, batch.offers, batch.beliefs, problem.discount, batch.money),
     )
-    result = choose(applicants, most, limit)
+    result = choose(valued.applicants, most, limit, valued.label_values)
     if target is not None:
         _write(target, batch, result)
     if as_json:
@@ -201,7 +201,7 @@ def _beliefs(
 
 
 def _numbers(
-    file: str, columns: dict[str, list[Any]], option: str, column: str, count: int, limits: dict[str, float]
+    file: str, columns: dict[str, list[Any]], option: str, column: str, count: int, limits: dict[str, Any]
 ) -> list[float]:
     """Return the numbers of a column, or one number for all rows."""
     from lenience.files.vocabulary import how_to_write
@@ -334,7 +334,7 @@ def _print(batch: Batch, result: Ranking, limit: float | None, currency: str) ->
         if len(result.chosen) > SHOWN:
             out.print(f"The first {SHOWN} are shown. --output and --json have all of them.")
         out.print(
-            f"They are expected to earn {total(lambda one: one.expected_profit)}. Their outcomes are worth up to "
+            f"They are expected to earn {total(lambda one: one.expected_profit)}. Their outcomes are worth "
             f"{total(lambda one: one.label_value)} for later decisions."
         )
     if limit is not None:
@@ -343,6 +343,6 @@ def _print(batch: Batch, result: Ranking, limit: float | None, currency: str) ->
             f"{money(result.index, currency)}; no other choice reaches more than {money(result.bound, currency)}."
         )
     if result.waiting:
-        out.print(f"For {counted(len(result.waiting), 'more applicant')} worth accepting there is no capacity.")
+        out.print(f"Accepting pays for {counted(len(result.waiting), 'more applicant')}, but there is no capacity.")
     if result.rejected:
-        out.print(f"Accepting is not worth it for {counted(len(result.rejected), 'applicant')}.")
+        out.print(f"Accepting does not pay for {counted(len(result.rejected), 'applicant')}.")

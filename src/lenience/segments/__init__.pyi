@@ -7,6 +7,7 @@ from .exposure_limits import Exposure as Exposure
 from .policies import RefreshReport as RefreshReport
 from .ranking import Applicant as Applicant
 from .ranking import Ranking as Ranking
+from .ranking import ValuedBatch as ValuedBatch
 from .ranking import rank as rank
 from .ranking import value_batch as value_batch
 from .similar_names import SimilarNamesWarning as SimilarNamesWarning

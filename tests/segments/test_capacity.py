@@ -102,6 +102,20 @@ def test_the_optimum_is_reached_by_drawing_one_of_two_prices() -> None:
     assert earned == pytest.approx(result.value.upper, abs=2e-4)
 
 
+@pytest.mark.parametrize("tolerance", [0.3, 0.1, 0.03, 0.01, 1e-3])
+def test_coarse_prices_have_valid_bounds(tolerance: float) -> None:
+    cells = segments({"a": 0.7, "b": 0.6})
+    for share in (0.05, 0.2, 0.4, 0.6):
+        fine = capacity_price(cells, acceptances=share)
+        coarse = capacity_price(cells, acceptances=share, tolerance=tolerance)
+        assert coarse.value.lower <= fine.value.upper
+        assert coarse.value.upper >= fine.value.lower
+        assert coarse.price >= fine.price - 1e-5
+        assert coarse.used.upper <= coarse.capacity
+        used = charged(coarse.price, {"a": 0.7, "b": 0.6}, {"a": 1.0, "b": 1.0})[1]
+        assert coarse.used.lower - 1e-7 <= used <= coarse.used.upper + 1e-7
+
+
 def test_a_capacity_that_suffices_has_no_price() -> None:
     costs = {"a": 0.7, "b": 0.6}
     used = charged(0.0, costs, {"a": 1.0, "b": 1.0})[1] * (1 - DISCOUNT)

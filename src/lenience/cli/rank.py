@@ -132,6 +132,7 @@ def _read(
 ) -> Batch:
     """Read the file; errors name the line."""
     from lenience.files.columns import read_columns
+    from lenience.files.vocabulary import is_missing
 
     notes: list[str] = []
     columns = read_columns(file, notes)
@@ -157,7 +158,10 @@ def _read(
             code="missing" if amount is gain is None else "conflicting_fields",
         )
     texts = [_column(columns, "--segment", name) for name in segment_columns]
-    segments = [" / ".join(str(value).strip() for value in row) for row in zip(*texts, strict=True)]
+    segments = [
+        " / ".join("missing" if is_missing(value) else str(value).strip() for value in row)
+        for row in zip(*texts, strict=True)
+    ]
     known, good = numbers("--observations", observations, least=0), numbers("--successes", successes, least=0)
     return Batch(
         columns,

@@ -106,6 +106,27 @@ def test_more_outcomes_of_a_segment_are_worth_less() -> None:
     assert rank(batch, label_values={"x": [110, 150]}).index == pytest.approx(3 * 10)
 
 
+def test_what_money_is_left_serves_the_next_ones_that_fit() -> None:
+    even = Belief(10, 7)  # no profit at a break-even of 0.7
+    batch = [
+        Applicant("best", even, Offer(2000, 0.7), 1000),
+        Applicant("second", even, Offer(1000, 0.7), 450),
+        *(Applicant(name, even, Offer(400, 0.7), 100, None, "x") for name in "abc"),
+    ]
+    result = rank(batch, money=2900, label_values={"x": [100, 80, 60]})
+    assert [one.name for one in result.chosen] == ["best", "a", "b"]
+    assert [one.label_value for one in result.chosen] == [1000, 100, 80]
+    assert {one.name: one.label_value for one in result.waiting} == {"second": 450, "c": 60}
+    assert result.bound == pytest.approx(1000 + 0.9 * 450)
+
+
+def test_the_bound_ignores_applicants_who_need_more_than_there_is() -> None:
+    batch = [Applicant("large", Belief(10, 9), Offer(5000, 0.8)), Applicant("small", Belief(10, 9), Offer(500, 0.8))]
+    result = rank(batch, money=1000)
+    assert [one.name for one in result.chosen] == ["small"]
+    assert result.bound == pytest.approx(result.index)
+
+
 def test_labels_of_a_batch_add_up_to_what_they_are_worth_together() -> None:
     offers, prior, discount = Offers([1, 4], [0.7, 0.8]), Belief(3, 2), 0.9
     policy = Discounted(offers=offers, discount=discount).solve(prior, rows=5)

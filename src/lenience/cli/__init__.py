@@ -31,6 +31,7 @@ COMMANDS = {
     "outcomes": "Send the outcomes in a file to a running service.",
     "paper": "Check every claim of the paper and write one HTML report.",
     "plot": "Draw value functions, thresholds, operating characteristics or regret.",
+    "rank": "Choose whom to accept from a batch, with a limited capacity.",
     "regret": "Compare ways of exploring when rewards are not discounted.",
     "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
     "report": "Write one HTML page on the segments of past decisions.",

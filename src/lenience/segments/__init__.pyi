@@ -1,8 +1,15 @@
 from .arrival_counts import ArrivalCounts as ArrivalCounts
 from .band_advice import BandAdvice as BandAdvice
 from .band_advice import advise_bands as advise_bands
+from .capacity import CapacityPrice as CapacityPrice
+from .capacity import capacity_price as capacity_price
 from .exposure_limits import Exposure as Exposure
 from .policies import RefreshReport as RefreshReport
+from .ranking import Applicant as Applicant
+from .ranking import Ranking as Ranking
+from .ranking import ValuedBatch as ValuedBatch
+from .ranking import rank as rank
+from .ranking import value_batch as value_batch
 from .similar_names import SimilarNamesWarning as SimilarNamesWarning
 from .small_starts import StarterOffer as StarterOffer
 from .small_starts import starter_offers as starter_offers

@@ -27,7 +27,7 @@ from lenience.core.lattice import is_near, size_distance, success_distance
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
-from lenience.core.validation import listed, real
+from lenience.core.validation import listed, real, whole
 from lenience.solvers.offers.solve import OfferSolution, solve_offers
 
 
@@ -168,6 +168,45 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
                 low, high = self.table[:, begin + j - first].tolist()
                 return Bounds(low, high)
         return self._solved(belief).label_value
+
+    def batch_label_values(self, count: int) -> NDArray[np.float64]:
+        """Return what the first, second, … outcome from the prior is worth if all are obtained at the same time.
+
+        The k-th is worth the expected value of a label after k − 1 outcomes: γ(E V after k − E V after k − 1).
+
+        Parameters
+        ----------
+        count : int
+            The number of outcomes. Rows of the table that are missing are solved.
+
+        Returns
+        -------
+        ndarray of float
+            Lower bounds, in money.
+
+        Raises
+        ------
+        InputError
+            If the prior is a mixture.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(offers=Offers([500, 5000], [0.8, 0.8]), discount=0.99).solve(Belief(2, 1))
+        >>> policy.batch_label_values(4).round()
+        array([228., 233., 142.,  78.])
+        """
+        prior = self.prior.simplified
+        if not isinstance(prior, Belief):
+            raise InputError("prior", prior, "a Belief, such as Belief(n=2, s=1)")
+        chance = np.ones(1)  # of each number of successes
+        values = []
+        for k in range(whole("count", count, least=1)):
+            successes = prior.s + np.arange(k + 1, dtype=np.float64)
+            values.append(float(chance @ self._row_labels(prior.n + k, successes)))
+            mean = np.minimum(successes / (prior.n + k), 1.0)
+            chance = np.append(chance * (1.0 - mean), 0.0) + np.insert(chance * mean, 0, 0.0)
+        return np.array(values)
 
     def decide(
         self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None

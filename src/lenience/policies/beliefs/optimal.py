@@ -259,6 +259,43 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
             raise InputError("n", belief.n, f"below {self.prior.n + self._horizon():g}, where the horizon ends")
         return _enclose(left, belief, self.certificate.tolerance)[1]
 
+    def label_value(self, belief: Belief) -> Bounds:
+        """Return what one more outcome is worth for later decisions: γ(M − V), where M is the mean of V after it.
+
+        Accepting is optimal exactly if p̂ − c and the value of the label are above 0 together.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds, in units of reward.
+
+        Raises
+        ------
+        InputError
+            If the problem has a finite horizon, in which a label is worth less later.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> print(policy.label_value(Belief(10, 7)))
+        0.105628321... ± ...
+        """
+        if self.objective.horizon is not None:
+            raise InputError("objective", self.objective, "one without a horizon, such as Discounted")
+        accepting = self.continuation(belief)
+        profit = belief.mean - self.objective.cost
+        # Accepting is worth profit + γM. Where it is above 0 it is V, and elsewhere V is 0.
+        worth = [
+            (1.0 - self.objective.discount) * one if one > 0.0 else one for one in (accepting.lower, accepting.upper)
+        ]
+        return Bounds(max(worth[0] - profit, 0.0), max(worth[1] - profit, 0.0))
+
     def threshold(self, n: float, tolerance: float | None = None) -> Bounds:
         """Return c_n, the success rate above which the policy accepts at a belief size.
 

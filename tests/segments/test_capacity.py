@@ -1,0 +1,167 @@
+"""The price of a limited capacity, against plain recursions and a grid of prices."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from lenience import Belief, Delayed, Discounted, InputError, Segments
+from lenience.segments import capacity_price
+
+DISCOUNT, ROWS = 0.8, 50  # the rows beyond change values by less than 1e-8
+SHARES = {"a": 0.6, "b": 0.4}
+PRIORS = {"a": Belief(9, 7), "b": Belief(3, 2)}
+
+
+def plain(n: float, s: float, cost: float, discount: float) -> tuple[float, float]:
+    """Return what the optimum earns and the discounted number it accepts, by the paper's equation."""
+
+    @cache
+    def value(k: int, j: int) -> tuple[float, float]:
+        mean = (s + j) / (n + k)
+        if k == ROWS:
+            return max(mean - cost, 0.0) / (1 - discount), float(mean > cost) / (1 - discount)
+        (up, many), (down, few) = value(k + 1, j + 1), value(k + 1, j)
+        accepting = mean - cost + discount * (mean * up + (1 - mean) * down)
+        if accepting <= 0:
+            return 0.0, 0.0
+        return accepting, 1 + discount * (mean * many + (1 - mean) * few)
+
+    return value(0, 0)
+
+
+def charged(
+    price: float, costs: dict[str, float], amounts: dict[str, float], money: bool = False
+) -> tuple[float, float]:
+    """Return what both segments earn after paying a price, and the capacity that they use."""
+    earned = used = 0.0
+    for name, share in SHARES.items():
+        wait = 1 - DISCOUNT + DISCOUNT * share
+        own, weight, amount = DISCOUNT * share / wait, share / wait, amounts[name]
+        use = amount if money else 1.0
+        cost = costs[name] + price * use / amount
+        value, count = plain(PRIORS[name].n, PRIORS[name].s, cost, own) if cost < 1 else (0.0, 0.0)
+        earned += weight * amount * value
+        used += weight * use * count
+    return earned, used
+
+
+def segments(costs: dict[str, float]) -> Segments:
+    return Segments.of(SHARES, {name: Discounted(cost, DISCOUNT) for name, cost in costs.items()}, PRIORS)
+
+
+@pytest.mark.parametrize(
+    ("limit", "money", "amounts"),
+    [
+        (0.05, False, {"a": 1.0, "b": 1.0}),
+        (0.4, False, {"a": 1.0, "b": 1.0}),
+        (0.4, False, {"a": 1.0, "b": 3.0}),
+        (0.7, True, {"a": 1.0, "b": 3.0}),
+    ],
+)
+def test_the_price_is_the_minimum_of_the_dual(limit: float, money: bool, amounts: dict[str, float]) -> None:
+    costs = {"a": 0.7, "b": 0.6}
+    capacity = limit / (1 - DISCOUNT)
+    prices = [i / 200 for i in range(241)]
+    dual = [charged(price, costs, amounts, money)[0] + price * capacity for price in prices]
+    lowest = dual.index(min(dual))
+    given = {"money": limit} if money else {"acceptances": limit}
+    result = capacity_price(segments(costs), amounts=amounts, **given)
+    assert result.binds
+    assert result.capacity == pytest.approx(capacity)
+    assert prices[lowest - 1] <= result.price <= prices[lowest + 1]
+    # Every point of the grid is an upper bound, and the least is near the optimum.
+    assert result.value.lower <= dual[lowest] + 1e-7
+    assert dual[lowest] - 0.005 * capacity <= result.value.upper <= dual[lowest] + 1e-7
+    assert result.value.width < 1e-4
+    for name, cost in result.break_even.items():
+        assert cost == pytest.approx(costs[name] + result.price * (1.0 if money else 1 / amounts[name]))
+
+
+def test_the_shifted_policies_keep_the_capacity() -> None:
+    costs, ones = {"a": 0.7, "b": 0.6}, {"a": 1.0, "b": 1.0}
+    for share in (0.1, 0.3, 0.5, 0.7):
+        result = capacity_price(segments(costs), acceptances=share)
+        earned, used = charged(result.price, costs, ones)
+        assert result.used.lower - 1e-7 <= used <= result.used.upper + 1e-7
+        assert used <= result.capacity
+        # They earn no more than the bound, and a slightly lower price uses too much.
+        assert earned + result.price * used <= result.value.upper + 1e-7
+        assert charged(result.price - 0.001, costs, ones)[1] > result.capacity
+
+
+def test_the_optimum_is_reached_by_drawing_one_of_two_prices() -> None:
+    costs, ones = {"a": 0.7, "b": 0.6}, {"a": 1.0, "b": 1.0}
+    result = capacity_price(segments(costs), acceptances=0.4)
+    low, high = result.price - 1e-4, result.price
+    (poor, few), (rich, many) = charged(high, costs, ones), charged(low, costs, ones)
+    chance = (result.capacity - few) / (many - few)
+    earned = chance * (rich + low * many) + (1 - chance) * (poor + high * few)
+    assert result.value.lower - 1e-3 <= earned <= result.value.upper + 1e-7
+    assert earned == pytest.approx(result.value.upper, abs=2e-4)
+
+
+@pytest.mark.parametrize("tolerance", [0.3, 0.1, 0.03, 0.01, 1e-3])
+def test_coarse_prices_have_valid_bounds(tolerance: float) -> None:
+    cells = segments({"a": 0.7, "b": 0.6})
+    for share in (0.05, 0.2, 0.4, 0.6):
+        fine = capacity_price(cells, acceptances=share)
+        coarse = capacity_price(cells, acceptances=share, tolerance=tolerance)
+        assert coarse.value.lower <= fine.value.upper
+        assert coarse.value.upper >= fine.value.lower
+        assert coarse.price >= fine.price - 1e-5
+        assert coarse.used.upper <= coarse.capacity
+        used = charged(coarse.price, {"a": 0.7, "b": 0.6}, {"a": 1.0, "b": 1.0})[1]
+        assert coarse.used.lower - 1e-7 <= used <= coarse.used.upper + 1e-7
+
+
+def test_a_capacity_that_suffices_has_no_price() -> None:
+    costs = {"a": 0.7, "b": 0.6}
+    used = charged(0.0, costs, {"a": 1.0, "b": 1.0})[1] * (1 - DISCOUNT)
+    for share in (1.001 * used, 1.0):
+        result = capacity_price(segments(costs), acceptances=share)
+        assert (result.price, result.binds) == (0.0, False)
+        assert result.break_even == costs
+        assert result.value == result.unlimited
+    assert result.unlimited.midpoint == pytest.approx(segments(costs).solve().value().midpoint, abs=1e-8)
+    tight = capacity_price(segments(costs), acceptances=0.99 * used)
+    assert tight.binds
+    assert tight.value.upper < result.unlimited.lower
+
+
+def test_everybody_may_be_accepted_where_everybody_is() -> None:
+    cells = Segments.of({"good": 1.0}, Discounted(0.2, 0.9), Belief(1000, 900))
+    assert capacity_price(cells, acceptances=50, arrivals=50).price == 0.0
+
+
+def test_a_rate_is_a_share_of_the_arrivals() -> None:
+    cells = segments({"a": 0.7, "b": 0.6})
+    by_share = capacity_price(cells, acceptances=0.4)
+    assert capacity_price(cells, acceptances=40, arrivals=100) == by_share
+    timed = {name: Discounted(cost, arrivals=100, discount_rate=25) for name, cost in {"a": 0.7, "b": 0.6}.items()}
+    per_year = capacity_price(Segments.of(SHARES, timed, PRIORS), acceptances=40)
+    assert per_year.price == pytest.approx(by_share.price, abs=1e-6)
+    assert per_year.capacity == pytest.approx(40 / 25 / 0.8)
+
+
+def test_bad_input() -> None:
+    cells = segments({"a": 0.7, "b": 0.6})
+    with pytest.raises(InputError, match="acceptances or money") as error:
+        capacity_price(cells)
+    assert error.value.code == "missing"
+    with pytest.raises(InputError, match="acceptances or money"):
+        capacity_price(cells, acceptances=0.1, money=3)
+    with pytest.raises(InputError, match="share of the arrivals") as error:
+        capacity_price(cells, acceptances=40)
+    assert error.value.field == "acceptances"
+    with pytest.raises(InputError, match="above 0"):
+        capacity_price(cells, acceptances=0)
+    with pytest.raises(InputError, match="missing for 'b'"):
+        capacity_price(cells, acceptances=0.1, amounts={"a": 1})
+    late = Segments.of(SHARES, Delayed(0.7, arrivals=50, discount_rate=0.1, label_delay=1), PRIORS)
+    with pytest.raises(InputError, match="Discounted"):
+        capacity_price(late, acceptances=0.1)
+    mixed = Segments.of(SHARES, {"a": Discounted(0.7, 0.9), "b": Discounted(0.7, 0.8)}, PRIORS)
+    with pytest.raises(InputError, match="same discount"):
+        capacity_price(mixed, acceptances=0.1)

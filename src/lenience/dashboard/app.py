@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from importlib import import_module
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from threading import Thread
@@ -43,6 +44,8 @@ def create_app(
     InputError
         If the database cannot be opened, or another process serves it.
     """
+    # The intervals of the fairness page need it. Importing it takes a second, so do that before the first visit.
+    Thread(target=import_module, args=("scipy.stats",), name="imports", daemon=True).start()
     pages, state = create_dashboard(database)
     return create_api(
         database,

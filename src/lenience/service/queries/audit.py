@@ -269,13 +269,13 @@ class _Audit:
 
     def _policy(self, row: Any) -> None:
         chains = self.connection.execute(select(schema.chain).where(schema.chain.c.policy_id == row.id)).all()
-        self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         own = [chain for chain in chains if chain.segment is None]
         label = f"policy {row.name!r}"
         if len(own) != 1:
             named = ", ".join(f"chain {chain.id}" for chain in chains[:SHOWN_CHAINS])
             self.report(label, f"one chain must have no segment, but {len(own)} have none: look at {named}")
             return
+        self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         versions, segments, revision = self._versions(row, own[0])
         stored = {chain.segment: chain for chain in chains if chain.segment is not None}
         for name in sorted(segments - stored.keys()):

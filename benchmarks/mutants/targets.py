@@ -111,7 +111,7 @@ TARGETS = (
     Target(BELIEFS + "logistic.py", (POLICIES,)),
     Target(BELIEFS + "persistent.py", (POLICIES,)),
     Target(BELIEFS + "semi_logistic.py", (POLICIES,)),
-    Target(FEATURES + "base.py", (FEATURE_POLICY, "tests/policies/features/test_pending.py")),
+    Target(FEATURES + "base.py", (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py")),
     Target(FEATURES + "baseline_rules.py", (DECISIONS, "tests/policies/features/test_baseline_rules.py")),
     Target(FEATURES + "baselines.py", ("tests/policies/features/test_baseline_rules.py", FEATURE_POLICY)),
     Target(FEATURES + "effective_discount.py", (DECISIONS, "tests/policies/features/test_leniency_for_features.py")),

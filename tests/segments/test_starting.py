@@ -68,6 +68,7 @@ def test_the_starting_volume_is_where_a_plain_recursion_changes_its_mind(
 ) -> None:
     bounds = starting_volume(Belief(n, s), cost, precision)
     assert bounds.width <= precision * bounds.upper
+    assert bounds.width > 0.5 * precision * bounds.upper  # no more halvings than the precision needs
     assert not plainly_starts(n, s, cost, bounds.lower)
     assert plainly_starts(n, s, cost, bounds.upper * (1 + 1e-9))
 

@@ -321,3 +321,11 @@ def test_exactly_at_the_break_even_nobody_is_above_it() -> None:
     policy = ln.policies.DecayingEpsilon(cost=0.5, scale=0.4)
     assert policy.acceptance([2.0, 4.0], [1.0, 2.0]) == pytest.approx([0.2, 0.1])
     assert policy.acceptance(4.0, 2.5)[()] == 1.0
+
+
+def test_policies_with_two_values_are_marked_and_so_held_to_it() -> None:
+    marked = {type(policy).__name__ for policy in POLICIES_TRIED if getattr(policy, "two_valued", False)}
+    assert marked == {
+        "BayesUCB", "Constant", "DecayingEpsilon", "EpsilonGreedy", "ExploreThenExploit", "Forgetting", "Gittins",
+        "Greedy", "KLUCB", "OptimalPolicy", "Persistent",
+    }  # fmt: skip

@@ -29,10 +29,9 @@ ALLOWED = "success or failure, or a word for one such as repaid, default, 1 or 0
 
 Batch = list[dict[str, str]]
 Send = Callable[[Batch], Mapping[str, Any]]  # send a batch, and return the service's answer
-JSON_NAMES = {"pending": "awaited", "problems": "told", "more_problems": "untold"}  # names in JSON that stay
 
 
-class OutcomesImport(msgspec.Struct, frozen=True, rename=JSON_NAMES):
+class OutcomesImport(msgspec.Struct, frozen=True):
     """The counts of an import of outcomes, and its problems.
 
     Parameters
@@ -44,13 +43,13 @@ class OutcomesImport(msgspec.Struct, frozen=True, rename=JSON_NAMES):
     repeated
         The number of outcomes that were recorded before.
     pending
-        The number of lines without an outcome yet; ``awaited`` in JSON.
+        The number of lines without an outcome yet.
     refused
         The number of lines that were not recorded because of a problem.
     problems
-        The first problems, each with its place and reason; ``told`` in JSON.
+        The first problems, each with its place and reason.
     more_problems
-        The number of lines with other problems; ``untold`` in JSON.
+        The number of lines with other problems.
     """
 
     lines: int = 0

@@ -116,17 +116,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _watch(self) -> None:
         """Let the timer watch what the client still has to send."""
-        awaited = self._part
-        if awaited is None and (self.cycle is None or self.cycle.response_complete):
+        waiting_for = self._part
+        if waiting_for is None and (self.cycle is None or self.cycle.response_complete):
             # The next request. uvicorn has a timer for idle connections, but any byte from the client stops it.
-            awaited = "head"
-        if awaited == self._watched:
+            waiting_for = "head"
+        if waiting_for == self._watched:
             return
         self._stop_timer()
-        self._watched = awaited
-        if awaited == "head":
+        self._watched = waiting_for
+        if waiting_for == "head":
             self._timer = self.loop.call_later(HEAD_SECONDS, self._end_of_head_time)
-        elif awaited == "body":
+        elif waiting_for == "body":
             self._timer = self.loop.call_later(BODY_SECONDS, self._end_of_body_time)
 
     def _end_of_head_time(self) -> None:

@@ -91,7 +91,7 @@ def _enclose(
     cap = math.ceil(problem.in_flight + spread * math.sqrt(problem.in_flight + 1)) + 6
     if limit is not None and limit != UNKNOWN:
         cap = max(min(cap, limit + 1), 2)
-    _refuse_absurd(rows, cap + 4, cap, most)  # A lower bound of the work is known before anything is computed.
+    _check_effort(rows, cap + 4, cap, most)  # A lower bound of the work is known before anything is computed.
     count = steady_count(problem, limit, cap)
     pending = np.arange(cap + 1)[:, np.newaxis]
 
@@ -102,7 +102,7 @@ def _enclose(
         # A steady policy accepts above c, so the floor must not be above c.
         floors[k] = min(max(math.floor(min(floor, c) * (n0 + k) - s0 + 1e-9) + 1, 0), k)
     width = int(np.max(tops - floors)) + cap + 4
-    _refuse_absurd(rows, width, cap, most)
+    _check_effort(rows, width, cap, most)
     # Below a floor, only pending labels can move the belief up, by one state per row.
     reach = _reach(floors, cap)
 
@@ -138,7 +138,7 @@ def _enclose(
     return Bounds(float(lower[0, -base]) - rounding, float(upper[0, -base]) + rounding)
 
 
-def _refuse_absurd(rows: int, width: int, cap: int, most: float) -> None:
+def _check_effort(rows: int, width: int, cap: int, most: float) -> None:
     """Raise TooLargeError if an evaluation has too many states."""
     updates = rows * (float(width) * (cap + 1) + ROW)
     if updates > most:

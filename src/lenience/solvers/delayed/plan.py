@@ -93,21 +93,21 @@ def solve_problem(
     scale = max(1e-3 * clairvoyant(problem), 1e-10 * problem.horizon)
     if pending_cap is not None and look_ahead is not None:
         plan = estimate_cost(problem, look_ahead, pending_cap)
-        _refuse(problem, plan, tolerance, seconds)
+        _check_effort(problem, plan, tolerance, seconds)
         return _solve(problem, plan, tolerance, scale, rows)
 
     # Every measured problem with a tolerance below 0.01 took at least this long, so reject hopeless ones before any
     # solve.
     least = estimate_cost(problem, math.ceil(0.5 * problem.horizon), math.ceil(0.1 * problem.in_flight))
     if least.seconds > 10.0 * seconds:
-        _refuse(problem, least, tolerance, seconds)
+        _check_effort(problem, least, tolerance, seconds)
 
     # A coarse solve measures the size of the value and the factor of the gap that is due to the cap.
     in_flight = problem.in_flight
     coarse_cap = min(pending_cap or max(3, math.ceil(in_flight / 8)), 800)
     # It leaves a gap of at least 10/g (30/g to 110/g were measured), so a problem that is too large is known before it.
     likely = min(10.0 / problem.horizon, 1.0)
-    _refuse(
+    _check_effort(
         problem,
         _plan(problem, 0.5 * tolerance, 0.3 * tolerance, likely, coarse_cap, pending_cap, look_ahead),
         tolerance,
@@ -129,7 +129,7 @@ def solve_problem(
     fixed = pending_cap is not None or look_ahead is not None
     spent = 0.0
     for attempt in range(5):
-        _refuse(problem, plan, tolerance, seconds - spent)
+        _check_effort(problem, plan, tolerance, seconds - spent)
         solution = _solve(problem, plan, tolerance, scale, rows)
         if solution.relative_gap <= tolerance or (fixed and attempt == 1):
             return solution
@@ -237,7 +237,7 @@ def _plan(
     )
 
 
-def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, seconds: float) -> None:
+def _check_effort(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, seconds: float) -> None:
     """Raise TooLargeError if a plan takes too much time or memory."""
     if plan.memory <= MEMORY_LIMIT and plan.seconds <= seconds:
         return
@@ -246,7 +246,7 @@ def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, second
         seconds=plan.seconds,
         allowed_seconds=max(seconds, 0.0),
         detail=(
-            f"{_told(plan.memory / 2**20)} MB; {_told(plan.look_ahead)} rows, up to {_told(plan.pending_cap)} pending"
+            f"{_shown(plan.memory / 2**20)} MB; {_shown(plan.look_ahead)} rows, up to {_shown(plan.pending_cap)} pending"
         ),
         allowed=f"{max(seconds, 0.0):,.0f} s or {MEMORY_LIMIT / 2**20:,.0f} MB",
         field=("tolerance", "seconds"),
@@ -255,10 +255,10 @@ def _refuse(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, second
     )
 
 
-def _told(number: float) -> str:
+def _shown(number: float) -> str:
     """Format a size with all digits, or in scientific notation if it is huge.
 
-    >>> _told(123_456.7), _told(10**20)
+    >>> _shown(123_456.7), _shown(10**20)
     ('123,457', '1e+20')
     """
     return f"{number:,.0f}" if number < 1e12 else f"{number:.2g}"

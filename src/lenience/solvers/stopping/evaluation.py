@@ -36,7 +36,7 @@ def evaluate_discounted(policy: Policy, n: float, s: float, cost: float, discoun
     rounding = 16.0 * UNIT * scale * scale
     target = max(tolerance, 4.0 * rounding)
     rows = 1 if discount == 0.0 else math.ceil(math.log(max(scale / target, 2.0)) / -math.log(discount)) + 1
-    _refuse_absurd(rows * (rows / 2.0), f"{rows:,} rows at discount {discount!r}")
+    _check_effort(rows * (rows / 2.0), f"{rows:,} rows at discount {discount!r}")
     good = s + np.arange(rows + 1, dtype=np.float64)
     gain = gain_of_knowing(n + rows, good, cost)
     upper = gain * scale * (1.0 + 1e-12) + 1e-14
@@ -55,7 +55,7 @@ def evaluate_horizon(policy: Policy, n: float, s: float, cost: float, discount: 
     form a triangle. If it randomises, the time differs from the number accepted, and the states form a pyramid.
     """
     rounding = 16.0 * UNIT * float(horizon) ** 2
-    _refuse_absurd(horizon * (horizon / 2.0), f"a horizon of {horizon:,}")
+    _check_effort(horizon * (horizon / 2.0), f"a horizon of {horizon:,}")
     good = s + np.arange(horizon + 1, dtype=np.float64)
     value = np.zeros(horizon + 1)
     mixed = False
@@ -66,7 +66,7 @@ def evaluate_horizon(policy: Policy, n: float, s: float, cost: float, discount: 
             break
         _step_back(value, probability, n + k, s, n - s + k, cost, discount)
     if mixed:
-        _refuse_absurd(horizon**3 / 6.0, f"a stochastic policy over a horizon of {horizon:,}")
+        _check_effort(horizon**3 / 6.0, f"a stochastic policy over a horizon of {horizon:,}")
         table = np.zeros((horizon, horizon))
         for k in range(horizon):
             table[k, : k + 1] = acceptance_of(policy, n + k, good[: k + 1])
@@ -111,13 +111,13 @@ def _evaluate_pyramid(
                 accept = table[k, j]
                 p = (s0 + j) / n
                 q = (f0 + (k - j)) / n
-                moved = p - cost + discount * (p * value[k + 1, j + 1] + q * value[k + 1, j])
-                value[k, j] = accept * moved + (1.0 - accept) * discount * value[k, j]
+                accepted_value = p - cost + discount * (p * value[k + 1, j + 1] + q * value[k + 1, j])
+                value[k, j] = accept * accepted_value + (1.0 - accept) * discount * value[k, j]
     first: NDArray[np.float64] = value[0]
     return first
 
 
-def _refuse_absurd(states: float, what: str) -> None:
+def _check_effort(states: float, what: str) -> None:
     """Raise TooLargeError if an evaluation has too many states."""
     if states > MOST_STATES:
         raise TooLargeError(

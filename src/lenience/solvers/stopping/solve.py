@@ -63,7 +63,7 @@ def solve_discounted(
     for attempt in range(ATTEMPTS):
         last = rows + ahead
         progress[:] = 0, last
-        _refuse_absurd(rows, last, _band_width(n + last, cost, discount, drop))
+        _check_effort(rows, last, _band_width(n + last, cost, discount, drop))
         band = Band(*solve_band(n, s, n - s, cost, discount, last, False, drop, accept_from, stop_below, progress))
         width = max(band.edge_width, band.upper - band.lower) * scale
         if width <= target or look_ahead is not None or attempt == ATTEMPTS - 1 or discount == 0.0:
@@ -106,7 +106,7 @@ def solve_horizon(
     check_size(n)
     scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
-    _refuse_absurd(rows, horizon, _horizon_width(n, horizon))
+    _check_effort(rows, horizon, _horizon_width(n, horizon))
     progress[:] = 0, horizon
     accept_from = np.empty(rows, dtype=np.int64)
     stop_below = np.empty(rows, dtype=np.int64)
@@ -187,7 +187,7 @@ def _band_width(n: float, cost: float, discount: float, drop: float) -> float:
     return min(spread, fade * math.sqrt(cost * (1.0 - cost) / (2.0 * (1.0 - discount)))) + 4.0
 
 
-def _refuse_absurd(rows: int, last: int, band_width: float) -> None:
+def _check_effort(rows: int, last: int, band_width: float) -> None:
     """Raise TooLargeError if a solve would take too much time or memory."""
     states = last * band_width
     if rows > MOST_ROWS or states > MOST_STATES:

@@ -246,7 +246,7 @@ def _check_effort(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, 
         seconds=plan.seconds,
         allowed_seconds=max(seconds, 0.0),
         detail=(
-            f"{_shown(plan.memory / 2**20)} MB; {_shown(plan.look_ahead)} rows, up to {_shown(plan.pending_cap)} pending"
+            f"{_show(plan.memory / 2**20)} MB; {_show(plan.look_ahead)} rows, up to {_show(plan.pending_cap)} pending"
         ),
         allowed=f"{max(seconds, 0.0):,.0f} s or {MEMORY_LIMIT / 2**20:,.0f} MB",
         field=("tolerance", "seconds"),
@@ -255,10 +255,10 @@ def _check_effort(problem: DelayedProblem, plan: DelayedPlan, tolerance: float, 
     )
 
 
-def _shown(number: float) -> str:
+def _show(number: float) -> str:
     """Format a size with all digits, or in scientific notation if it is huge.
 
-    >>> _shown(123_456.7), _shown(10**20)
+    >>> _show(123_456.7), _show(10**20)
     ('123,457', '1e+20')
     """
     return f"{number:,.0f}" if number < 1e12 else f"{number:.2g}"

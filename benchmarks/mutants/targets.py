@@ -106,7 +106,7 @@ TARGETS = (
     Target(BELIEFS + "decaying_epsilon.py", (POLICIES,)),
     Target(BELIEFS + "epsilon_greedy.py", (POLICIES,)),
     Target(BELIEFS + "explore_then_exploit.py", (POLICIES,)),
-    Target(BELIEFS + "expression.py", (POLICIES,)),
+    Target(BELIEFS + "expression.py", ("tests/history/test_decisions.py",)),
     Target(BELIEFS + "greedy.py", (POLICIES,)),
     Target(BELIEFS + "logistic.py", (POLICIES,)),
     Target(BELIEFS + "persistent.py", (POLICIES,)),

@@ -40,3 +40,13 @@ def test_the_distance_is_at_most_a_billionth_of_an_observation() -> None:
 def test_beside_a_certainty_only_itself_counts(prior: Belief) -> None:
     assert is_near(prior.s + 2, prior.s, success_distance(prior))
     assert not is_near(abs(prior.s - 1e-12), prior.s, success_distance(prior))
+
+
+def test_a_few_roundings_beside_a_small_prior_are_allowed_for() -> None:
+    prior = Belief(1e-7, 3e-8)
+    for steps in (5, 1_000, 10**6):
+        exact = prior.n + steps
+        for number in (np.nextafter(exact, np.inf), np.nextafter(exact, 0.0)):
+            assert is_near(float(number), prior.n, size_distance(prior))
+            assert near(np.array([number]), prior.n, size_distance(prior)).all()
+    assert not is_near(prior.n + 5 + 1e-12, prior.n, size_distance(prior))

@@ -11,7 +11,7 @@ from lenience.core.belief import Belief
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.service.commands.decide import Decide, DecisionRequest
-from lenience.service.commands.outcomes import Expire, OutcomeItem, RecordOutcomes
+from lenience.service.commands.outcomes import Change, Expire, OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.receipts import make_sender
 from lenience.service.queries import export
@@ -396,3 +396,11 @@ def test_pages_filters_and_exports(engine: Engine) -> None:
     table = pq.read_table(io.BytesIO(export.parquet(queries, Filters())))
     assert table.column("id").to_pylist() == made
     assert table.column("status").to_pylist()[:2] == ["success", "pending"]
+
+
+def test_only_new_outcomes_count_for_the_metrics(engine: Engine) -> None:
+    engine.create()
+    made = engine.decide()["id"]
+    for kind, outcome, counted in (("outcome", "success", 1), ("outcome", "success", 0), ("correction", "failure", 0)):
+        command = Change(make_sender("tester", None, "", ""), made, kind, outcome)  # type: ignore[arg-type]
+        assert engine.writer.call(command).made.outcomes == counted

@@ -296,6 +296,7 @@ def test_older_tables_without_a_curve_are_approximated() -> None:
     segment = SegmentProblem("x", 1.0, Discounted(0.8, 0.99), Belief(2, 1), None, 0.0)
     table = load(solve(segment, Effort(rows=50, limit=False)))
     assert isinstance(table, StoppingTable)
+    assert table.threshold(0, 40) == pytest.approx((1 + table.boundary[40]) / 42, abs=1e-12)  # of nothing better known
     old = StoppingTable(msgspec.structs.replace(table.body, leniency=2.618))
     for outcomes in (8, 30):
         n = 2 + outcomes

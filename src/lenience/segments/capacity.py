@@ -87,7 +87,7 @@ class CapacityPrice(msgspec.Struct, frozen=True):
         return self.price > 0.0
 
 
-class _Cell(NamedTuple):
+class _PricedSegment(NamedTuple):
     """A segment as numbers: its problem, the scale of its value, and what an acceptance uses of the capacity."""
 
     name: str
@@ -218,7 +218,7 @@ def _per_arrival(segments: Segments, acceptances: float | None, money: float | N
     return limit
 
 
-def _cells(segments: Segments, amounts: Mapping[str, float] | None, uses_money: bool) -> list[_Cell]:
+def _cells(segments: Segments, amounts: Mapping[str, float] | None, uses_money: bool) -> list[_PricedSegment]:
     """Return the segments as numbers."""
     stakes = None if amounts is None else mapped("amounts", amounts, "a mapping of segments to amounts")
     cells = []
@@ -235,12 +235,14 @@ def _cells(segments: Segments, amounts: Mapping[str, float] | None, uses_money: 
         use = amount if uses_money else 1.0
         own = cell.own
         cells.append(
-            _Cell(cell.name, cell.prior, own.cost, own.discount, cell.weight * amount, cell.weight * use, use / amount)
+            _PricedSegment(
+                cell.name, cell.prior, own.cost, own.discount, cell.weight * amount, cell.weight * use, use / amount
+            )
         )
     return cells
 
 
-def _charge(cells: list[_Cell], price: float, capacity: float, tolerance: float) -> _Dual:
+def _charge(cells: list[_PricedSegment], price: float, capacity: float, tolerance: float) -> _Dual:
     """Solve the segments at a price."""
     known: dict[tuple[Belief, float, float], Bounds] = {}
     parts = []
@@ -297,7 +299,7 @@ def _enclose_minimum(before: _Dual, middle: _Dual, after: _Dual) -> Bounds:
     return Bounds(lower - 1e-15 * abs(lower), upper)
 
 
-def _used(before: _Dual, at: _Dual, after: _Dual, cells: list[_Cell]) -> Bounds:
+def _used(before: _Dual, at: _Dual, after: _Dual, cells: list[_PricedSegment]) -> Bounds:
     """Return bounds of the capacity that is used at a price, from the slopes to its left and its right."""
     everybody = math.fsum(cell.use / (1.0 - cell.discount) for cell in cells)
     slope_before = (before.earned.upper - at.earned.lower) / (at.price - before.price)

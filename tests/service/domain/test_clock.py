@@ -12,7 +12,7 @@ from sqlalchemy import text
 from engines import Engine
 from lenience.core.errors import InputError
 from lenience.core.settings import CLOCK_STEP
-from lenience.service.domain.clock import Clock, allowed_step, machine_time
+from lenience.service.domain.clock import GuardedClock, allowed_step, machine_time
 from lenience.service.http import service as running
 from lenience.service.http.service import Service
 from lenience.service.queries.audit import audit
@@ -32,8 +32,8 @@ class Hands:
         self.real += int(seconds * SECOND)
         self.shown += int((seconds + set_by) * SECOND)
 
-    def clock(self, step: float = 60.0) -> Clock:
-        return Clock(step, machine=lambda: self.shown, passed=lambda: self.real)
+    def clock(self, step: float = 60.0) -> GuardedClock:
+        return GuardedClock(step, machine=lambda: self.shown, passed=lambda: self.real)
 
 
 def test_small_steps_are_followed() -> None:
@@ -125,7 +125,7 @@ def test_after_a_long_silence_nothing_expires_at_once(tmp_path: Path, monkeypatc
     engine.create(expire_after_days=20)
     engine.decide()
     engine.close()
-    monkeypatch.setattr("lenience.service.domain.clock._clock", Clock(machine=lambda: machine_time() + 30 * DAY))
+    monkeypatch.setattr("lenience.service.domain.clock._clock", GuardedClock(machine=lambda: machine_time() + 30 * DAY))
     service = Service(engine.database)
     try:
         service.do_chores()
@@ -141,7 +141,7 @@ def test_after_a_long_silence_nothing_expires_at_once(tmp_path: Path, monkeypatc
 def test_a_clock_that_differs_from_the_servers(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     database = postgres.emptied()
     for hours, direction in ((2, "ahead of"), (-2, "behind")):
-        wrong = Clock(machine=lambda hours=hours: machine_time() + hours * 3600 * SECOND)  # type: ignore[misc]
+        wrong = GuardedClock(machine=lambda hours=hours: machine_time() + hours * 3600 * SECOND)  # type: ignore[misc]
         monkeypatch.setattr("lenience.service.domain.clock._clock", wrong)
         with pytest.raises(InputError, match=rf"7,\d\d\d seconds {direction} the clock of the database server"):
             Service(database)

@@ -2,7 +2,7 @@
 
 A process does not trust every change of the machine's clock. A clock that is wrongly set forward would let outcomes
 expire and delete stored answers, and the log could not go back afterwards, because its times never decrease. So
-:class:`Clock` compares the machine's clock with the time that has passed since the last reading, which no setting of
+:class:`GuardedClock` compares the machine's clock with the time that has passed since the last reading, which no setting of
 the clock changes. It follows forward steps of up to an hour, by default, and refuses larger ones.
 """
 
@@ -38,7 +38,7 @@ def passed_time() -> int:
     return time.monotonic_ns() // 1000
 
 
-class Clock:
+class GuardedClock:
     """The clock of a process, which refuses implausible forward steps of the machine's clock.
 
     Parameters
@@ -54,7 +54,7 @@ class Clock:
     Examples
     --------
     >>> readings = [1_000_000_000, 1_000_000_000 + 90 * 86_400_000_000]
-    >>> clock = Clock(3600, machine=lambda: readings.pop(0), passed=lambda: 0)
+    >>> clock = GuardedClock(3600, machine=lambda: readings.pop(0), passed=lambda: 0)
     >>> clock.now() == 1_000_000_000
     True
     """
@@ -112,17 +112,17 @@ def _log_change(refuse: bool, ahead: int, step: int) -> None:
         log.warning("the clock is plausible again: the service follows it", extra={"fields": fields})
 
 
-_clock: Clock | None = None
+_clock: GuardedClock | None = None
 _clock_lock = threading.Lock()
 
 
-def process_clock() -> Clock:
+def process_clock() -> GuardedClock:
     """Return the clock of this process."""
     global _clock
     if _clock is None:
         with _clock_lock:
             if _clock is None:
-                _clock = Clock()
+                _clock = GuardedClock()
     return _clock
 
 

@@ -2,8 +2,8 @@
 
 A process does not trust every change of the machine's clock. A clock that is wrongly set forward would let outcomes
 expire and delete stored answers, and the log could not go back afterwards, because its times never decrease. So
-:class:`GuardedClock` compares the machine's clock with the time that has passed since the last reading, which no setting of
-the clock changes. It follows forward steps of up to an hour, by default, and refuses larger ones.
+:class:`GuardedClock` compares the machine's clock with the time that has passed since the last reading, which no
+setting of the clock changes. It follows forward steps of up to an hour, by default, and refuses larger ones.
 """
 
 from __future__ import annotations

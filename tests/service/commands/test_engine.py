@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from engines import Engine
@@ -11,13 +12,17 @@ from lenience.core.belief import Belief
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.lifecycle import ChangeState, CreateVersion, solve_version
 from lenience.service.commands.outcomes import Change, Expire, OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries import export
 from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema
-from serving import LATE
+from lenience.service.storage.policy_cache import PolicyCache
+from lenience.service.storage.writer import Writer
+from serving import LATE, SPEC
 
 
 def test_the_belief_is_the_prior_and_the_outcomes(engine: Engine) -> None:
@@ -404,3 +409,27 @@ def test_only_new_outcomes_count_for_the_metrics(engine: Engine) -> None:
     for kind, outcome, counted in (("outcome", "success", 1), ("outcome", "success", 0), ("correction", "failure", 0)):
         command = Change(make_sender("tester", None, "", ""), made, kind, outcome)  # type: ignore[arg-type]
         assert engine.writer.call(command).made.outcomes == counted
+
+
+def test_decisions_count_for_the_metrics(engine: Engine) -> None:
+    engine.create()
+    requests = [DecisionRequest("young") for _ in range(3)]
+    answer = engine.writer.call(Decide(make_sender("tester", None, "cards", requests), "cards", requests, False))
+    decisions = [one["decision"] for one in msgspec.json.decode(answer.body)["decisions"]]
+    accepted = decisions.count("accept")
+    assert accepted > 0
+    assert (answer.made.policy, answer.made.accepted, answer.made.rejected) == ("cards", accepted, 3 - accepted)
+
+
+def test_a_segment_that_another_process_added_is_known(engine: Engine) -> None:
+    engine.create()
+    engine.decide("young")  # from here on the policy is in this process's cache
+    elsewhere = Writer(engine.store, PolicyCache())
+    specification = msgspec.convert({**SPEC, "segments": [*SPEC["segments"], "new"]}, PolicySpecification)
+    for command in (
+        CreateVersion(make_sender("tester", None, "create", 2), solve_version(specification)),
+        ChangeState(make_sender("tester", None, "active", 2), "cards", "active", 2),
+    ):
+        elsewhere.call(command)
+    elsewhere.close()
+    assert engine.decide("new")["policy_version"] == 2

@@ -72,6 +72,10 @@ def test_later_stops_are_above_the_mean_of_the_ruin_bound() -> None:
     sure = float(left @ (1 - exceeds(np.full(8, size), good, POLICY.stop_floor(size))))
     assert bound.stop_lower == pytest.approx(sure, abs=1e-12)
     assert bound.stop_lower > 0.05
+    # Whoever stops later although p is above the ceiling is at most the part of the bound above the ceiling.
+    above = bound.stop_upper - float(left @ (1 - tails[0]))
+    between = float(left @ (exceeds(np.full(8, size), good, 0.7) - tails[0]))
+    assert bound.deserving_upper == pytest.approx(above + between, abs=1e-9)
 
 
 @pytest.mark.parametrize("p", [0.55, 0.7, 0.9])

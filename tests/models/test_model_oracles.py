@@ -389,3 +389,18 @@ def test_copies_are_pooled_with_typical_rows() -> None:
         for j in range(0, 90, 10):
             squared = np.corrcoef(raw_at[:, i], raw_x[:, j])[0, 1] ** 2
             assert like[i, j] == pytest.approx(max((squared - 1 / 7) / (1 - 1 / 7), 0.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("start", [-9.0, 7.0])
+def test_the_curve_is_climbed_from_far_away(start: float) -> None:
+    """Full Newton steps overshoot from there; the mode is where the plain one-dimensional search finds it."""
+    from scipy.optimize import minimize_scalar
+
+    from lenience.models.curve import climb, log_posterior
+
+    design, n, s = np.ones((1, 1)), np.array([50.0]), np.array([20.0])
+    mean, precision = np.zeros(1), np.full(1, 0.01)
+    b = np.array([start])
+    climb(design, n, s, mean, precision, b)
+    best = minimize_scalar(lambda x: -log_posterior(design, n, s, mean, precision, np.array([x])), bounds=(-5, 5))
+    assert b[0] == pytest.approx(best.x, abs=1e-4)

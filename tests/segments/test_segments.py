@@ -164,3 +164,8 @@ def test_late_labels_join_by_their_share() -> None:
     at_once = Segments.of({"a": 0.75, "b": 0.25}, Discounted.from_rates(0.8, 60, 0.2), Belief(2, 1)).solve()
     gamma = 60 / 60.2
     assert soon.value().midpoint == pytest.approx(gamma * at_once.value().midpoint, rel=1e-2)
+
+
+def test_segments_may_be_rarer_than_once_a_year() -> None:
+    cells = Segments.from_rates({"often": 40.0, "rare": 0.25}, 0.8, 0.1, Belief(2, 1))
+    assert cells["rare"].share == pytest.approx(0.25 / 40.25)

@@ -9,6 +9,7 @@ import pytest
 
 from lenience import Belief, Discounted
 from lenience.policies import Greedy
+from lenience.policies.beliefs.decaying_epsilon import DecayingEpsilon
 from lenience.solvers.stopping import boundary_walk, forward
 from lenience.solvers.stopping.boundary_walk import exceeds
 from lenience.solvers.stopping.forward import Walk, later_acceptances, later_stops, ruin_bound, walk
@@ -100,3 +101,8 @@ def test_ruin_is_bounded_by_lundberg(p: float, ceiling: float) -> None:
             chance = np.where(fallen, 0.0, fresh)
         assert ruined <= bound + 1e-12
     assert ruin_bound(above, 1.0, ceiling).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_policy_that_never_stops_does_not_stop_later() -> None:
+    later = later_stops(DecayingEpsilon(0.8), artificial(0.1), 2.0, 1.0, 0.8, 5, 0.9)
+    assert (later.stop_lower, later.stop_upper, later.deserving_upper) == (0.0, 0.0, 0.0)

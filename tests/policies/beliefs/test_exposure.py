@@ -241,3 +241,13 @@ def test_the_stop_floor_is_the_best_rate_at_which_nobody_is_accepted(policy: Exp
         good = 1.0 + np.arange(k + 1)
         closed = good[policy.exposure(n, good) == 0]
         assert policy.stop_floor(n) == (closed.max() / n if closed.size else -1.0)
+
+
+def test_the_floor_beyond_the_table_is_the_best_rate_without_a_limit_above_0() -> None:
+    policy = Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=20)
+    n = 42.0
+    floor = policy.stop_floor(n)
+    successes = round(floor * n)
+    assert floor * n == pytest.approx(successes)
+    assert policy.exposure(n, [successes])[0] == 0
+    assert policy.exposure(n, [successes + 1])[0] > 0

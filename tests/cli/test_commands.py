@@ -246,6 +246,9 @@ def test_figures(run: Run, tmp_path: Path, figure: str, ending: str) -> None:
     assert json.loads(out)["file"] == str(path)
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
     assert path.read_bytes().startswith(start)
+    if ending == "png":
+        pixels = pytest.importorskip("matplotlib.image").imread(path)
+        assert len({tuple(pixel) for pixel in pixels.reshape(-1, pixels.shape[2]).tolist()}) > 10
     if ending == "svg":
         shown = {"values": "success rate p̂ of the belief", "regret": "number of individuals H"}[figure]
         assert f"<!-- {shown} -->" in path.read_text(encoding="utf-8")

@@ -58,3 +58,15 @@ def test_too_many_beliefs_off_the_lattice() -> None:
         policy.expression(table)
     with rejected("column", "unknown_name"):
         policy.expression(table, n="size")
+
+
+def test_beliefs_on_the_lattice_need_no_solve_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lenience.policies.beliefs.expression.MOST_OWN", 0)
+    policy = Discounted(0.8, 0.99).solve(Belief(2, 1))
+    rows = [(2.0 + k, 1.0 + j) for k in (0, 3, 9) for j in range(k + 1)]
+    table = ibis.memtable(pa.table({"n": [n for n, _ in rows], "s": [s for _, s in rows]}))
+    decided = table.mutate(accept=decision_expression(policy, table)).to_pyarrow()["accept"].to_pylist()
+    assert decided == [policy.accepts(Belief(n, s)) for n, s in rows]
+    aside = ibis.memtable(pa.table({"n": [4.5], "s": [2.0]}))
+    with rejected("beliefs"):
+        decision_expression(policy, aside)

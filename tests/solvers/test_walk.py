@@ -10,6 +10,7 @@ import pytest
 from lenience import Belief, Discounted
 from lenience.policies import Greedy
 from lenience.policies.beliefs.decaying_epsilon import DecayingEpsilon
+from lenience.policies.beliefs.epsilon_greedy import EpsilonGreedy
 from lenience.solvers.stopping import boundary_walk, forward
 from lenience.solvers.stopping.boundary_walk import exceeds
 from lenience.solvers.stopping.forward import Walk, later_acceptances, later_stops, ruin_bound, walk
@@ -106,3 +107,9 @@ def test_ruin_is_bounded_by_lundberg(p: float, ceiling: float) -> None:
 def test_a_policy_that_never_stops_does_not_stop_later() -> None:
     later = later_stops(DecayingEpsilon(0.8), artificial(0.1), 2.0, 1.0, 0.8, 5, 0.9)
     assert (later.stop_lower, later.stop_upper, later.deserving_upper) == (0.0, 0.0, 0.0)
+
+
+def test_a_constant_share_of_exploration_never_stops() -> None:
+    later = later_stops(EpsilonGreedy(0.8, 0.05), artificial(0.1), 2.0, 1.0, 0.8, 5, 0.9)
+    assert later.stop_upper == 0.0
+    assert later_stops(EpsilonGreedy(0.8, 0.0), artificial(0.1), 2.0, 1.0, 0.8, 5, 0.9).stop_upper > 0.1

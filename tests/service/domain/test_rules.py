@@ -229,3 +229,12 @@ def test_nothing_changes(status: str, choice: str) -> None:
     assert (plan.status, plan.choice, plan.recorded) == (status, choice, True)
     assert not plan_nothing(state(status), "erasure", recorded=False).recorded
     assert (status_of(state(status)), choice_of(state(status))) == (status, choice)
+
+
+def test_only_texts_are_stripped() -> None:
+    from lenience.service.domain.feature_cells import Feature, strip_values
+
+    region = Feature("region", values=["north", "1"])
+    given = {"region": 1.0, "other": " x "}
+    assert strip_values([region], given) == given
+    assert strip_values([region], {"region": " north "}) == {"region": "north"}

@@ -418,6 +418,7 @@ def test_decisions_count_for_the_metrics(engine: Engine) -> None:
     decisions = [one["decision"] for one in msgspec.json.decode(answer.body)["decisions"]]
     accepted = decisions.count("accept")
     assert accepted > 0
+    assert answer.status == 201
     assert (answer.made.policy, answer.made.accepted, answer.made.rejected) == ("cards", accepted, 3 - accepted)
 
 

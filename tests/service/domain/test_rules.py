@@ -235,6 +235,6 @@ def test_only_texts_are_stripped() -> None:
     from lenience.service.domain.feature_cells import Feature, strip_values
 
     region = Feature("region", values=["north", "1"])
-    given = {"region": 1.0, "other": " x "}
+    given: dict[str, float | str] = {"region": 1.0, "other": " x "}
     assert strip_values([region], given) == given
     assert strip_values([region], {"region": " north "}) == {"region": "north"}

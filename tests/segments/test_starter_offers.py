@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lenience import Belief, Discounted, Offers, Segment, Segments
+from lenience import Belief, Delayed, Discounted, Offers, Segment, Segments
 from lenience.data import load_fico
 from lenience.segments import starter_offers
 from rejections import rejected
@@ -44,6 +44,12 @@ def test_a_starter_offer_opens_segments_of_every_group() -> None:
     count = {group: [row for row in rows if row.group == group] for group in ("white", "black")}
     assert {group: sum(row.starts for row in own) for group, own in count.items()} == {"white": 6, "black": 2}
     assert {group: sum(row.starts_small for row in own) for group, own in count.items()} == {"white": 6, "black": 5}
+
+
+def test_late_labels_are_rejected() -> None:
+    late = Delayed(0.8, arrivals=50, discount_rate=0.1, label_delay=1)
+    with rejected("objective"):
+        starter_offers(Segments.of({"all": 1.0}, late, Belief(2, 1)))
 
 
 @pytest.mark.parametrize("fraction", [0, 1, -1, "small"])

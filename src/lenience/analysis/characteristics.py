@@ -11,7 +11,7 @@ import numpy as np
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
-from lenience.core.objective import StoppingObjective
+from lenience.core.objective import StoppingObjective, one_break_even
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, real, whole
 
@@ -118,6 +118,7 @@ def characteristics(
     start = check_prior(_own(policy, "prior", belief), "belief")
     if not isinstance(goal, StoppingObjective):
         raise InputError("objective", goal, "a Discounted or a FiniteHorizon objective")
+    one_break_even(goal, "characteristics")
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
     cost, discount = goal.cost, goal.discount

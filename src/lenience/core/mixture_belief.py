@@ -178,7 +178,35 @@ class MixtureBelief(msgspec.Struct, frozen=True):
         >>> MixtureBelief.doubt(Belief(4, 2.8), 0.2).observe(True).beliefs
         (Belief(n=5.0, s=3.8), Belief(n=3.0, s=2.0))
         """
-        beliefs = tuple(belief.observe(outcomes) for belief in self.beliefs)
+        return self._moved_to(tuple(belief.observe(outcomes) for belief in self.beliefs))
+
+    def after(self, n: int, s: int) -> MixtureBelief:
+        """Return the mixture after a number of outcomes.
+
+        Parameters
+        ----------
+        n : int
+            The number of outcomes.
+        s : int
+            The number of successes among them.
+
+        Returns
+        -------
+        MixtureBelief
+            The same as :meth:`observe` with these outcomes, in any order.
+
+        Examples
+        --------
+        >>> prior = MixtureBelief.doubt(Belief(4, 2.8), 0.2)
+        >>> prior.after(1, 1) == prior.observe(True)
+        True
+        """
+        return self._moved_to(tuple(Belief(belief.n + n, belief.s + s) for belief in self.beliefs))
+
+    def _moved_to(self, beliefs: tuple[Belief, ...]) -> MixtureBelief:
+        """Weight the beliefs after outcomes by how well each predicted them."""
+        if len(beliefs) == 1:
+            return MixtureBelief(beliefs, (1.0,))
         logs = [
             math.log(weight) + _log_beta(after) - _log_beta(before)
             for weight, before, after in zip(self.weights, self.beliefs, beliefs, strict=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from lenience.core.errors import InputError
 from lenience.core.offers import Offers
 from lenience.core.validation import having, listed, real
 from lenience.segments.segments import Segment, Segments
@@ -78,6 +79,8 @@ def starter_offers(
     rows = []
     for cell in listed("segments", segments, SEGMENTS):
         having("segments", cell, "objective", SEGMENTS)
+        if not cell.objective.stationary:
+            raise InputError("objective", cell.objective, "a Discounted objective, whose labels come at once")
         if cell.own.starts(cell.prior):
             rows.append(StarterOffer(cell.name, cell.group, True, True, 1.0))
             continue

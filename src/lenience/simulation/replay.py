@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
+from lenience.core.objective import one_break_even
 from lenience.core.validation import floats, mapped, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import checked_outcomes
@@ -339,6 +340,7 @@ def replay(
     """
     rows, labels, names = _checked(X, y, groups)
     count = _arrivals(objective, arrivals)
+    one_break_even(objective, "A replay")
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
     chosen = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
     if not chosen:

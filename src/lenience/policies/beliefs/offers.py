@@ -507,6 +507,11 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
                 return None
             if not is_near(after.s - j, before.s, success_distance(before)):
                 return None
+        if isinstance(belief, MixtureBelief) and len(own) > 1:
+            # The same outcomes, but another doubt at the start, are another belief.
+            reached = self.prior.after(k, j).weights
+            if any(abs(one - other) > 1e-9 for one, other in zip(belief.weights, reached, strict=True)):
+                return None
         return k, j
 
     def _solved(self, belief: Belief | MixtureBelief) -> OfferSolution:

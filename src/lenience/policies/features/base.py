@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
-from lenience.core.objective import Objective
+from lenience.core.objective import Objective, one_break_even
 from lenience.core.validation import real
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
@@ -117,6 +117,7 @@ class SelectivePolicy(BaseEstimator):
 
         if not isinstance(self.objective, Objective) or math.isinf(self.objective.volume):
             raise InputError("objective", self.objective, "a Discounted, a FiniteHorizon or a Delayed objective")
+        one_break_even(self.objective, "A policy with features")
         self.log_: list[Decision] = []
         self.arrivals_ = 0
         self.accepted_ = 0

@@ -148,7 +148,7 @@ def test_another_doubt_is_another_belief() -> None:
     policy = Discounted(0.7, 0.95).solve(prior, rows=20)
     own = Discounted(0.7, 0.95).solve(other, rows=2).label_value(other)
     assert policy.label_value(other).midpoint == pytest.approx(own.midpoint, abs=1e-8)
-    later = prior.observe([1, 0, 1])
+    later = prior.observe([True, False, True])
     assert policy._position(later) == (3, 2)
     fresh = Discounted(0.7, 0.95).solve(later, rows=2).label_value(later)
     assert policy.label_value(later).midpoint == pytest.approx(fresh.midpoint, abs=1e-8)

@@ -45,10 +45,12 @@ IN_MONTHS = r"^[0-9.]+ *m(o|os|on|onth|onths)?\.?$"
 IN_YEARS = r"^[0-9.]+ *y(r|rs|ear|ears)?\.?$"
 PLAIN_TERM = r"^[0-9.]+$"
 
+GAIN, LOSS = "__gain__", "__loss__"  # derived columns of a row; a gain that is missing is not valid
 GAIN_AND_LOSS = ("gain", "loss")
 LOAN = ("amount", "rate", "term")
 LOAN_OPTIONS = ("loss_given_default", "funding_rate")
 RATES = ("rate", "funding_rate", "loss_given_default")
+NUMBERS = {name: f"__{name}_number__" for name in (*GAIN_AND_LOSS, *LOAN, *LOAN_OPTIONS)}  # derived columns
 
 
 class Economics(msgspec.Struct, frozen=True):
@@ -154,34 +156,41 @@ class SegmentEconomics(msgspec.Struct, frozen=True):
     accepted_loss: float
 
 
-class RowEconomics(NamedTuple):
-    """Gain and loss of a row as expressions, and whether both are valid."""
+def with_economics(backend: Any, table: ir.Table, economics: Economics, notes: list[str]) -> ir.Table:
+    """Return the table with the gain and the loss of each row. How columns were read is added to ``notes``.
 
-    gain: Any
-    loss: Any
-    valid: Any
-
-
-def row_economics(backend: Any, table: ir.Table, economics: Economics, notes: list[str]) -> RowEconomics:
-    """Return the gain and the loss of each row. How columns were read is added to ``notes``."""
+    A gain that is not valid is missing.
+    """
     import ibis
 
     given = {field: _column_or_number(table, field, value) for field, value in economics.given.items()}
     if "gain" in given:
-        gain, loss = (_money(backend, given[field], field) for field in GAIN_AND_LOSS)
+        numbers = {field: _money(backend, given[field], field) for field in GAIN_AND_LOSS}
+        read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
+        gain, loss = (read[NUMBERS[field]] for field in GAIN_AND_LOSS)
     else:
         given.setdefault("loss_given_default", 1.0)
         given.setdefault("funding_rate", 0.0)
         units = _column_units(backend, table, given, economics, notes)
-        amount = _money(backend, given["amount"], "amount")
-        rate, funding, lost = (_rate(backend, given[field], field, units.get(field)) for field in RATES)
-        years = _term(backend, given["term"], units["term"])
-        sound = (rate > funding) & (funding >= 0.0) & (years > 0.0)
+        numbers = {field: _rate(backend, given[field], field, units.get(field)) for field in RATES}
+        numbers["amount"] = _money(backend, given["amount"], "amount")
+        numbers["term"] = _term(backend, given["term"], units["term"])
+        # Each number is a column of an inner query: where it is used several times, its text is read once.
+        read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
+        amount, years = read[NUMBERS["amount"]], read[NUMBERS["term"]]
+        rate, funding, lost = (read[NUMBERS[field]] for field in RATES)
+        sound = (rate > funding) & (funding >= 0.0) & (years > 0.0) & (years < MOST_MONEY)
         interest = _interest(rate, years) - _interest(funding, years)
         gain = ibis.ifelse(sound, amount * interest, ibis.null("float64"))
         loss = amount * lost
-    # NaN is larger than any number in these engines, so the upper limits reject it.
-    valid = (
+    priced = read.mutate(**{GAIN: gain, LOSS: loss})
+    return priced.mutate(**{GAIN: ibis.ifelse(_valid(priced), priced[GAIN], ibis.null("float64"))})
+
+
+def _valid(priced: ir.Table) -> Any:
+    """Return whether gain and loss are valid. NaN is larger than any number here, so the upper limits reject it."""
+    gain, loss = priced[GAIN], priced[LOSS]
+    return (
         (gain > 0.0)
         & (loss > 0.0)
         & (gain < MOST_MONEY)
@@ -189,7 +198,6 @@ def row_economics(backend: Any, table: ir.Table, economics: Economics, notes: li
         & (gain > LEAST_RATIO * loss)
         & (loss > LEAST_RATIO * gain)
     )
-    return RowEconomics(gain, loss, valid.fill_null(False))
 
 
 def group_offers(

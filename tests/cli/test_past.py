@@ -314,7 +314,7 @@ def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> No
     expected = {band: 30 / 3 * 0.8 * 1000 * ((1 + good) / 42 - 0.5) for band, good in BANDS}
     assert {row["segment"]: row["as_now"] for row in now["segments"]} == pytest.approx(expected)
     assert now["as_now"] == pytest.approx(sum(expected.values()))
-    assert now["amounts"] == "in money, per year"
+    assert now["amounts"] == "in your currency, per year"
     assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
     assert [row["accept"] for row in now["segments"]] == [True, False, True]
     uneven = "decisions along region go up and down (300-499 accept, 500-599 reject, 600-699 accept)"

@@ -19,6 +19,7 @@ from lenience.cli.options import (
 )
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.money import Money
 
 if TYPE_CHECKING:
     from lenience.analysis.characteristics import Characteristics
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @json_option
 def characteristics(
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,

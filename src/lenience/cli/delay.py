@@ -15,7 +15,7 @@ from lenience.cli.options import (
     as_dict,
     bold,
     console,
-    cost_option,
+    cost_options,
     json_option,
     note_units,
     print_json,
@@ -26,6 +26,7 @@ from lenience.cli.progress import announcing, each
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import counted, duration
+from lenience.core.money import Money
 from lenience.core.validation import whole
 from lenience.objectives.delayed import Delayed
 
@@ -46,7 +47,7 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
 
 
 @click.command(short_help="Compute what late labels cost, and how many acceptances may be pending.")
-@cost_option
+@cost_options
 @click.option("--arrivals", type=float, required=True, help="Individuals per year.")
 @click.option("--discount-rate", type=float, required=True, help="The yearly interest rate, such as 0.1.")
 @click.option(
@@ -68,6 +69,7 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
 @json_option
 def delay(
     cost: float,
+    money: Money,
     arrivals: float,
     discount_rate: float,
     delays: tuple[float, ...],

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.cli.options import FILE, console, cost_option, json_option, print_json, table
+from lenience.cli.options import FILE, console, cost_options, json_option, print_json, table
+from lenience.core.money import Money
 
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log", type=FILE)
-@cost_option
+@cost_options
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
 )
@@ -29,6 +30,7 @@ from lenience.cli.options import FILE, console, cost_option, json_option, print_
 def offpolicy(
     log: str,
     cost: float,
+    money: Money,
     accepted: str,
     propensity: str,
     outcome: str,

@@ -5,19 +5,20 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import console, cost_options, json_option, print_json, prior_option, table
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.money import Money
 
 HORIZONS = (10, 100, 1000, 10_000)
 
 
 @click.command(short_help="Compare ways of exploring when rewards are not discounted.")
-@cost_option
+@cost_options
 @prior_option
 @click.option("--horizon", "horizons", type=int, multiple=True, help="Numbers of individuals; may be repeated.")
 @json_option
-def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool) -> None:
+def regret(cost: float, money: Money, prior: Belief, horizons: tuple[int, ...], as_json: bool) -> None:
     """Compute the exact regret of always accepting, of exploring then exploiting, and of the optimum, by horizon.
 
     \b

@@ -14,6 +14,7 @@ from lenience.cli.options import (
     print_json,
     table,
 )
+from lenience.core.money import Money
 
 
 @click.command(short_help="Replay policies on a file of individuals, of whom only the accepted reveal their outcome.")
@@ -45,6 +46,7 @@ def replay(
     features: str | None,
     group: str | None,
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,

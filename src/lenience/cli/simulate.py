@@ -9,15 +9,26 @@ from typing import Any
 import click
 
 from lenience.cli.name_and_parameters import parse_spec
-from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
+from lenience.cli.options import (
+    FILE,
+    FOLDER,
+    console,
+    cost_options,
+    json_option,
+    known,
+    print_json,
+    prior_option,
+    table,
+)
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
+from lenience.core.money import Money
 
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
 
 
 @click.command(short_help="Compare policies in one simulated world, on the same individuals.")
-@cost_option
+@cost_options
 @click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
 @click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
 @prior_option
@@ -43,6 +54,7 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
 @json_option
 def simulate(
     cost: float,
+    money: Money,
     discount: float,
     horizon: int,
     prior: Belief,

@@ -25,6 +25,7 @@ from lenience.cli.progress import each, solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import count, counted, describe_rule, describe_unit, plural
+from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
 
@@ -48,6 +49,7 @@ LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
 @json_option
 def solve(
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,

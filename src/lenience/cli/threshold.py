@@ -18,6 +18,7 @@ from lenience.cli.options import (
 from lenience.cli.progress import each
 from lenience.core.errors import InputError
 from lenience.core.formatting import describe_rule
+from lenience.core.money import Money
 
 
 @click.command(short_help="Compute the minimum success rate for acceptance after n observations.")
@@ -27,6 +28,7 @@ from lenience.core.formatting import describe_rule
 @json_option
 def threshold(
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,

@@ -97,7 +97,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     text = page.read_text()
     for words in ("Outcomes by group", "Segments that each model rejects", "accept at least 10%", "explore at most 3"):
         assert words in text
-    assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>0.55</b>; discount <b>0.98</b>" in text
+    assert f"file <b>{loans}</b>; model <b>history</b>; break-even <b>55%</b>; discount <b>0.98</b>" in text
     monkeypatch.setattr("lenience.solvers.stopping.evaluation.MOST_STATES", 10)
     large = ["--arrivals", "5", "--discount-rate", "0.1", "--floor", "0.1", "--cap", "3", "--output", str(page)]
     code, out, _ = run("report", str(loans), *given[:-2], *large)

@@ -45,7 +45,9 @@ def test_the_unit_is_gain_plus_loss() -> None:
 
 def test_bounds_are_scaled_with_the_unit() -> None:
     assert Money(1000, "$").format_bounds(Bounds(-1.5, -1.5)) == "−$1,500.00"
-    assert Money(1000, "USD").format_bounds(Bounds(1.0, 1.002)) == "USD 1,001.00 ± 1"
+    assert Money(1000, "USD").format_bounds(Bounds(1.0, 1.002)) == "USD 1,001.00 ± USD 1.00"
+    assert Money(1000, "$").format_bounds(Bounds(1.0, 1.0 + 1e-8)) == "$1,000.00 ± $0.01"
+    assert Money(1000, "$").format_bounds(Bounds(1.000001, 1.000001)) == "$1,000.00 ± $0.01"
     assert Money(10).format_bounds(Bounds(1.0, math.inf)) == "[10.0, inf]"
 
 

@@ -139,6 +139,20 @@ def break_even(
     return loss / (gain + loss), money
 
 
+def unit_of(cost: float | None, money: Money) -> dict[str, object] | None:
+    """Return what one unit of value is worth, for JSON; None if no money is known.
+
+    Examples
+    --------
+    >>> unit_of(0.75, Money(400, "$"))
+    {'gain': 100.0, 'loss': 300.0, 'amount': 400.0, 'currency': '$'}
+    """
+    if money.unit is None or cost is None:
+        return None
+    loss = money.unit * cost
+    return {"gain": money.unit - loss, "loss": loss, "amount": money.unit, "currency": money.currency}
+
+
 def objective_options(command: Command) -> Command:
     """Add the options that describe the objective; :func:`objective` reads them."""
     for option in (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from lenience.cli.options import FILE, cost_options, json_option, print_json
+from lenience.cli.options import FILE, cost_options, json_option, print_json, unit_of
 from lenience.cli.past import history_options, read_past_options
 from lenience.cli.progress import announcing
 from lenience.core.errors import InputError, TooLargeError
@@ -130,6 +130,7 @@ def report(
             {
                 "file": output,
                 "segments": len(past.segments.cells),
+                "unit": unit_of(cost, money),
                 "value": math.fsum(row.worth for row in late) if late else policies.value().midpoint,
                 "groups": msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
@@ -211,7 +212,7 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
 
 def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:
     """Return what the page is based on."""
-    facts = {"file": options["source"], "model": options["model"], "break-even": f"{options['cost']:g}"}
+    facts = {"file": options["source"], "model": options["model"], "break-even": percent(options["cost"], 2)}
     if options["discount"] is not None:
         facts["discount"] = f"{options['discount']:g}"
     else:

@@ -19,6 +19,7 @@ from lenience.cli.options import (
     print_json,
     prior_option,
     table,
+    unit_of,
 )
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
@@ -113,13 +114,14 @@ def simulate(
     if figure is not None:
         from lenience.plot import plot_comparison
 
-        plot_comparison(comparison, path=figure)
+        plot_comparison(comparison, path=figure, money=money)
         files.append(figure)
     if as_json:
         print_json(
             {
                 "horizon": horizon,
                 "replications": replications,
+                "unit": unit_of(cost, money),
                 "summary": comparison.summary(),
                 "reference": comparison.baseline,
                 "note": comparison.note,
@@ -127,7 +129,7 @@ def simulate(
             }
         )
         return
-    lines = comparison.table()
+    lines = comparison.table(money=money)
     shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
     grid = table(
         f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95% intervals)"
@@ -138,7 +140,7 @@ def simulate(
         grid.add_row(*(line[position] for position in shown))
     out = console()
     out.print(grid)
-    out.print(columns_in_words([comparison.baseline] if comparison.baseline else []))
+    out.print(columns_in_words([comparison.baseline] if comparison.baseline else [], cost, money))
     if comparison.note:
         out.print(comparison.note)
     for path in files:

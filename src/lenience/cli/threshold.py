@@ -14,6 +14,7 @@ from lenience.cli.options import (
     print_json,
     table,
     tolerance_option,
+    unit_of,
 )
 from lenience.cli.progress import each
 from lenience.core.errors import InputError
@@ -66,6 +67,7 @@ def threshold(
             {
                 "cost": problem.cost,
                 "discount": problem.discount,
+                "unit": unit_of(problem.cost, money),
                 "thresholds": [{"n": n, "threshold": as_dict(bounds)} for n, bounds in thresholds],
                 "leniency_rate": rate,
             }

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lenience.core.belief import Belief
-from lenience.core.money import Money
-
-UNITS = Money()  # no money is known: values are in units of gain + loss
+from lenience.core.money import UNITS, Money
 
 
 def percent(rate: float, decimals: int = 1) -> str:

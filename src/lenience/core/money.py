@@ -11,7 +11,7 @@ from lenience.core.errors import InputError
 from lenience.core.validation import real
 
 MOST_MONEY = 1e12
-UNIT = "units of gain + loss"
+UNIT_WORDS = "units of gain + loss"
 DIGITS = 3  # significant digits of a value without a currency
 
 
@@ -132,7 +132,7 @@ class Money(msgspec.Struct, frozen=True):
         unit, yearly = 1.0 if self.unit is None else self.unit, 1.0 if self.yearly is None else self.yearly
         return value * unit * yearly + 0.0  # turns −0 into 0
 
-    def format(self, value: float) -> str:
+    def format(self, value: float, decimals: int | None = None) -> str:
         """Format a value as an amount.
 
         With a currency, amounts below 100 have cents, and larger ones do not. Without one, they have three digits.
@@ -141,6 +141,8 @@ class Money(msgspec.Struct, frozen=True):
         ----------
         value : float
             A total value, in units.
+        decimals : int, optional
+            The decimals of a value in units of gain + loss, e.g. for a column of a table. Money ignores it.
 
         Returns
         -------
@@ -156,9 +158,60 @@ class Money(msgspec.Struct, frozen=True):
         ('0.123', '0', '0.000012', '1,234')
         """
         amount = self.amount(value)
-        text = _cents(abs(amount), self._cent) if self.currency else _significant(abs(amount))
+        if decimals is not None and not self.known:
+            text = f"{abs(amount):,.{decimals}f}"
+        else:
+            text = _cents(abs(amount), self._cent) if self.currency else _significant(abs(amount))
         sign = "−" if (amount < 0 and any(digit in "123456789" for digit in text)) or amount == -math.inf else ""
         return f"{sign}{self.currency}{' ' if self.currency[-1:].isalpha() else ''}{text}"
+
+    def format_change(self, value: float, decimals: int | None = None) -> str:
+        """Format a difference, with its sign.
+
+        Parameters
+        ----------
+        value : float
+            A difference of values, in units.
+        decimals : int, optional
+            The decimals of a difference in units of gain + loss.
+
+        Returns
+        -------
+        str
+            The amount after a plus or a minus; 0 has none.
+
+        Examples
+        --------
+        >>> Money(6400, "$").format_change(0.5), Money(6400, "$").format_change(-0.5), Money().format_change(0.125, 2)
+        ('+$3,200', '−$3,200', '+0.12')
+        """
+        text = self.format(value, decimals)
+        return f"+{text}" if value > 0 and any(digit in "123456789" for digit in text) else text
+
+    def format_interval(self, mean: float, lower: float, upper: float) -> str:
+        """Format an estimate and its confidence interval.
+
+        Parameters
+        ----------
+        mean, lower, upper : float
+            The estimate and the ends of its interval, in units.
+
+        Returns
+        -------
+        str
+            The estimate ± half the interval; both ends if the estimate is not in the middle.
+
+        Examples
+        --------
+        >>> Money(1000, "$").format_interval(1.5, 1.25, 1.75), Money(1000, "$").format_interval(1.5, 1.25, 2.75)
+        ('$1,500 ± $250', '$1,500 [$1,250, $2,750]')
+        """
+        half = (upper - lower) / 2
+        if half == 0 or not math.isfinite(half):
+            return self.format(mean)
+        if abs((upper + lower) / 2 - mean) > 0.02 * half:
+            return f"{self.format(mean)} [{self.format(lower)}, {self.format(upper)}]"
+        return f"{self.format(mean)} ± {self.format(half)}"
 
     def format_range(self, lower: float, upper: float) -> str:
         """Format a range of values.
@@ -197,14 +250,20 @@ class Money(msgspec.Struct, frozen=True):
         Examples
         --------
         >>> Money(6400, "$").format_bounds(Bounds(1.25, 1.2501)), Money().format_bounds(Bounds(1.25, 1.25))
-        ('$8,000.32 ± 0.32', '1.25')
+        ('$8,000.32 ± $0.32', '1.25')
         """
         if not self.known or not math.isfinite(bounds.width):
             return str(Bounds(self.amount(bounds.lower), self.amount(bounds.upper)))
-        middle, half = self.amount(bounds.midpoint), self.amount(bounds.width) / 2
+        cent = 10.0**-self._cent
+        middle = round(self.amount(bounds.midpoint), self._cent)
+        # The exact value must lie within what is shown, so the distance is rounded up.
+        distance = max(self.amount(bounds.upper) - middle, middle - self.amount(bounds.lower))
+        within = math.ceil(distance / cent - 1e-6) * cent
+        return f"{self._exact(middle)} ± {self._exact(within)}" if within > 0 else self._exact(middle)
+
+    def _exact(self, amount: float) -> str:
         space = " " if self.currency[-1:].isalpha() else ""
-        text = f"{'−' if middle < 0 else ''}{self.currency}{space}{abs(middle):,.{self._cent}f}"
-        return f"{text} ± {half:.2g}" if half else text
+        return f"{'−' if amount < 0 else ''}{self.currency}{space}{abs(amount):,.{self._cent}f}"
 
     def axis_label(self, name: str) -> str:
         """Label an axis or a column of amounts.
@@ -226,7 +285,7 @@ class Money(msgspec.Struct, frozen=True):
         >>> Money().axis_label("Value"), Money(6400).axis_label("Value")
         ('Value, units of gain + loss', 'Value')
         """
-        unit = self.currency or ("" if self.known else UNIT)
+        unit = self.currency or ("" if self.known else UNIT_WORDS)
         words = " ".join(filter(None, [unit, "" if self.yearly is None else "per year"]))
         return f"{name}, {words}" if words else name
 
@@ -239,13 +298,16 @@ class Money(msgspec.Struct, frozen=True):
         >>> Money().words, Money(6400, "$").words, Money(6400, yearly=0.1).words
         ('in units of gain + loss, in total from now on', 'in $, in total from now on', 'in your currency, per year')
         """
-        kind = f"in {self.currency or 'your currency'}" if self.known else f"in {UNIT}"
+        kind = f"in {self.currency or 'your currency'}" if self.known else f"in {UNIT_WORDS}"
         return f"{kind}, {'in total from now on' if self.yearly is None else 'per year'}"
 
     @property
     def _cent(self) -> int:
         """Return the decimals of a small amount: 2, and more if the unit itself is less than 1."""
         return 2 if self.unit is None or self.unit >= 1.0 else 2 + math.ceil(-math.log10(self.unit))
+
+
+UNITS = Money()  # no money is known: values are in units of gain + loss
 
 
 def _cents(size: float, decimals: int) -> str:

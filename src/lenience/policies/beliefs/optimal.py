@@ -17,10 +17,10 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError
-from lenience.core.formatting import UNITS, describe_stopping
+from lenience.core.formatting import describe_stopping
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, near, size_distance, success_distance
-from lenience.core.money import Money
+from lenience.core.money import UNITS, Money
 from lenience.core.objective import StoppingObjective
 from lenience.core.validation import check_tolerance, real
 

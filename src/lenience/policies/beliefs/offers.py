@@ -21,7 +21,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount as number_text
-from lenience.core.formatting import money, percents
+from lenience.core.formatting import percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance, success_distance
 from lenience.core.mixture_belief import MixtureBelief
@@ -400,27 +400,25 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """
         choices = choices_of(self.offers, offer)
         decision = self.decide(belief, choices)
-        best, currency = decision.offer, self.offers.currency
-        size = money(best.amount, currency)
+        best, money = decision.offer, self.offers.money
+        size = money.format(best.amount)
         others = [one for one in choices if one.amount > best.amount]
         verb = (
-            f"Offer {size} instead of {money(max(one.amount for one in others), currency)}"
-            if others
-            else f"Accept {size}"
+            f"Offer {size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept {size}"
         )
         mean, even = percents(belief.mean, best.cost)
         evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
         if isinstance(belief, MixtureBelief):
             evidence = f"{mean} are expected to succeed"
-        label = money(decision.label_value.midpoint, currency)
+        label = money.format(decision.label_value.midpoint)
         if decision.expected_profit > 0.0:
-            profit = money(decision.expected_profit, currency)
+            profit = money.format(decision.expected_profit)
             return f"{verb}: {evidence}, above the break-even of {even}. The expected profit is {profit}."
-        loss = money(-decision.expected_profit, currency)
+        loss = money.format(-decision.expected_profit)
         facts = f"{evidence}, below the break-even of {even}. The expected loss is {loss}."
         if decision.accepted:
             return f"{verb}: {facts} One more outcome is worth {label} for later decisions."
-        most = money(self.largest_amount(belief, best.cost), currency)
+        most = money.format(self.largest_amount(belief, best.cost))
         return (
             f"Reject {size}: {facts} One more outcome is worth only {label} for later decisions. "
             f"At this break-even, amounts below {most} are accepted."

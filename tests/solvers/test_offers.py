@@ -20,11 +20,9 @@ from lenience import (
     Offer,
     Offers,
     Segment,
-    characteristics,
     evaluate,
     replay,
 )
-from lenience.policies import Greedy
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
 from lenience.solvers.offers.delayed import solve_delayed_offers
 from lenience.solvers.offers.solve import prepare, solve_offers, upper_envelope
@@ -493,8 +491,6 @@ def test_features_that_need_one_break_even_say_so() -> None:
         Segment("a", 0.5, objective, Belief(2, 1))
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
-    with rejected("objective", "unsupported_offers"):
-        characteristics(Greedy(0.8), objective=objective, belief=Belief(2, 1))
     rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
     with rejected("objective", "unsupported_offers"):
         FeaturePolicy(objective=objective).fit(rows, labels)

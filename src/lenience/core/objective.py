@@ -176,6 +176,27 @@ class Objective:
         """
         return msgspec.structs.replace(self, cost=cost)  # type: ignore[type-var]
 
+    def with_offers(self, offers: Offers) -> Self:
+        """Return the same objective with other offers, instead of its cost or its own offers.
+
+        Parameters
+        ----------
+        offers : Offers
+            The amounts and break-evens that arrivals bring.
+
+        Returns
+        -------
+        Objective
+            An objective of the same type.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).with_offers(Offers([5.0], [0.7])).offers.amount
+        (5.0,)
+        """
+        return msgspec.structs.replace(self, cost=None, offers=offers)  # type: ignore[type-var]
+
     def for_share(self, share: float) -> Any:
         """Return the objective of a segment that is a share of the arrivals.
 

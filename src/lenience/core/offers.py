@@ -603,6 +603,35 @@ def _length(field: str, length: int, wanted: int, other: str) -> InputError:
 
 def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: NDArray[np.float64], most: int) -> Offers:
     """Compress offers: bands of equal weight by break-even, and bands of the amount within each."""
+    return compress_with_error(gain, loss, weight, most)[0]
+
+
+def compress_with_error(
+    gain: NDArray[np.float64], loss: NDArray[np.float64], weight: NDArray[np.float64], most: int
+) -> tuple[Offers, float]:
+    """Compress offers: bands of equal weight by break-even, and bands of the amount within each.
+
+    Parameters
+    ----------
+    gain, loss : ndarray of float
+        The gain and the loss of each offer.
+    weight : ndarray of float
+        How often each comes.
+    most : int
+        The largest number of offers to return.
+
+    Returns
+    -------
+    tuple of Offers and float
+        The offers, and the mean of the larger change in gain and loss, from each offer to the one that stands for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> offers, error = compress_with_error(np.array([20.0, 40.0]), np.array([80.0, 90.0]), np.ones(2), most=1)
+    >>> offers.amount, error
+    ((115.0,), 10.0)
+    """
     import numpy as np
 
     from lenience.core.validation import whole
@@ -610,6 +639,7 @@ def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: ND
     count = whole("most", most, least=1)
     pairs, where = np.unique(np.stack([gain, loss], axis=1), axis=0, return_inverse=True)
     weights: NDArray[np.float64] = np.bincount(where.ravel(), weights=weight).astype(np.float64)
+    error = 0.0
     if len(pairs) > count:
         columns = max(1, round(math.sqrt(count)))
         order = np.argsort(pairs[:, 1] / pairs.sum(axis=1), kind="stable")
@@ -621,10 +651,11 @@ def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: ND
                 bands[members] = position * count + line
         _, bands = np.unique(bands, return_inverse=True)
         mass = np.bincount(bands, weights=weights).astype(np.float64)
-        means = [np.bincount(bands, weights=weights * pairs[:, side]) / mass for side in (0, 1)]
-        pairs, weights = np.stack(means, axis=1), mass
+        means = np.stack([np.bincount(bands, weights=weights * pairs[:, side]) / mass for side in (0, 1)], axis=1)
+        error = float(weights @ np.abs(pairs - means[bands]).max(axis=1) / mass.sum())
+        pairs, weights = means, mass
     total = pairs.sum(axis=1)
-    return Offers(tuple(total.tolist()), tuple((pairs[:, 1] / total).tolist()), tuple(weights.tolist()))
+    return Offers(tuple(total.tolist()), tuple((pairs[:, 1] / total).tolist()), tuple(weights.tolist())), error
 
 
 def _cut(order: NDArray[np.int64], weights: NDArray[np.float64], parts: int) -> list[NDArray[np.int64]]:

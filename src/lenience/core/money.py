@@ -256,16 +256,40 @@ class Money(msgspec.Struct, frozen=True):
         >>> Money(6400, "$").format_bounds(Bounds(1.25, 1.2501)), Money().format_bounds(Bounds(1.25, 1.25))
         ('$8,000.32 ± $0.32', '1.25')
         """
-        if not self.known or not math.isfinite(bounds.width):
+        if not self.currency or not math.isfinite(bounds.width):
             return str(Bounds(self.amount(bounds.lower), self.amount(bounds.upper)))
-        cent = 10.0**-self._cent
         middle = round(self.amount(bounds.midpoint), self._cent)
-        # The exact value must lie within what is shown, so the distance is rounded up.
         distance = max(self.amount(bounds.upper) - middle, middle - self.amount(bounds.lower))
-        within = math.ceil(distance / cent - 1e-6) * cent
-        return f"{self._exact(middle)} ± {self._exact(within)}" if within > 0 else self._exact(middle)
+        error = self._rounded_up(distance)
+        return f"{self._exact(middle)} ± {self._exact(error)}" if error > 0 else self._exact(middle)
+
+    def format_error(self, value: float) -> str:
+        """Format what a value is known to within; money is rounded up to the next cent.
+
+        Parameters
+        ----------
+        value : float
+            The largest error, in units.
+
+        Returns
+        -------
+        str
+            The amount, or the number with two digits if no money is known.
+
+        Examples
+        --------
+        >>> Money(6400, "$").format_error(4e-10), Money().format_error(4e-10)
+        ('$0.01', '4e-10')
+        """
+        return self._exact(self._rounded_up(self.amount(value))) if self.currency else f"{self.amount(value):.2g}"
+
+    def _rounded_up(self, distance: float) -> float:
+        """Round up to a cent, so that what is shown contains the exact value."""
+        cent = 10.0**-self._cent
+        return math.ceil(distance / cent - 1e-6) * cent
 
     def _exact(self, amount: float) -> str:
+        """Format an amount of money with cents."""
         space = " " if self.currency[-1:].isalpha() else ""
         return f"{'−' if amount < 0 else ''}{self.currency}{space}{abs(amount):,.{self._cent}f}"
 

@@ -111,7 +111,7 @@ def solve(
 
     def work() -> OptimalPolicy:
         if horizon is not None:
-            policy = problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
+            policy: OptimalPolicy = problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
         else:
             policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)  # type: ignore[call-arg]
         policy.value(prior)  # solve for the value here too, while progress is shown; the result is cached

@@ -240,13 +240,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> policy.decide(Belief(2, 1)).offer, policy.decide(Belief(12, 10)).offer
         (Offer(amount=500.0, cost=0.8), Offer(amount=5000.0, cost=0.8))
         """
-        choices = choices_of(self.offers, offer)
-        label = self.label_value(belief)
-        rate = belief.mean
-        best = max(choices, key=lambda one: one.expected_profit(rate))
-        profit = best.expected_profit(rate)
-        accepted = profit + label.lower > 0.0
-        return OfferDecision(accepted, best, profit, label, accepted or profit + label.upper <= 0.0)
+        return decide_offer(belief, choices_of(self.offers, offer), self.label_value(belief))
 
     def accepts(self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None) -> bool:
         """Return whether the next individual is accepted.
@@ -352,8 +346,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> round(policy.largest_amount(Belief(2, 1), 0.8))
         760
         """
-        gap = real("cost", cost, above=0, below=1) - belief.mean
-        return math.inf if gap <= 0.0 else self.label_value(belief).lower / gap
+        return largest_accepted(belief, cost, self.label_value(belief))
 
     def value(self, belief: Belief | MixtureBelief) -> Bounds:
         """Return V, what the optimal policy earns from a belief on.
@@ -415,32 +408,9 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         worth 0.363 for later decisions.
         """
         choices = choices_of(self.offers, offer)
-        decision = self.decide(belief, choices)
-        best, money = decision.offer, self.objective.money if money is None else money
-        one_cost = self.objective.offers is None and offer is None  # no amount to speak of
-        size = "" if one_cost else f" {money.format(best.amount)}"
-        others = [one for one in choices if one.amount > best.amount]
-        verb = (
-            f"Offer{size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept{size}"
-        )
-        mean, even = percents(belief.mean, best.cost)
-        evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
-        if isinstance(belief, MixtureBelief):
-            evidence = f"{mean} are expected to succeed"
-        label = money.format(decision.label_value.midpoint)
-        if decision.expected_profit > 0.0:
-            profit = money.format(decision.expected_profit)
-            return f"{verb}: {evidence}, above the break-even of {even}. The expected profit is {profit}."
-        loss = money.format(-decision.expected_profit)
-        facts = f"{evidence}, below the break-even of {even}. The expected loss is {loss}."
-        if decision.accepted:
-            return f"{verb}: {facts} One more outcome is worth {label} for later decisions."
-        if one_cost:
-            more = "The rejection is final, because nothing more is learnt without acceptances."
-        else:
-            most = money.format(self.largest_amount(belief, best.cost))
-            more = f"At this break-even, amounts below {most} are accepted."
-        return f"Reject{size}: {facts} One more outcome is worth only {label} for later decisions. {more}"
+        shown = self.objective.money if money is None else money
+        one_cost = self.objective.offers is None and offer is None
+        return explain_offer(belief, choices, self.decide(belief, choices), shown, sized=not one_cost)
 
     def least_accepted(self, outcomes: int, offer: Offer | Offers | Sequence[Offer] | None = None) -> int | None:
         """Return the smallest number of successes among new outcomes that is accepted.
@@ -552,23 +522,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
 
     def _position(self, belief: Belief | MixtureBelief) -> tuple[int, int] | None:
         """Return the new observations and successes of a belief; None if it is not in the table."""
-        own, given = self.prior.beliefs, MixtureBelief.of(belief).beliefs
-        if len(own) != len(given):
-            return None
-        k, j = round(given[0].n - own[0].n), round(given[0].s - own[0].s)
-        if not 0 <= j <= k < self.rows:
-            return None
-        for before, after in zip(own, given, strict=True):
-            if not is_near(after.n - k, before.n, size_distance(before)):
-                return None
-            if not is_near(after.s - j, before.s, success_distance(before)):
-                return None
-        if isinstance(belief, MixtureBelief) and len(own) > 1:
-            # The same outcomes, but another doubt at the start, are another belief.
-            reached = self.prior.after(k, j).weights
-            if any(abs(one - other) > 1e-9 for one, other in zip(belief.weights, reached, strict=True)):
-                return None
-        return k, j
+        return lattice_position(self.prior, belief, self.rows)
 
     def _solved(self, belief: Belief | MixtureBelief) -> OfferSolution:
         """Return the solution with the belief as its prior, cached."""
@@ -594,6 +548,82 @@ def choices_of(offers: Offers, offer: Offer | Offers | Sequence[Offer] | None) -
     if not choices or not all(isinstance(one, Offer) for one in choices):
         raise InputError("offer", offer, "an Offer or a list of them, such as Offer(amount=1000, cost=0.8)")
     return choices
+
+
+def decide_offer(belief: Belief | MixtureBelief, choices: Sequence[Offer], label: Bounds) -> OfferDecision:
+    """Return the decision on the best of several offers, given what a label is worth."""
+    rate = belief.mean
+    best = max(choices, key=lambda one: one.expected_profit(rate))
+    profit = best.expected_profit(rate)
+    accepted = profit + label.lower > 0.0
+    return OfferDecision(accepted, best, profit, label, accepted or profit + label.upper <= 0.0)
+
+
+def explain_offer(
+    belief: Belief | MixtureBelief,
+    choices: Sequence[Offer],
+    decision: OfferDecision,
+    money: Money,
+    later: str = "later decisions",
+    sized: bool = True,
+) -> str:
+    """Return a decision and its reason in words; ``later`` says what one more outcome is worth something for.
+
+    If all applicants bring the same break-even and no amount, ``sized`` is False.
+    """
+    best = decision.offer
+    size = f" {money.format(best.amount)}" if sized else ""
+    others = [one for one in choices if one.amount > best.amount]
+    verb = f"Offer{size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept{size}"
+    mean, even = percents(belief.mean, best.cost)
+    evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
+    if isinstance(belief, MixtureBelief):
+        evidence = f"{mean} are expected to succeed"
+    label = money.format(decision.label_value.midpoint)
+    if decision.expected_profit > 0.0:
+        profit = money.format(decision.expected_profit)
+        return f"{verb}: {evidence}, above the break-even of {even}. The expected profit is {profit}."
+    loss = money.format(-decision.expected_profit)
+    facts = f"{evidence}, below the break-even of {even}. The expected loss is {loss}."
+    if decision.accepted:
+        return f"{verb}: {facts} One more outcome is worth {label} for {later}."
+    if label == money.format(0.0):
+        return f"Reject{size}: {facts} One more outcome is worth nothing for {later}."
+    if not sized:
+        final = "The rejection is final, because nothing more is learnt without acceptances."
+        return f"Reject: {facts} One more outcome is worth only {label} for {later}. {final}"
+    most = money.format(largest_accepted(belief, best.cost, decision.label_value))
+    return (
+        f"Reject{size}: {facts} One more outcome is worth only {label} for {later}. "
+        f"At this break-even, amounts below {most} are accepted."
+    )
+
+
+def largest_accepted(belief: Belief | MixtureBelief, cost: float, label: Bounds) -> float:
+    """Return the largest amount at stake that is accepted for a break-even, given what a label is worth."""
+    gap = real("cost", cost, above=0, below=1) - belief.mean
+    return math.inf if gap <= 0.0 else label.lower / gap
+
+
+def lattice_position(prior: MixtureBelief, belief: Belief | MixtureBelief, rows: int) -> tuple[int, int] | None:
+    """Return the observations and successes from a prior to a belief; None if it is not in the first rows after it."""
+    own, given = prior.beliefs, MixtureBelief.of(belief).beliefs
+    if len(own) != len(given):
+        return None
+    k, j = round(given[0].n - own[0].n), round(given[0].s - own[0].s)
+    if not 0 <= j <= k < rows:
+        return None
+    for before, after in zip(own, given, strict=True):
+        if not is_near(after.n - k, before.n, size_distance(before)):
+            return None
+        if not is_near(after.s - j, before.s, success_distance(before)):
+            return None
+    if isinstance(belief, MixtureBelief) and len(own) > 1:
+        # The same outcomes, but another doubt at the start, are another belief.
+        reached = prior.after(k, j).weights
+        if any(abs(one - other) > 1e-9 for one, other in zip(belief.weights, reached, strict=True)):
+            return None
+    return k, j
 
 
 def check_belief(belief: object, field: str = "belief") -> Belief | MixtureBelief:

@@ -16,6 +16,8 @@ import click
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
+from lenience.core.formatting import percent
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.settings import KEY, URL
 from lenience.objectives.discounted import Discounted
@@ -62,6 +64,11 @@ prior_option = click.option(
     show_default="2,1, which is Beta(1, 1)",
     help="The belief at the start: n,s (observations and successes, including virtual ones).",
 )
+doubt_option = click.option(
+    "--doubt",
+    type=float,
+    help="The probability that the prior is wrong, such as 0.2. If it is, a flat prior holds, Beta(1, 1).",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 tolerance_option = click.option(
     "--tolerance", type=float, default=1e-9, show_default=True, help="The precision of the values."
@@ -69,6 +76,28 @@ tolerance_option = click.option(
 rows_option = click.option(
     "--rows", type=int, default=1000, show_default=True, help="The number of belief sizes n to decide."
 )
+
+
+def with_doubt(prior: Belief, doubt: float | None) -> Belief | MixtureBelief:
+    """Return the prior that the options --prior and --doubt describe."""
+    return prior if doubt is None else MixtureBelief.doubt(prior, doubt)
+
+
+def prior_text(prior: Belief | MixtureBelief) -> str:
+    """Describe a prior in a few words.
+
+    Examples
+    --------
+    >>> prior_text(Belief(4, 2.8)), prior_text(MixtureBelief.doubt(Belief(4, 2.8), 0.2))
+    ('prior n = 4, s = 2.8', 'prior n = 4, s = 2.8 (80%) or n = 2, s = 1 (20%)')
+    """
+    if isinstance(prior, Belief):
+        return f"prior n = {prior.n:g}, s = {prior.s:g}"
+    parts = [
+        f"n = {belief.n:g}, s = {belief.s:g} ({percent(weight)})"
+        for belief, weight in zip(prior.beliefs, prior.weights, strict=True)
+    ]
+    return f"prior {' or '.join(parts)}"
 
 
 def service_options(role: str) -> Callable[[Command], Command]:

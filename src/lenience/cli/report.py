@@ -120,7 +120,7 @@ def report(
             outset=past.outset,
             constraints=constraints,
             warning=warning,
-            facts=_facts(past.history, options),
+            facts=_facts(past.history, options, money),
             money=money,
             late=late,
             ignored=ignored,
@@ -210,14 +210,17 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
         return error.sentence
 
 
-def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:
+def _facts(history: History, options: dict[str, Any], money: Money) -> dict[str, str]:
     """Return what the page is based on."""
     facts = {"file": options["source"], "model": options["model"], "break-even": percent(options["cost"], 2)}
+    if money.known:
+        one = money.per_year(None)
+        facts["gain"], facts["loss"] = one.format(1.0 - options["cost"]), one.format(options["cost"])
     if options["discount"] is not None:
         facts["discount"] = f"{options['discount']:g}"
     else:
         facts["arrivals a year"] = f"{options['arrivals']:,.10g}"
-        facts["yearly interest rate"] = f"{options['discount_rate']:g}"
+        facts["yearly interest rate"] = percent(options["discount_rate"], 2)
     if options["label_delay"] is not None:
         facts["labels after"] = f"{duration(options['label_delay'])} on average"
     facts["prior"] = f"{options['prior'].s:g} of {options['prior'].n:g}"

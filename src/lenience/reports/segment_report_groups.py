@@ -116,7 +116,7 @@ def status_quo_section(rows: Sequence[StatusQuoComparison], money: Money) -> Sec
     header = ["segment", "accepted today → proposal", "value today", "value of the proposal", "difference"]
     largest = sorted(rows, key=lambda row: -abs(row.more))[:MOST_COMPARED]
     body: list[list[str | TableCell]] = [
-        [row.segment, row.change, *(money.format(value) for value in (row.as_now, row.proposed, row.more))]
+        [row.segment, row.change, money.format(row.as_now), money.format(row.proposed), money.format_change(row.more)]
         for row in largest
     ]
     note = f"The {MOST_COMPARED} segments of {len(rows):,} that differ most." if len(rows) > MOST_COMPARED else ""

@@ -5,9 +5,10 @@ belongs to a segment and brings an amount and a price. Accepted, it earns its in
 share of the amount; its outcome is then known. A rejected applicant's outcome is never seen. All policies meet the same
 applicants.
 
-What was fixed before any policy was run: the economics, the tables, the segments, the policies with their constants,
-the discount factor (the policies plan for as many applicants as the stream has: γ = 1 − 1/applicants) and the number of
-runs.
+What was fixed before any policy was run: the tables, the economics, grades as segments, the policies with their
+constants, the discount factor (the policies plan for as many applicants as the stream has: γ = 1 − 1/applicants) and
+the number of runs. Segments by sub-grade, shuffled outcomes and rates from the prior were added after the first
+results, to find out where they come from. No policy was changed.
 """
 
 from __future__ import annotations
@@ -112,13 +113,13 @@ class PolicyResult(msgspec.Struct, frozen=True):
 
     rule: str
     beliefs: str
-    profit: float
-    half_width: float
-    behind: float
-    behind_half_width: float
-    discounted: float
-    discounted_behind: float
-    discounted_behind_half_width: float
+    profit: int
+    half_width: int
+    behind: int
+    behind_half_width: int
+    discounted: int
+    discounted_behind: int
+    discounted_behind_half_width: int
     accepted: float
 
 
@@ -284,7 +285,7 @@ def known_before(world: World, past: Stream) -> tuple[NDArray[np.float64], NDArr
 def own_cost_grid(world: World, segment: int) -> NDArray[np.float64]:
     """Return the break-evens for which the policy by price is solved in a segment."""
     costs = world.cost[world.segment == segment]
-    return np.quantile(costs, (np.arange(COSTS) + 0.5) / COSTS)
+    return np.asarray(np.quantile(costs, (np.arange(COSTS) + 0.5) / COSTS))
 
 
 def problems(world: World, applicants: int) -> list[Problem]:
@@ -403,16 +404,22 @@ def run_setting(setting: Setting, runs: int = RUNS) -> SettingResult:
 def _summary(rule: str, beliefs: str, own: Runs, reference: Runs) -> PolicyResult:
     """Summarise the runs of a policy, to the dollar."""
     behind, later = reference.profit - own.profit, reference.discounted - own.discounted
-    dollars = [
-        float(own.profit.mean()),
-        _half_width(own.profit),
-        float(behind.mean()),
-        _half_width(behind),
-        float(own.discounted.mean()),
-        float(later.mean()),
-        _half_width(later),
-    ]
-    return PolicyResult(rule, beliefs, *(float(round(one)) for one in dollars), round(float(own.accepted.mean()), 4))
+    return PolicyResult(
+        rule,
+        beliefs,
+        _dollars(own.profit.mean()),
+        _dollars(_half_width(own.profit)),
+        _dollars(behind.mean()),
+        _dollars(_half_width(behind)),
+        _dollars(own.discounted.mean()),
+        _dollars(later.mean()),
+        _dollars(_half_width(later)),
+        round(float(own.accepted.mean()), 4),
+    )
+
+
+def _dollars(value: float) -> int:
+    return round(float(value))
 
 
 def _half_width(values: NDArray[np.float64]) -> float:

@@ -22,7 +22,7 @@ from lenience.cli.options import (
 from lenience.cli.progress import solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.core.formatting import amount, counted, money, percent
+from lenience.core.formatting import amount, counted, percent
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offer, Offers
 
@@ -164,7 +164,7 @@ def print_policy(policy: OfferPolicy, start: Belief | MixtureBelief, as_json: bo
     out = console()
     for menu in choices:
         out.print(policy.explain(start, menu))
-    out.print(f"This is expected to earn {money(value.midpoint, described.currency)} in total.\n")
+    out.print(f"This is expected to earn {described.money.format(value.midpoint)} in total.\n")
     if isinstance(start, Belief):
         _print_amounts(policy, start)
     out.print(bold(policy.objective.describe()))
@@ -183,7 +183,7 @@ def _print_amounts(policy: OfferPolicy, start: Belief) -> None:
     for k in SIZES:
         n = start.n + k
         sizes = [policy.largest_amount(Belief(n, rate * n), cost) for rate in rates]
-        grid.add_row(amount(n), *(money(size, policy.offers.currency) if size else "none" for size in sizes))
+        grid.add_row(amount(n), *(policy.offers.money.format(size) if size else "none" for size in sizes))
     out = console()
     out.print(grid)
     out.print(f"From {percent(cost, 2)} on, every amount at this break-even is accepted.\n")
@@ -214,14 +214,14 @@ def print_late(policy: OfferExposurePolicy, start: Belief | MixtureBelief, as_js
     out = console()
     for menu in _choices(described):
         out.print(policy.explain(start, menu))
-    out.print(f"This is expected to earn {money(value.midpoint, described.currency)} in total.\n")
+    out.print(f"This is expected to earn {described.money.format(value.midpoint)} in total.\n")
     grid = table("How many outcomes may be pending")
     for heading in ("amount", "break-even", "limit"):
         grid.add_column(heading, justify="right")
     for size, cost, row in zip(described.amount, described.cost, limits, strict=True):
         limit: Any = row["limit"]
         shown = "no limit" if limit is None else counted(limit, "outcome") if limit else "not accepted"
-        grid.add_row(money(size, described.currency), percent(cost, 2), shown)
+        grid.add_row(described.money.format(size), percent(cost, 2), shown)
     out.print(grid)
     out.print(bold(policy.objective.describe()))
     out.print("Value at the prior: ", bold(value), sep="")

@@ -21,10 +21,11 @@ from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount as number_text
-from lenience.core.formatting import money, percents
+from lenience.core.formatting import percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance, success_distance
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import listed, real, whole
@@ -238,13 +239,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> policy.decide(Belief(2, 1)).offer, policy.decide(Belief(12, 10)).offer
         (Offer(amount=500.0, cost=0.8), Offer(amount=5000.0, cost=0.8))
         """
-        choices = choices_of(self.offers, offer)
-        label = self.label_value(belief)
-        rate = belief.mean
-        best = max(choices, key=lambda one: one.expected_profit(rate))
-        profit = best.expected_profit(rate)
-        accepted = profit + label.lower > 0.0
-        return OfferDecision(accepted, best, profit, label, accepted or profit + label.upper <= 0.0)
+        return decide_offer(belief, choices_of(self.offers, offer), self.label_value(belief))
 
     def accepts(self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None) -> bool:
         """Return whether the next individual is accepted.
@@ -350,8 +345,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> round(policy.largest_amount(Belief(2, 1), 0.8))
         760
         """
-        gap = real("cost", cost, above=0, below=1) - belief.mean
-        return math.inf if gap <= 0.0 else self.label_value(belief).lower / gap
+        return largest_accepted(belief, cost, self.label_value(belief))
 
     def value(self, belief: Belief | MixtureBelief) -> Bounds:
         """Return V, what the optimal policy earns from a belief on.
@@ -399,32 +393,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         One more outcome is worth $105 for later decisions.
         """
         choices = choices_of(self.offers, offer)
-        decision = self.decide(belief, choices)
-        best, currency = decision.offer, self.offers.currency
-        size = money(best.amount, currency)
-        others = [one for one in choices if one.amount > best.amount]
-        verb = (
-            f"Offer {size} instead of {money(max(one.amount for one in others), currency)}"
-            if others
-            else f"Accept {size}"
-        )
-        mean, even = percents(belief.mean, best.cost)
-        evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
-        if isinstance(belief, MixtureBelief):
-            evidence = f"{mean} are expected to succeed"
-        label = money(decision.label_value.midpoint, currency)
-        if decision.expected_profit > 0.0:
-            profit = money(decision.expected_profit, currency)
-            return f"{verb}: {evidence}, above the break-even of {even}. The expected profit is {profit}."
-        loss = money(-decision.expected_profit, currency)
-        facts = f"{evidence}, below the break-even of {even}. The expected loss is {loss}."
-        if decision.accepted:
-            return f"{verb}: {facts} One more outcome is worth {label} for later decisions."
-        most = money(self.largest_amount(belief, best.cost), currency)
-        return (
-            f"Reject {size}: {facts} One more outcome is worth only {label} for later decisions. "
-            f"At this break-even, amounts below {most} are accepted."
-        )
+        return explain_offer(belief, choices, self.decide(belief, choices), self.offers.money)
 
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it without solving anything.
@@ -496,23 +465,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
 
     def _position(self, belief: Belief | MixtureBelief) -> tuple[int, int] | None:
         """Return the new observations and successes of a belief; None if it is not in the table."""
-        own, given = self.prior.beliefs, MixtureBelief.of(belief).beliefs
-        if len(own) != len(given):
-            return None
-        k, j = round(given[0].n - own[0].n), round(given[0].s - own[0].s)
-        if not 0 <= j <= k < self.rows:
-            return None
-        for before, after in zip(own, given, strict=True):
-            if not is_near(after.n - k, before.n, size_distance(before)):
-                return None
-            if not is_near(after.s - j, before.s, success_distance(before)):
-                return None
-        if isinstance(belief, MixtureBelief) and len(own) > 1:
-            # The same outcomes, but another doubt at the start, are another belief.
-            reached = self.prior.after(k, j).weights
-            if any(abs(one - other) > 1e-9 for one, other in zip(belief.weights, reached, strict=True)):
-                return None
-        return k, j
+        return lattice_position(self.prior, belief, self.rows)
 
     def _solved(self, belief: Belief | MixtureBelief) -> OfferSolution:
         """Return the solution with the belief as its prior, cached."""
@@ -538,6 +491,75 @@ def choices_of(offers: Offers, offer: Offer | Offers | Sequence[Offer] | None) -
     if not choices or not all(isinstance(one, Offer) for one in choices):
         raise InputError("offer", offer, "an Offer or a list of them, such as Offer(amount=1000, cost=0.8)")
     return choices
+
+
+def decide_offer(belief: Belief | MixtureBelief, choices: Sequence[Offer], label: Bounds) -> OfferDecision:
+    """Return the decision on the best of several offers, given what a label is worth."""
+    rate = belief.mean
+    best = max(choices, key=lambda one: one.expected_profit(rate))
+    profit = best.expected_profit(rate)
+    accepted = profit + label.lower > 0.0
+    return OfferDecision(accepted, best, profit, label, accepted or profit + label.upper <= 0.0)
+
+
+def explain_offer(
+    belief: Belief | MixtureBelief,
+    choices: Sequence[Offer],
+    decision: OfferDecision,
+    money: Money,
+    later: str = "later decisions",
+) -> str:
+    """Return a decision and its reason in words; ``later`` says what one more outcome is worth something for."""
+    best = decision.offer
+    size = money.format(best.amount)
+    others = [one for one in choices if one.amount > best.amount]
+    verb = f"Offer {size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept {size}"
+    mean, even = percents(belief.mean, best.cost)
+    evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
+    if isinstance(belief, MixtureBelief):
+        evidence = f"{mean} are expected to succeed"
+    label = money.format(decision.label_value.midpoint)
+    if decision.expected_profit > 0.0:
+        profit = money.format(decision.expected_profit)
+        return f"{verb}: {evidence}, above the break-even of {even}. The expected profit is {profit}."
+    loss = money.format(-decision.expected_profit)
+    facts = f"{evidence}, below the break-even of {even}. The expected loss is {loss}."
+    if decision.accepted:
+        return f"{verb}: {facts} One more outcome is worth {label} for {later}."
+    if label == money.format(0.0):
+        return f"Reject {size}: {facts} One more outcome is worth nothing for {later}."
+    most = money.format(largest_accepted(belief, best.cost, decision.label_value))
+    return (
+        f"Reject {size}: {facts} One more outcome is worth only {label} for {later}. "
+        f"At this break-even, amounts below {most} are accepted."
+    )
+
+
+def largest_accepted(belief: Belief | MixtureBelief, cost: float, label: Bounds) -> float:
+    """Return the largest amount at stake that is accepted for a break-even, given what a label is worth."""
+    gap = real("cost", cost, above=0, below=1) - belief.mean
+    return math.inf if gap <= 0.0 else label.lower / gap
+
+
+def lattice_position(prior: MixtureBelief, belief: Belief | MixtureBelief, rows: int) -> tuple[int, int] | None:
+    """Return the observations and successes from a prior to a belief; None if it is not in the first rows after it."""
+    own, given = prior.beliefs, MixtureBelief.of(belief).beliefs
+    if len(own) != len(given):
+        return None
+    k, j = round(given[0].n - own[0].n), round(given[0].s - own[0].s)
+    if not 0 <= j <= k < rows:
+        return None
+    for before, after in zip(own, given, strict=True):
+        if not is_near(after.n - k, before.n, size_distance(before)):
+            return None
+        if not is_near(after.s - j, before.s, success_distance(before)):
+            return None
+    if isinstance(belief, MixtureBelief) and len(own) > 1:
+        # The same outcomes, but another doubt at the start, are another belief.
+        reached = prior.after(k, j).weights
+        if any(abs(one - other) > 1e-9 for one, other in zip(belief.weights, reached, strict=True)):
+            return None
+    return k, j
 
 
 def check_belief(belief: object, field: str = "belief") -> Belief | MixtureBelief:

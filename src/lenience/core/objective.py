@@ -19,6 +19,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent
+from lenience.core.money import Money
 from lenience.core.offers import Offers, describe_offers
 from lenience.core.validation import check_cost
 
@@ -58,6 +59,11 @@ class Objective:
     def offers(self) -> Offers | None:
         """Return the amounts and break-evens that arrivals bring; None if all have the same ``cost``."""
         return None
+
+    @property
+    def money(self) -> Money:
+        """Return how to show values: in money if there are offers, and otherwise in units of gain + loss."""
+        return Money() if self.offers is None else self.offers.money
 
     @property
     def discount(self) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.core.errors import InputError
+from lenience.core.money import Money
 from lenience.core.validation import listed, real
 
 if TYPE_CHECKING:
@@ -496,6 +497,11 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return len(self.amount) == 1
 
     @property
+    def money(self) -> Money:
+        """How to show amounts: values are in money already."""
+        return Money(1.0, self.currency)
+
+    @property
     def mean_amount(self) -> float:
         """The average amount at stake, where the largest offer of each menu is made."""
         return math.fsum(share * max(self._amounts(menu)) for menu, share in enumerate(self.share))
@@ -568,14 +574,13 @@ def describe_offers(offers: Offers) -> str:
     >>> describe_offers(Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]))
     'a choice of 2 offers of 0.1 to 1 at stake, break-even success rate 80%'
     """
-    from lenience.core.formatting import counted, money, percent
+    from lenience.core.formatting import counted, percent
 
     words = counted(len(offers.amount), "offer")
     if offers.menus:
         choice = "a choice of" if offers.menu_count == 1 else f"{counted(offers.menu_count, 'menu')} of"
         words = f"{choice} {words}"
-    least, most = (money(edge(offers.amount), offers.currency) for edge in (min, max))
-    words += f" of {least} to {most} at stake" if least != most else f" of {least} at stake"
+    words += f" of {offers.money.format_range(min(offers.amount), max(offers.amount))} at stake"
     low, high = (percent(edge(offers.cost), 2) for edge in (min, max))
     return words + (
         f", break-even success rate {low}" if low == high else f", break-even success rates {low} to {high}"

@@ -30,7 +30,7 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted, money, percent, plural
+from lenience.core.formatting import counted, percent, plural
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.core.validation import listed
@@ -511,14 +511,14 @@ class History(msgspec.Struct, frozen=True):
     def _describe_offers(self) -> str:
         """Describe the offers of the applicants, and how exact they are."""
         offers, error = self.offers_of_all(), self.offers_error()
-        mean = money(offers.mean_amount, offers.currency)
+        mean = offers.money.format(offers.mean_amount)
         text = f"The mean amount at stake (gain + loss) is {mean}, the break-even of all {percent(offers.mean_cost)}."
         if error == 0.0:
             return text
         share = percent(error / offers.mean_amount, 2)
         return (
             f"{text} Each segment's offers are grouped to at most {self.most_offers}, which changes gain and loss by "
-            f"{money(error, offers.currency)} on average ({share} of the amount)."
+            f"{offers.money.format(error)} on average ({share} of the amount)."
         )
 
     def selection(self) -> str:

@@ -632,7 +632,7 @@ def fit_history(
         The amount lent, instead of gain and loss: a column or a number, as all that follow. ``rate`` and ``term`` are
         then needed. :meth:`lenience.Offer.from_loan` has the formula.
     rate : str or float, optional
-        The interest rate a year: 0.12, or "12%". A column may also hold 12 for 12%.
+        The interest rate a year: 0.12, or "12%".
     term : str or float, optional
         The term in years, or a text with its unit, such as "36 months".
     loss_given_default : str or float, optional
@@ -642,8 +642,8 @@ def fit_history(
     term_unit : {"years", "months"}, optional
         The unit of terms without one. It is needed if terms may be months: above 30, or all from 12 on.
     rate_unit : {"fraction", "percent"}, optional
-        What rates without a percent sign are. By default fractions if all are below 1, and percents if none is. It is
-        needed otherwise.
+        What numbers without a percent sign are in the columns of rates: 0.12 or 12 for 12%. It is needed if a number
+        is 1 or more.
     currency : str, optional
         The sign or code that texts show amounts with, e.g. "$".
     most_offers : int, default 25

@@ -416,7 +416,7 @@ def _solve_one(objective: Any, prior: Belief | MixtureBelief, rows: int | None, 
         return Solved(objective, prior, policy, policy.value(prior))
     count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
     if not isinstance(prior, Belief) or not _has_plain_table(objective, prior):
-        return _solve_offers(objective, prior, count, tolerance)
+        return solve_offers_in_time(objective, prior, count, tolerance)
     from lenience.solvers.stopping.solve import solve_discounted
 
     own = Discounted(objective.cost, objective.discount)
@@ -427,7 +427,7 @@ def _solve_one(objective: Any, prior: Belief | MixtureBelief, rows: int | None, 
     return Solved(own, prior, OptimalPolicy(own, prior, solution.accept_from, certificate), solution.value)
 
 
-def _solve_offers(objective: Any, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> Solved:
+def solve_offers_in_time(objective: Any, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> Solved:
     """Solve one problem with offers or a mixture, in a few seconds at most.
 
     Much evidence or a small volume is solved at once. A small belief with a large volume takes long, although more

@@ -101,6 +101,11 @@ class Segment(msgspec.Struct, frozen=True):
         return self.share * self.objective.volume
 
     @property
+    def break_even(self) -> float:
+        """The break-even success rate of accepting everyone: the cost, or that of all offers together."""
+        return self.objective.offers.mean_cost if self.objective.offers else self.objective.cost
+
+    @property
     def currency(self) -> str:
         """The currency of the segment's values; empty if they have none."""
         return self.objective.offers.currency if self.objective.offers else ""

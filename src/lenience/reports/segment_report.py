@@ -134,7 +134,10 @@ def segments_report(
         sections.append(group_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
     shut = sum(not row.starts for row in rows)
     if (offers or len(policies.segments.groups) > 1) and not late and 0 < shut <= MOST_LISTED:
-        rates = truths or (None if history is None else {row.segment: row.rate or 0.0 for row in history.segments})
+        rates = truths
+        if rates is None and history is not None:
+            past_rates = {row.segment: row.rate or 0.0 for row in history.segments}
+            rates = {name: past_rates.get(name, 0.0) for name in policies.segments.names}
         sections.append(starter_section(starter_groups(policies.segments, rates), truths is not None))
     if outset:
         sections.append(model_section(outset, truths is not None))

@@ -190,14 +190,14 @@ class FiniteHorizon(
         certificate = Certificate(tolerance, count, ahead, solution.undecided, solution.width, solution.states)
         return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
-    def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
+    def solve_seconds(self, prior: Belief | MixtureBelief, rows: int | None = None, tolerance: float = 1e-9) -> float:
         """Estimate how many seconds :meth:`solve` takes on one core.
 
         With one break-even the time depends on the horizon only.
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on.
@@ -217,8 +217,9 @@ class FiniteHorizon(
         from lenience.solvers.offers.horizon import horizon_offer_seconds
         from lenience.solvers.stopping.solve import horizon_seconds
 
-        if self.offers is not None:
-            return horizon_offer_seconds(prior, self.offers, self.discount, self.horizon, tolerance)
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            offers = self.offers or Offers((1.0,), (self.cost,))
+            return horizon_offer_seconds(prior, offers, self.discount, self.horizon, tolerance)
         return horizon_seconds(prior.n, self.horizon)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:

@@ -186,7 +186,7 @@ class MixtureBelief(msgspec.Struct, frozen=True):
         Parameters
         ----------
         n : float
-            The number of outcomes; not whole if old outcomes count less.
+            The number of outcomes; it need not be whole where outcomes count only in part.
         s : float
             The number of successes among them.
 

@@ -317,6 +317,9 @@ class FiniteHorizon(
         >>> print(FiniteHorizon(cost=0.8, horizon=100).evaluate(Greedy(0.8), Belief(10, 9), tolerance=1e-9))
         10.31314... ± ...
         """
+        from lenience.solvers.offers.pyramid import evaluate_pyramid
         from lenience.solvers.stopping.evaluation import evaluate_horizon
 
+        if self.offers is not None:
+            return evaluate_pyramid(policy, belief, self.offers, self.discount, self.horizon)
         return evaluate_horizon(policy, belief.n, belief.s, self.cost, self.discount, self.horizon)

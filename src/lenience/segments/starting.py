@@ -20,6 +20,7 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count, percents
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.validation import check_cost, having, listed, real
 from lenience.segments.segments import Segment, Segments, plain_belief
 
@@ -33,7 +34,7 @@ LITTLE_HOPE = 0.05  # A segment is known to lose if the success rate is above th
 SHOWN = 1e-4  # relative precision of volumes that are shown
 
 
-def known_to_lose(belief: Belief, cost: float) -> bool:
+def known_to_lose(belief: Belief | MixtureBelief, cost: float) -> bool:
     """Return whether the success rate is above the cost with a probability of less than 5%.
 
     >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)

@@ -322,6 +322,33 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
         return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
+    def label_plane(self, belief: Belief, left: int) -> NDArray[np.float64] | None:
+        """Return lower bounds of the value of a label at all states that can be met with a number of arrivals left.
+
+        Parameters
+        ----------
+        belief : Belief
+            The belief at the start of all arrivals.
+        left : int
+            Number of arrivals left, this one included.
+
+        Returns
+        -------
+        ndarray of float or None
+            Amounts of money: k observations and j successes later they are at k(k+1)/2 + j. None if the belief is not
+            the prior.
+
+        Examples
+        --------
+        >>> from lenience import FiniteHorizon
+        >>> policy = FiniteHorizon(offers=Offers([1, 5], [0.8, 0.8]), horizon=60).solve(Belief(2, 1))
+        >>> policy.label_plane(Belief(2, 1), left=59).round(2)
+        array([0.39, 0.  , 0.32])
+        """
+        if lattice_position(self.prior, belief, 1) is None:
+            return None
+        return self._own.label_plane(whole("left", left, least=1, most=self.horizon))
+
     def explain(
         self,
         belief: Belief | MixtureBelief,

@@ -324,6 +324,38 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
         return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
+    def stop_rates(self, n: float, offers: Offers) -> tuple[float, float]:
+        """Return the success rates between which the policy may stop for good, from a belief size on.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations: the prior's and a whole number.
+        offers : Offers
+            What arrivals bring.
+
+        Returns
+        -------
+        tuple of float
+            A rate above which the policy never stops: the lowest break-even. And one at or below which it has stopped
+            at this size and at every larger one; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> offers = Offers([1, 5], [0.8, 0.8])
+        >>> Discounted(offers=offers, discount=0.99).solve(Belief(2, 1)).stop_rates(10, offers)
+        (0.8, 0.6)
+        """
+        ceiling = min(cost for cost, menu in zip(offers.cost, offers.menu_of, strict=True) if offers.share[menu] > 0.0)
+        prior = self.prior.simplified
+        if not isinstance(prior, Belief) or offers != self.offers:
+            return ceiling, -1.0
+        # The value does not fall with s and does not rise with n, so the beliefs at which it is 0 are the lowest ones.
+        successes = prior.s + np.arange(round(n - prior.n) + 1.0)
+        rejected = np.flatnonzero(~self.offer_acceptance(n, successes, offers).any(axis=1))
+        return ceiling, float(successes[rejected[-1]] / n) if rejected.size else -1.0
+
     def largest_amount(self, belief: Belief | MixtureBelief, cost: float) -> float:
         """Return the largest amount at stake that is accepted at a belief, for a break-even.
 

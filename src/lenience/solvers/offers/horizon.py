@@ -356,6 +356,21 @@ class HorizonTables:
         below: NDArray[np.float64] = np.maximum(result - self.margins[left], 0.0) * self.unit
         return below
 
+    def label_plane(self, left: int) -> NDArray[np.float64]:
+        """Return lower bounds of the value of a label at all states that can be met, in money.
+
+        State (k, j) is at k(k+1)/2 + j.
+        """
+        rows = self.horizon - left + 1
+        low, high, offset = (edge[:rows] for edge in (self.band.low, self.band.high, self.band.offset))
+        widths = high - low + 1
+        row = np.repeat(np.arange(rows), widths)
+        j = np.arange(row.size) - (np.cumsum(widths) - widths)[row] + low[row]
+        result = np.zeros(rows * (rows + 1) // 2)
+        result[row * (row + 1) // 2 + j] = self.labels(left)[offset[row] + j]
+        below: NDArray[np.float64] = np.maximum(result - self.margins[left], 0.0) * self.unit
+        return below
+
     def around(self, label: float, left: int) -> Bounds:
         """Return bounds around a computed value of a label, in money."""
         margin = float(self.margins[left])

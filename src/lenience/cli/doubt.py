@@ -75,11 +75,11 @@ def _continuation(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief
     """Return the value of accepting now: the expected profit, the value of the label, and the future without it."""
     from lenience.policies.beliefs.offers import OfferPolicy
 
+    if isinstance(policy, OfferPolicy):
+        return policy.continuation(prior)
     profit, discount = prior.mean - policy.objective.cost, policy.objective.discount
     label, later = policy.label_value(prior), Bounds(0.0, 0.0)
-    if isinstance(policy, OfferPolicy):
-        later = policy.value(prior)
-    elif policy.horizon > 1:
+    if policy.horizon > 1:
         later = policy.value(prior, policy.horizon - 1)
     return Bounds(profit + label.lower + discount * later.lower, profit + label.upper + discount * later.upper)
 

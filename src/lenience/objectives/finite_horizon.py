@@ -246,6 +246,7 @@ class FiniteHorizon(
         from lenience.solvers.stopping.solve import solve_horizon
 
         one_break_even(self, "enclose")
+        check_prior(belief, "belief")
         solution = solve_horizon(belief.n, belief.s, self.cost, self.discount, self.horizon, 1, tolerance)
         return solution.value, solution.continuation
 
@@ -270,7 +271,7 @@ class FiniteHorizon(
         left = self.horizon - acceptances
         return msgspec.structs.replace(self, horizon=left) if left > 0 else None
 
-    def starts(self, belief: Belief) -> bool:
+    def starts(self, belief: Belief | MixtureBelief) -> bool:
         """Return whether a first acceptance pays at a belief, of any offer.
 
         Parameters
@@ -290,7 +291,7 @@ class FiniteHorizon(
         >>> FiniteHorizon(offers=Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]), horizon=20).starts(Belief(2, 1))
         True
         """
-        if self.offers is None:
+        if self.offers is None and isinstance(belief, Belief):
             return StoppingObjective.starts(self, belief)
         return bool(self.solve(belief).share_accepted(belief) > 0.0)
 
@@ -320,6 +321,7 @@ class FiniteHorizon(
         from lenience.solvers.offers.pyramid import evaluate_pyramid
         from lenience.solvers.stopping.evaluation import evaluate_horizon
 
+        check_prior(belief, "belief")
         if self.offers is not None:
             return evaluate_pyramid(policy, belief, self.offers, self.discount, self.horizon)
         return evaluate_horizon(policy, belief.n, belief.s, self.cost, self.discount, self.horizon)

@@ -24,6 +24,7 @@ from lenience.core.money import Money
 from lenience.core.validation import having
 from lenience.history.fit import History
 from lenience.models.protocol import Shrinkage
+from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.reports.canvas import percent_ticks
 from lenience.reports.charts import IntervalRow, interval_chart
 from lenience.reports.rendering import render
@@ -303,17 +304,19 @@ def _rates_section(policies: SegmentPolicies, rows: list[Start], late: bool) -> 
 
 def _rate_row(policies: SegmentPolicies, row: Start) -> IntervalRow:
     interval, minimum = row.prior.interval(0.9), _minimum_rate(policies, row.name, row.prior)
+    minimum_text = "" if minimum is None else f"minimum rate {percent(minimum)}, "
     tooltip = (
         f"{row.name}: expected success rate {percent(row.prior.mean)} (between {percent(interval.lower)} and "
-        f"{percent(interval.upper)}), minimum rate {percent(minimum)}, {'accepted' if row.starts else 'rejected'}"
+        f"{percent(interval.upper)}), {minimum_text}{'accepted' if row.starts else 'rejected'}"
     )
     kind = "" if row.starts else "reject"
     return IntervalRow(row.name, row.prior.mean, interval.lower, interval.upper, minimum, kind, tooltip)
 
 
-def _minimum_rate(policies: SegmentPolicies, name: str, belief: Belief) -> float:
+def _minimum_rate(policies: SegmentPolicies, name: str, belief: Belief) -> float | None:
+    """Return the minimum success rate at the size of the belief; None if decisions depend on more than that."""
     policy = policies[name]
-    return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
+    return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if isinstance(policy, OptimalPolicy) else None
 
 
 def _segments_section(

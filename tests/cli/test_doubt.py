@@ -85,6 +85,8 @@ def test_text_is_in_money(run: Run) -> None:
         (("solve", "--cost", "0.8", "--discount", "0.9", "--doubt", "0"), "doubt must be"),
         (("solve", "--cost", "0.8", "--discount", "0.9", "--doubt", "1.5"), "doubt must be"),
         (("threshold", "--cost", "0.8", "--discount", "0.9", "--doubt", "0.2"), "--doubt"),
+        (("simulate", "--cost", "0.8", "--doubt", "0.2", "--world", "segments:shares=1+1"), "--doubt"),
+        (("simulate", "--cost", "0.8", "--doubt", "1"), "doubt must be"),
         (("gittins", "--discount", "0.9", "--doubt", "0.2"), "--doubt"),
         (("delay", "--cost", "0.8", "--arrivals", "5", "--discount-rate", "0.1", "--doubt", "0.2"), "--doubt"),
     ],
@@ -93,3 +95,33 @@ def test_doubt_is_rejected_where_it_cannot_be_used(run: Run, words: tuple[str, .
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert part in err
+
+
+def test_simulated_optimum_earns_its_exact_value(run: Run) -> None:
+    words = ("--prior", "5,1", "--doubt", "0.5", "--cost", "0.7", "--horizon", "200", "--discount", "0.98")
+    code, out, _ = run("simulate", *words, "--policy", "greedy", "--replications", "4000", "--seed", "3", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["reference"] == "optimum"
+    rows = {(row["policy"], row["metric"]): row for row in answer["summary"]}
+    prior = MixtureBelief.doubt(Belief(5, 1), 0.5)
+    exact = FiniteHorizon(0.7, 200, 0.98).solve(prior).value(prior).midpoint
+    best = rows["optimum", "discounted"]
+    assert abs(best["mean"] - exact) < 2 * (best["upper"] - best["lower"])  # four standard errors
+    assert exact > 0.1
+    # Without doubt, the prior is not worth a first acceptance.
+    assert rows["optimum without doubt", "accepted"]["mean"] == 0
+    assert rows["optimum", "accepted"]["mean"] > 1
+
+
+def test_the_world_draws_from_the_prior_or_a_flat_one() -> None:
+    from lenience.core.counter_rng import replication_keys
+    from lenience.simulation import FromPrior
+
+    keys = replication_keys(seed=5, first=0, count=20_000)
+    sure = FromPrior(Belief(200, 20)).fixed_rates(keys)
+    assert (sure > 0.3).mean() == 0
+    doubted = FromPrior(Belief(200, 20), doubt=0.4).fixed_rates(keys)
+    assert (doubted > 0.3).mean() == pytest.approx(0.4 * 0.7, abs=0.02)
+    assert (doubted[doubted > 0.3]).mean() == pytest.approx(0.65, abs=0.02)
+    assert (doubted == sure).mean() == pytest.approx(0.6, abs=0.02)

@@ -82,7 +82,7 @@ def segments_report(
     facts : mapping of str to str, optional
         What the page is based on, e.g. the file.
     money : Money, optional
-        How to show amounts; by default in units of gain + loss.
+        How to show amounts; by default as the objective says.
     late : sequence of Exposure, optional
         The limits of :func:`~lenience.exposure_limits`, if outcomes are delayed.
     ignored : sequence of Ignored, optional
@@ -117,7 +117,7 @@ def segments_report(
         msgspec.structs.replace(row, starts=limits[row.name].starts is not False) if late else row
         for row in starts(policies.segments)
     ]
-    shown = money or Money()
+    shown = money or next(iter(policies.segments)).objective.money
     worth = math.fsum(row.worth for row in late) if late else policies.value().midpoint
     sections = []
     if late:

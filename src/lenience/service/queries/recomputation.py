@@ -11,6 +11,8 @@ import msgspec
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
+from lenience.core.bounds import Bounds
+from lenience.core.offers import Offer
 from lenience.service.domain.chain import commitment, draw, link
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import (
@@ -320,6 +322,10 @@ def describe_differences(first: object, second: object, here: str, there: str) -
 def _shown(name: str, value: object) -> str:
     if name == "at" and isinstance(value, int):
         return iso_time(value)
+    if isinstance(value, Bounds):  # a forged one may have its ends the wrong way round
+        return f"{value.lower!r} to {value.upper!r}"
+    if isinstance(value, Offer):
+        return f"{value.amount!r} at break-even {value.cost!r}"
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -142,7 +142,7 @@ def test_segments_have_offers_of_their_own(engine: Engine) -> None:
     own = {"amount": [50], "cost": [0.4]}
     engine.create(objective=OFFERS, segments=[{"name": "young", "offers": own}, "old"])
     young, old = engine.queries.policy("cards").segments
-    assert (young.cost, old.cost) == (pytest.approx(0.4), pytest.approx(0.8))
+    assert [young.cost, old.cost] == pytest.approx([0.4, 0.8])
     assert engine.decide()["offer"]["amount"] == 50.0  # its only offer
     assert "$50" in engine.decide()["reason"]
 

@@ -290,6 +290,36 @@ def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLik
     return policy.acceptance(n, s)
 
 
+def offer_acceptance_at(
+    policy: OfferRule | Accepts,
+    n: float,
+    s: NDArray[np.float64],
+    offers: Offers,
+    pending: ArrayLike = 0,
+    left: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the probability that any policy accepts each offer, at beliefs of one size.
+
+    Pass the number pending and the number of arrivals left only to policies that take them. A policy that does not
+    look at the offer treats all of them alike.
+    """
+    if isinstance(policy, OfferRule):
+        aware: Any = policy
+        known: dict[str, Any] = {"pending": pending, "left": left}
+        parameters = inspect.signature(policy.offer_acceptance).parameters
+        given = {name: value for name, value in known.items() if name in parameters}
+        result: NDArray[np.float64] = aware.offer_acceptance(n, s, offers, **given)
+        return result
+    alike = np.broadcast_to(np.asarray(acceptance_at(policy, n, s, pending), dtype=np.float64), s.shape)
+    return np.repeat(alike[:, None], len(offers.amount), axis=1)
+
+
+def looks_at(policy: OfferRule | Accepts, parameter: str) -> bool:
+    """Return whether a policy takes a parameter, such as ``pending`` or ``left``, to decide."""
+    method = policy.offer_acceptance if isinstance(policy, OfferRule) else policy.acceptance
+    return parameter in inspect.signature(method).parameters
+
+
 class StoppingProblem(Protocol):
     """What a solver needs of a problem whose optimal policy accepts until it stops for good at some belief."""
 

@@ -60,6 +60,30 @@ class PolicyPerCost:
         by_cost = {cost: self.policies[cost].acceptance(n, s) for cost in set(offers.cost)}
         return np.stack([by_cost[cost] for cost in offers.cost], axis=1)
 
+    def stop_rates(self, n: float, offers: Offers) -> tuple[float, float]:
+        """Return the success rates between which every one of the policies may stop for good, from a belief size on.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations.
+        offers : Offers
+            What arrivals bring.
+
+        Returns
+        -------
+        tuple of float
+            A rate above which some offer is accepted, and one at or below which none is.
+        """
+        costs = {cost for cost, menu in zip(offers.cost, offers.menu_of, strict=True) if offers.share[menu] > 0.0}
+        return (
+            min(self.policies[cost].stop_ceiling for cost in costs),
+            min(self.policies[cost].stop_floor(n) for cost in costs),
+        )
+
+    def __repr__(self) -> str:
+        return f"PolicyPerCost({self.policies!r})"
+
 
 class GreedyOffers:
     """Accept every offer whose expected profit is above 0, and learn only from those.
@@ -90,3 +114,29 @@ class GreedyOffers:
         """
         rates = np.atleast_1d(np.asarray(s, dtype=np.float64)) / n
         return np.asarray(rates[:, None] > np.array(offers.cost), dtype=np.float64)
+
+    def stop_rates(self, n: float, offers: Offers) -> tuple[float, float]:
+        """Return the success rates between which the policy may stop for good: twice the lowest break-even.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations.
+        offers : Offers
+            What arrivals bring.
+
+        Returns
+        -------
+        tuple of float
+            A rate above which some offer is accepted, and one at or below which none is.
+
+        Examples
+        --------
+        >>> GreedyOffers().stop_rates(10, Offers([1, 9], [0.7, 0.8]))
+        (0.7, 0.7)
+        """
+        lowest = min(cost for cost, menu in zip(offers.cost, offers.menu_of, strict=True) if offers.share[menu] > 0.0)
+        return lowest, lowest
+
+    def __repr__(self) -> str:
+        return "GreedyOffers()"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from lenience.core.formatting import counted, money, percent, percents, plural
+from lenience.core.formatting import counted, percent, percents, plural
+from lenience.core.money import Money
 from lenience.core.offers import Offer
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
@@ -129,7 +130,7 @@ class _Text:
         assert verdict.expected_profit is not None
         assert verdict.label_value is not None
         assert isinstance(rule.table, OfferTable)
-        self.currency = rule.table.currency
+        self._money = Money(1.0, rule.table.currency)
         self.offer, self.profit = verdict.offer, verdict.expected_profit
         self.label = self.money(verdict.label_value.lower)
         rate = rule.basis(counts).rate
@@ -148,4 +149,4 @@ class _Text:
 
     def money(self, value: float) -> str:
         """Return an amount of money in the version's currency."""
-        return money(value, self.currency)
+        return self._money.format(value)

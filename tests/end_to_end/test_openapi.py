@@ -31,7 +31,8 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         database = server.database()
     with serving(database) as made:
         with made.client() as client:
-            for specification in (SPEC, LATE, {"name": "offers", "objective": OFFERS}):
+            offers: dict[str, Any] = {"name": "offers", "objective": OFFERS}
+            for specification in (SPEC, LATE, offers):
                 client.create_policy(specification)
                 client.activate(specification["name"])
             client.decide("cards", "young")

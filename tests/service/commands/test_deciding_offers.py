@@ -12,10 +12,12 @@ from sqlalchemy import Connection, select, text
 
 from engines import Engine
 from lenience import Belief, Discounted, InputError, Offer, Offers
+from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import solve_version
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries import export
 from lenience.service.queries.audit import audit_connection
@@ -136,6 +138,30 @@ def test_a_shadow_decides_the_same_offer(engine: Engine) -> None:
     (shadow,) = engine.queries.decision(decision["id"]).shadows
     assert shadow.offer is None
     assert at_risk(engine) == 400.0
+
+
+def test_offers_that_have_changed_are_reported(engine: Engine) -> None:
+    engine.create(objective=OFFERS)
+
+    def batch(offers: list[OfferRequest]) -> None:
+        requests = [DecisionRequest("young", offer=each) for each in offers]
+        engine.call(Decide(make_sender("tester", None, "", ""), "cards", requests, False))
+
+    batch([SMALL, LARGE] * 30)
+    assert engine.queries.policy("cards").warnings == []
+    batch([SMALL, LARGE] * 30)
+    assert engine.queries.policy("cards").warnings == []
+    batch([SMALL] * 900)
+    (warning,) = engine.queries.policy("cards").warnings
+    assert warning.startswith(
+        "The offers that arrive in segment 'young' have changed: the average loss of a failure is $5"
+    )
+    assert "this version was solved for $2,200" in warning
+    engine.create(activate=False, objective=OFFERS)
+    assert warning in engine.state("cards", "shadow", 2)["warnings"]
+    small = {**OFFERS, "offers": {"amount": [500, 5000], "cost": [0.8, 0.8], "share": [0.95, 0.05]}}
+    engine.create(objective=small)
+    assert engine.queries.policy("cards").warnings == []
 
 
 def test_segments_have_offers_of_their_own(engine: Engine) -> None:

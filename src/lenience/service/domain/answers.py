@@ -168,7 +168,10 @@ class VersionView(msgspec.Struct, frozen=True):
 
 
 class PolicyView(msgspec.Struct, frozen=True):
-    """A policy with its versions and the segments of the version shown (the active one, else the newest)."""
+    """A policy with its versions and the segments of the version shown (the active one, else the newest).
+
+    ``warnings`` name segments whose arriving offers are no longer those that the version was solved for.
+    """
 
     name: str
     created_at: str
@@ -177,6 +180,7 @@ class PolicyView(msgspec.Struct, frozen=True):
     state: State
     specification: PolicySpecification
     segments: list[SegmentView]
+    warnings: list[str]
 
 
 class PolicyEntry(msgspec.Struct, frozen=True):

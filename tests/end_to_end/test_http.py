@@ -60,6 +60,11 @@ def test_offers_over_http(client: Client, http: httpx.Client) -> None:
     assert client.policy("amounts")["specification"]["objective"]["offers"]["currency"] == "$"
     batch = client.decide_batch("amounts", [{"offer": {"gain": 100, "loss": 400}}, {"offer": large}])
     assert [each["decision"] for each in batch] == ["accept", "reject"]
+    ranked = client.rank("amounts", [{"offer": {"amount": 100 * i, "cost": 0.3}} for i in range(1, 5)], capacity=1)
+    assert (ranked["order"], ranked["chosen"]) == ([3, 2, 1, 0], 1)
+    assert [each["decision"] for each in ranked["decisions"]] == ["reject", "reject", "reject", "accept"]
+    with pytest.raises(ServiceError, match="capacity or budget must be given"):
+        client.rank("amounts", [{"offer": {"amount": 100, "cost": 0.3}}])
     with pytest.raises(ServiceError, match="offer must be given") as caught:
         client.decide("amounts")
     assert (caught.value.status, caught.value.code, caught.value.field) == (400, "missing", "offer")

@@ -291,6 +291,45 @@ class Client:
         decisions: list[Json] = answer["decisions"]
         return decisions
 
+    def rank(
+        self,
+        policy: str,
+        individuals: Sequence[Mapping[str, Any]],
+        *,
+        capacity: int | None = None,
+        budget: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Decide about several individuals of whom only some can be accepted: the best by index are chosen.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy, whose objective has offers.
+        individuals : sequence of mappings
+            The individuals, each with ``offer`` or ``offers`` (as mappings), and ``segment``, ``reference`` or
+            ``features``.
+        capacity : int, optional
+            The most acceptances.
+        budget : float, optional
+            The most money that the accepted may lose if all of them fail.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            ``decisions`` in the same order, ``order`` (positions, the best first), ``index`` of each, and the ``total``
+            of the chosen with its ``bound``.
+        """
+        several = listed("individuals", individuals, f"a list, each of them {INDIVIDUAL}")
+        body: Json = {
+            "decisions": [dict(mapped(f"individuals[{i}]", each, INDIVIDUAL)) for i, each in enumerate(several)]
+        }
+        body |= {} if capacity is None else {"capacity": capacity}
+        body |= {} if budget is None else {"budget": budget}
+        return self._post(f"/v1/policies/{_part('policy', policy)}/rank", body, idempotency_key)
+
     def outcome(self, decision: str, outcome: Outcome, *, idempotency_key: str | None = None) -> Json:
         """Record the outcome of an accepted individual.
 

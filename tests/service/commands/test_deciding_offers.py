@@ -14,6 +14,7 @@ from engines import Engine
 from lenience import Belief, Discounted, InputError, Offer, Offers
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import solve_version
+from lenience.service.commands.ranking import DecideRanked
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import BadRequest
@@ -162,6 +163,72 @@ def test_offers_that_have_changed_are_reported(engine: Engine) -> None:
     small = {**OFFERS, "offers": {"amount": [500, 5000], "cost": [0.8, 0.8], "share": [0.95, 0.05]}}
     engine.create(objective=small)
     assert engine.queries.policy("cards").warnings == []
+
+
+def ranked(engine: Engine, requests: list[DecisionRequest], **limit: Any) -> Any:
+    command = DecideRanked(make_sender("tester", "rank", "", requests), "cards", list(requests), False, **limit)
+    return engine.call(command)
+
+
+def test_a_batch_is_ranked_by_index(engine: Engine) -> None:
+    engine.create(objective=OFFERS)
+    good = [OfferRequest(amount=amount, cost=0.3) for amount in (100, 900, 400)]
+    requests = [
+        *(DecisionRequest("young", offer=each, reference=f"no {i}") for i, each in enumerate(good)),
+        DecisionRequest("old", offer=SMALL),
+        DecisionRequest("old", offer=LARGE),
+    ]
+    answer = ranked(engine, requests, capacity=2)
+    young, old = (policy_of("young").solve(Belief(2, 1), rows=50, tolerance=1e-6) for _ in range(2))
+    batch = young.batch_label_values(3)
+    assert answer["order"][:2] == [1, 2]
+    assert [each["decision"] for each in answer["decisions"]] == ["reject", "accept", "accept", "reject", "reject"]
+    rules = [each["rule"] for each in answer["decisions"]]
+    assert rules == ["capacity", "above_break_even", "above_break_even", "capacity", "below_threshold"]
+    assert answer["index"][1] == pytest.approx(180 + batch[0], abs=0.01)
+    assert answer["index"][2] == pytest.approx(80 + batch[1], abs=0.01)
+    assert answer["index"][4] == pytest.approx(-1500 + old.batch_label_values(1)[0], abs=0.01)
+    assert answer["total"] == pytest.approx(answer["index"][1] + answer["index"][2])
+    assert answer["bound"] >= answer["total"]
+    assert ranked(engine, requests, capacity=2) == answer  # the same key and request: the same answer
+    assert engine.counts() == (2, 1, 2)
+    waiting = engine.queries.decision(answer["decisions"][0]["id"])
+    assert "better-ranked applicants" in waiting.reason
+    assert [each.code for each in waiting.principal_reasons] == ["no_capacity"]
+    assert waiting.reference == "no 0"
+
+
+def policy_of(segment: str) -> Discounted:
+    return Discounted(offers=Offers([500, 5000], [0.8, 0.8]), discount=0.99).for_share(0.5)
+
+
+def test_a_ranked_batch_stays_within_its_budget_and_caps(engine: Engine) -> None:
+    engine.create(objective=OFFERS, constraints={"exposure_cap": 3})
+    requests = [DecisionRequest("young", offer=OfferRequest(amount=100 * i, cost=0.3)) for i in range(1, 9)]
+    answer = ranked(engine, requests, budget=300.0)
+    accepted = [each for each in answer["decisions"] if each["decision"] == "accept"]
+    assert 0 < sum(each["offer"]["loss"] for each in accepted) <= 300
+    assert len(accepted) <= 3
+    engine.create(name="plain", activate=True)
+    command = DecideRanked(make_sender("x", None, "", ""), "plain", [DecisionRequest("young")], False, capacity=1)
+    with pytest.raises(BadRequest, match="only a policy whose objective has offers"):
+        engine.call(command)
+
+
+def test_a_forged_lack_of_capacity_is_found(engine: Engine) -> None:
+    engine.create(objective=OFFERS)
+    engine.decide(offer=LARGE)
+    with engine.store.write() as connection:
+        row = connection.execute(select(schema.event).where(schema.event.c.body.contains("below_threshold"))).one()
+        body = row.body.replace('"rule":"below_threshold"', '"rule":"capacity"').removesuffix("}")
+        body += ',"rank":{"place":2,"size":2,"index":1.0}}'
+        values = {"body": body, "hash": link(genesis("cards", "young"), body), "chain": row.chain_id}
+        connection.execute(text("UPDATE event SET body = :body, hash = :hash WHERE chain_id = :chain"), values)
+        report = audit_connection(connection, "test")
+        connection.rollback()
+    assert any(
+        "rule: capacity in the log, below_threshold by policy version 1" in each.what for each in report.findings
+    )
 
 
 def test_segments_have_offers_of_their_own(engine: Engine) -> None:

@@ -64,6 +64,21 @@ class DecisionsAnswer(msgspec.Struct, frozen=True):
     decisions: list[DecisionAnswer]
 
 
+class RankAnswer(msgspec.Struct, frozen=True):
+    """Decisions of a ranked batch, in the order of the request.
+
+    ``order`` has their positions, the best first, and ``index`` what accepting each is worth. ``chosen`` is how many
+    had capacity. ``total`` is the sum of their indices, which no choice that fits can raise above ``bound``.
+    """
+
+    decisions: list[DecisionAnswer]
+    order: list[int]
+    index: list[float]
+    chosen: int
+    total: float
+    bound: float
+
+
 class OutcomeAnswer(msgspec.Struct, frozen=True):
     """A decision after a change (outcome, correction, expiry, override, erasure), with the segment's belief.
 

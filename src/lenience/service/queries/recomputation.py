@@ -27,7 +27,7 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.problems import Damaged
-from lenience.service.domain.rule import Counts, at_risk_after
+from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after, without_capacity
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import Version
@@ -230,6 +230,8 @@ class SegmentRecomputation:
         else:
             rule = version.rules[self.segment]
             verdict, logged = rule.decide(self.counts, draw(previous, event.id), event.offers), stated_verdict(event)
+            if event.rank is not None and event.rule == CAPACITY and verdict.decision == "accept":
+                verdict = without_capacity(verdict)
             if verdict != logged:
                 self.report(
                     where, describe_differences(logged, verdict, "in the log", f"by policy version {event.version}")

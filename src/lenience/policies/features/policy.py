@@ -145,7 +145,7 @@ class FeaturePolicy(SelectivePolicy):
         >>> X = np.random.default_rng(0).normal(size=(200, 2))
         >>> objective = Discounted(offers=Offers([500, 5000], [0.8, 0.8]), discount=0.99)
         >>> policy = FeaturePolicy(objective=objective).fit(X)
-        >>> policy.accepts(X[:2], offers=([500, 5000], 0.8))
+        >>> policy.accepts(X[:2], offers=([500, 50_000], 0.8))
         array([ True, False])
         """
         return np.asarray(self.propensity(X, offers) >= 1.0)
@@ -308,11 +308,10 @@ class FeaturePolicy(SelectivePolicy):
             real("exposure", self.exposure, least=0)
         self.cost_ = self._break_even()
         most = min(self.objective.discount_at(0), 1.0 - 1e-9)
-        self.table_: ThresholdTable | LabelTable
         if self.objective.offers is None:
-            self.table_ = threshold_table(self.cost_, most)
+            self.table_: ThresholdTable = threshold_table(self.cost_, most)
         else:
-            self.table_ = label_table(self.objective.offers, most)
+            self.label_table_: LabelTable = label_table(self.objective.offers, most)
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
         self._reference(rows[pick], None if offers is None else offers.pick(pick))
 
@@ -400,7 +399,6 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Decide with a Bayesian logistic regression, in compiled code."""
-        assert isinstance(self.table_, ThresholdTable)
         model = self.model_
         cache = self._projected()
         pending, waiting = self._designed_pending(len(rows))
@@ -445,13 +443,12 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
     ) -> NDArray[np.float64]:
         """Decide offers with a Bayesian logistic regression, in compiled code."""
-        assert isinstance(self.table_, LabelTable)
         model, cache = self.model_, self._projected()
         pending, waiting = self._designed_pending(len(rows))
         out = np.empty((len(rows), FIELDS))
         arguments: list[Any] = [
             cache["design"], cache["m"], cache["v"], *self._brought, pending, waiting, gammas, chances,
-            float(self.explore), self._unit(), *offers, *self.table_[1:], out,
+            float(self.explore), self._unit(), *offers, *self.label_table_[1:], out,
         ]  # fmt: skip
         decide_offer_rows(model.design(rows), model.weights_, model.means_, model.covariances_, *arguments)
         return out
@@ -460,7 +457,6 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
     ) -> NDArray[np.float64]:
         """Decide offers with any model, from its beliefs and likeness, and with exposure limits."""
-        assert isinstance(self.table_, LabelTable)
         n, mean = self.model_.beliefs(rows)
         size, rate = self.model_.beliefs(self.reference_)
         precision, resolved = (size + 1.0) / np.maximum(rate * (1.0 - rate), 1e-12), 1.0 / (size + 2.0)
@@ -468,7 +464,7 @@ class FeaturePolicy(SelectivePolicy):
         waiting = [row for _, row in self._pending_outcomes.pending.values()]
         near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
-        unit = self._unit() / self.table_.unit
+        unit = self._unit() / self.label_table_.unit
         out = np.empty((len(rows), FIELDS))
         for i in range(len(rows)):
             own = (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
@@ -478,8 +474,8 @@ class FeaturePolicy(SelectivePolicy):
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
             counted = n[i] + (pending if self.exposure is None else 0.0)
-            where = stretched(mean[i], n[i], left, self.table_.kink, self.table_.slope)
-            label = unit * stake * left * float(self.table_.label_value(counted, where, discount))
+            where = stretched(mean[i], n[i], left, self.label_table_.kink, self.label_table_.slope)
+            label = unit * stake * left * float(self.label_table_.label_value(counted, where, discount))
             best = best_offer(offers.amount, offers.cost, offers.start[i], offers.start[i + 1], mean[i])
             profit = offers.amount[best] * (mean[i] - offers.cost[best])
             below = self.exposure is None or pending < self._limit(float(n[i]), float(mean[i]), q)
@@ -507,7 +503,6 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Decide with any model, from its beliefs and likeness, and with exposure limits."""
-        assert isinstance(self.table_, ThresholdTable)
         cost = self.cost_
         n, mean = self.model_.beliefs(rows)
         size, rate = self.model_.beliefs(self.reference_)

@@ -29,8 +29,8 @@ from lenience.simulation.engine_lattice import TINY
 from lenience.simulation.stream import Stream
 from lenience.solvers.offers.evaluation import best_accepted, menu_choices
 
-MOST_ENTRIES = 8_000_000  # of a window: states times menus
-LARGEST_WINDOW = 4096  # rows
+MOST_ENTRIES = 4_000_000  # of a window: states times menus
+SMALLEST_WINDOW = 256  # rows
 PURPOSE = "offer"  # of the random numbers that draw menus
 _SHIFT = np.uint64(11)
 
@@ -57,10 +57,8 @@ def run_offers(
 
 
 class OfferWindow(NamedTuple):
-    """Hold what a policy does at rows ``first`` to ``last`` − 1: by state, and by state and menu."""
+    """Hold what a policy does at the states that can be met in a window of rows: by state, and by state and menu."""
 
-    first: int
-    last: int
     offset: NDArray[np.uint64]  # by row: the position of its first state
     slope: NDArray[np.float64]  # by state: α
     level: NDArray[np.float64]  # by state: β
@@ -68,15 +66,20 @@ class OfferWindow(NamedTuple):
     choice: NDArray[np.int32]  # by state and menu: the offer that is made
 
 
-def offer_window(policy: Rule, prior: Belief, offers: Offers, first: int, last: int) -> OfferWindow:
-    """Return what a policy does at rows ``first`` to ``last`` − 1."""
-    lines = [menu_choices(policy, prior.n + k, prior.s + np.arange(k + 1.0), offers) for k in range(first, last)]
+def offer_window(
+    policy: Rule, prior: Belief, offers: Offers, first: int, last: int, low: int, high: int
+) -> OfferWindow:
+    """Return what a policy does at rows ``first`` to ``last`` − 1, for walks that enter with ``low`` to ``high``."""
+    lines = [
+        menu_choices(policy, prior.n + k, prior.s + np.arange(low, high + 1.0 + (k - first)), offers)
+        for k in range(first, last)
+    ]
     chance = np.concatenate([line.chance for line in lines])
     choice = np.concatenate([line.choice for line in lines])
     slope, level = stakes(chance, choice, offers)
-    sizes = np.arange(first + 1, last + 1)
+    sizes = high - low + 1 + np.arange(last - first)
     offset = (np.cumsum(sizes) - sizes).astype(np.uint64)
-    return OfferWindow(first, last, offset, slope, level, limits(chance), choice.astype(np.int32))
+    return OfferWindow(offset, slope, level, limits(chance), choice.astype(np.int32))
 
 
 def stakes(
@@ -133,17 +136,19 @@ def run_offer_lattice(
         running = (time < np.uint64(horizon)) & (stopped == 0)
         if not running.any():
             break
-        last = first + 1
-        entries = 0
-        while last < min(horizon, first + LARGEST_WINDOW) and entries < MOST_ENTRIES:
-            last += 1
-            entries += last * offers.menu_count
-        window = offer_window(policy, prior, offers, first, last)
+        # All that run are at the first row, and each acceptance adds at most one success.
+        low, high = int(successes[running].min()), int(successes[running].max())
+        rows = max(SMALLEST_WINDOW, high - low)
+        while rows > 1 and rows * (high - low + rows / 2) * offers.menu_count > MOST_ENTRIES:
+            rows //= 2
+        last = min(first + rows, horizon)
+        window = offer_window(policy, prior, offers, first, last, low, high)
         _run(
             keys, menu_keys, limits(rates), rates, time, accepted, successes, check, red, stopped,
             factor, account, lowest, reward, expected, earned, accepted_by, earned_by,
             window.offset, window.slope, window.level, window.limit, window.choice, amount, cost, cumulated,
-            checkpoints.astype(np.uint64), np.uint64(first), np.uint64(last), np.uint64(horizon), discount,
+            checkpoints.astype(np.uint64), np.uint64(first), np.uint64(last), np.uint64(low), np.uint64(horizon),
+            discount,
         )  # fmt: skip
         first = last
     best = profits_if_known(rates, offers)
@@ -195,6 +200,7 @@ def _run(
     checkpoints: NDArray[np.uint64],
     first: np.uint64,
     last: np.uint64,
+    low: np.uint64,
     horizon: np.uint64,
     discount: float,
 ) -> None:
@@ -207,7 +213,7 @@ def _run(
         i, k, j, c = time[r], accepted[r], successes[r], check[r]
         w, sum_, least, until = factor[r], account[r], lowest[r], red[r]
         while i < horizon and k < last:
-            at = offset[k - first] + j
+            at = offset[k - first] + (j - low)
             if slope[at] == 0.0:  # no offer is accepted here, and the belief stays as it is
                 stopped[r] = 1
                 break

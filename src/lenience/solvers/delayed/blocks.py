@@ -36,7 +36,7 @@ from lenience.core.compiled import compiled
 from lenience.solvers.delayed.estimate import parabola
 
 STEPS = (0.005, 0.007, 0.01, 0.014, 0.02)  # ε of the fine solve: the smallest that fits MOST_STATES
-MOST_STATES = 6e7  # about a second
+MOST_STATES = 3e7  # about half a second
 COARSER = 2.5  # the coarse solve has this many times the fine solve's ε
 POINTS, FEWER_POINTS = 301, 201  # of p̂, within seven standard deviations on each side
 GROWTH = 1.05  # of the grid of the number pending
@@ -246,10 +246,10 @@ def first_rejection(value: NDArray[np.float64], nodes: NDArray[np.float64], bloc
         middle = 0.5 * (nodes[t] + nodes[t + 1]) * block
         slope = (value[t + 1, i] - value[t, i]) / ((nodes[t + 1] - nodes[t]) * block)
         if slope <= loss:
-            return before + (middle - before) * (slope_before - loss) / (slope_before - slope)
+            return float(before + (middle - before) * (slope_before - loss) / (slope_before - slope))
         before = middle
         slope_before = slope
-    return nodes[nodes.size - 1] * block
+    return float(nodes[nodes.size - 1] * block)
 
 
 @compiled

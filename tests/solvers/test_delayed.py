@@ -60,7 +60,7 @@ def test_a_thousand_a_year() -> None:
 
 
 def test_five_thousand_a_year() -> None:
-    found = Delayed(0.8, 5000, 0.1, 1).solve(PRIOR, rows=10, tolerance=5e-3).certificate
+    found = Delayed(0.8, 5000, 0.1, 1).solve_proved(PRIOR, rows=10, tolerance=5e-3).certificate
     assert found.relative_gap <= 5e-3
     assert found.value.lower <= 970.755 + 1.7
     assert found.value.upper >= 972.407 - 1.7

@@ -209,7 +209,7 @@ class Delayed(
         (1, 3, None)
         >>> large = Delayed(cost=0.8, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
         >>> large.limit(Belief(2, 1)), large.certificate.proved
-        (46, False)
+        (45, False)
         """
         from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 

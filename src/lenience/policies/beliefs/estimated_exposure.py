@@ -111,7 +111,7 @@ class EstimatedExposurePolicy(
     >>> from lenience import Delayed
     >>> policy = Delayed(cost=0.8, arrivals=100_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
     >>> policy.limit(Belief(2, 1)), policy.limit(Belief(1000, 790)), policy.limit(Belief(1000, 810))
-    (90, 2640, None)
+    (99, 2570, None)
     """
 
     sizes: np.ndarray[Any, np.dtype[np.float64]]

@@ -321,7 +321,7 @@ def _minimum_rate(policies: SegmentPolicies, row: Start) -> float | None:
     policy, cell = policies[row.name], policies.segments[row.name]
     if has_offers(cell):
         label = policy.label_value(row.prior).midpoint
-        return max(row.cost - label / offers_of(cell.objective).mean_amount, 0.0)
+        return float(max(row.cost - label / offers_of(cell.objective).mean_amount, 0.0))
     return float(policy.threshold(row.prior.n, tolerance=1e-3).midpoint) if isinstance(policy, OptimalPolicy) else None
 
 

@@ -131,7 +131,10 @@ def delay(
                 "value": as_dict(policy.value(prior, pending)),
                 "unit": unit_of(cost, money),
                 "expire_after": policy.expire_after,
-                "certificate": {**msgspec.to_builtins(policy.certificate), "statement": policy.certificate.statement},
+                "certificate": {
+                    **msgspec.to_builtins(policy.certificate),
+                    "statement": policy.certificate.describe(money),
+                },
                 "values": [
                     {"policy": row.policy, "label_delay": row.label_delay, "value": as_dict(row.value)}
                     for row in values
@@ -246,7 +249,7 @@ def _print(
         if k < policy.rows:
             limits.add_row(f"{prior.n + k:g}", _limits(policy, k))
     out.print(limits)
-    out.print(policy.certificate.statement)
+    out.print(policy.certificate.describe(money))
 
 
 def _limits(policy: ExposurePolicy | EstimatedExposurePolicy, k: int) -> str:

@@ -37,6 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.formatting import percent, plural
+from lenience.core.money import UNITS, Money
 from lenience.core.validation import check_cost, floats, real, whole
 
 FEWEST = 30.0  # fewer effective acceptances are too few for an interval
@@ -109,28 +110,49 @@ class OffPolicy(msgspec.Struct, frozen=True):
     effective: float
     caution: str = ""
 
-    def format_reward(self, number: float) -> str:
-        """Format a reward with three digits of the half-width of the interval of the gain.
+    def format_reward(self, number: float, money: Money = UNITS) -> str:
+        """Format a reward; without money, with three digits of the half-width of the interval of the gain.
 
         Parameters
         ----------
         number : float
             The reward.
+        money : Money, optional
+            How to show rewards; by default in units of gain + loss.
 
         Returns
         -------
         str
             The reward with its sign.
         """
+        if money.known:
+            return money.format_change(number)
         half = (self.gain.upper - self.gain.lower) / 2
         decimals = 2 - math.floor(math.log10(half)) if 0 < half < math.inf else 5
         return f"{number:+z.{max(decimals, 0)}f}"
 
     @property
     def statement(self) -> str:
-        """The answer in words."""
-        value, lower, upper = (self.format_reward(part) for part in (self.gain.value, self.gain.lower, self.gain.upper))
-        if (float(lower) == 0) != (float(upper) == 0):
+        """The answer in words, with rewards in units of gain + loss."""
+        return self.describe()
+
+    def describe(self, money: Money = UNITS) -> str:
+        """Return the answer in words.
+
+        Parameters
+        ----------
+        money : Money, optional
+            How to show rewards; by default in units of gain + loss.
+
+        Returns
+        -------
+        str
+            One sentence, or two if there is a warning.
+        """
+        ends = (self.gain.lower, self.gain.upper)
+        value, lower, upper = (self.format_reward(part, money) for part in (self.gain.value, *ends))
+        at_edge = [float(self.format_reward(end)) == 0 for end in ends]
+        if at_edge[0] != at_edge[1]:
             more = "more" if self.gain.value > 0 else "less"
             verdict = f"The proposal may have earned {more}, but zero is at the edge of the interval"
         elif self.gain.lower > 0:

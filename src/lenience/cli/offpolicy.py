@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.cli.options import FILE, console, cost_option, json_option, print_json, table
+from lenience.cli.options import FILE, console, cost_options, json_option, print_json, table, unit_of
+from lenience.core.formatting import describe_unit
+from lenience.core.money import Money
 
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log", type=FILE)
-@cost_option
+@cost_options
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
 )
@@ -29,6 +31,7 @@ from lenience.cli.options import FILE, console, cost_option, json_option, print_
 def offpolicy(
     log: str,
     cost: float,
+    money: Money,
     accepted: str,
     propensity: str,
     outcome: str,
@@ -88,7 +91,12 @@ def offpolicy(
     if as_json:
         without = None if unscored is None else int(unscored.sum())
         print_json(
-            {**msgspec.to_builtins(result), "without_score": without, "statement": f"{result.statement} {note}".strip()}
+            {
+                **msgspec.to_builtins(result),
+                "unit": unit_of(cost, money),
+                "without_score": without,
+                "statement": f"{result.describe(money)} {note}".strip(),
+            }
         )
         return
     grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, c = {cost:g}")
@@ -104,12 +112,13 @@ def offpolicy(
         if estimate is not None:
             grid.add_row(
                 name,
-                result.format_reward(estimate.value),
-                f"{result.format_reward(estimate.lower)} … {result.format_reward(estimate.upper)}",
+                result.format_reward(estimate.value, money),
+                f"{result.format_reward(estimate.lower, money)} … {result.format_reward(estimate.upper, money)}",
             )
     out = console()
     out.print(grid)
-    out.print(result.statement)
+    out.print(result.describe(money))
+    out.print(describe_unit(cost, money))
     if note:
         out.print(note.strip())
 

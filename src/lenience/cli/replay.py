@@ -13,7 +13,9 @@ from lenience.cli.options import (
     objective_options,
     print_json,
     table,
+    unit_of,
 )
+from lenience.core.money import Money
 
 
 @click.command(short_help="Replay policies on a file of individuals, of whom only the accepted reveal their outcome.")
@@ -45,6 +47,7 @@ def replay(
     features: str | None,
     group: str | None,
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -69,13 +72,13 @@ def replay(
 
     from lenience.cli.progress import announcing, solving
     from lenience.core.errors import InputError
-    from lenience.core.formatting import counted
+    from lenience.core.formatting import counted, percent
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
-        CAPTION,
         FEW,
         describe_best,
+        describe_columns,
         describe_full_information,
         describe_replay,
         write_replay_report,
@@ -106,15 +109,16 @@ def replay(
             data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups
         ),
     )
-    title = f"{data_table.name}: {counted(len(data_table.y), 'individual')}, {data_table.size}, c = {goal.cost:g}"
+    size = f"{counted(len(data_table.y), 'individual')}, {data_table.size}"
+    title = f"{data_table.name}: {size}, break-even {percent(cost, 2)}"
     written = []
     if figure is not None:
         from lenience.plot import save
         from lenience.plot.features import replay_figure
 
-        written.append(str(save(replay_figure(answer, title), figure)))
+        written.append(str(save(replay_figure(answer, title, money), figure)))
     if report is not None:
-        written.append(str(write_replay_report(answer, report, title, data_table.describe())))
+        written.append(str(write_replay_report(answer, report, title, data_table.describe(), money)))
     if as_json:
         print_json(
             {
@@ -131,6 +135,7 @@ def replay(
                 "seeds": answer.seeds,
                 "warm": answer.warm,
                 "known": answer.known,
+                "unit": unit_of(cost, money),
                 "full_information": answer.full_information.mean,
                 "policies": answer.summary(),
                 "files": written,
@@ -139,15 +144,15 @@ def replay(
         return
     out = console()
     out.print(bold(title), f"\n{describe_replay(answer)}\n{data_table.describe()}\n", sep="")
-    for headings, rows in replay_tables(answer):
+    for headings, rows in replay_tables(answer, money):
         grid = table()
         for position, heading in enumerate(headings):
             grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
         for row in rows:
             grid.add_row(*row)
         out.print(grid)
-    out.print(CAPTION + "\n")
-    out.print(describe_best(answer) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
-    out.print(describe_full_information(answer))
+    out.print(describe_columns(answer, money) + "\n")
+    out.print(describe_best(answer, money) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
+    out.print(describe_full_information(answer, money))
     for path in written:
         out.print(f"Wrote {path}")

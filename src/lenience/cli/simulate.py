@@ -9,15 +9,27 @@ from typing import Any
 import click
 
 from lenience.cli.name_and_parameters import parse_spec
-from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
+from lenience.cli.options import (
+    FILE,
+    FOLDER,
+    console,
+    cost_options,
+    json_option,
+    known,
+    print_json,
+    prior_option,
+    table,
+    unit_of,
+)
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
+from lenience.core.money import Money
 
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
 
 
 @click.command(short_help="Compare policies in one simulated world, on the same individuals.")
-@cost_option
+@cost_options
 @click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
 @click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
 @prior_option
@@ -43,6 +55,7 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
 @json_option
 def simulate(
     cost: float,
+    money: Money,
     discount: float,
     horizon: int,
     prior: Belief,
@@ -101,13 +114,14 @@ def simulate(
     if figure is not None:
         from lenience.plot import plot_comparison
 
-        plot_comparison(comparison, path=figure)
+        plot_comparison(comparison, path=figure, money=money)
         files.append(figure)
     if as_json:
         print_json(
             {
                 "horizon": horizon,
                 "replications": replications,
+                "unit": unit_of(cost, money),
                 "summary": comparison.summary(),
                 "reference": comparison.baseline,
                 "note": comparison.note,
@@ -115,7 +129,7 @@ def simulate(
             }
         )
         return
-    lines = comparison.table()
+    lines = comparison.table(money=money)
     shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
     grid = table(
         f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95% intervals)"
@@ -126,7 +140,7 @@ def simulate(
         grid.add_row(*(line[position] for position in shown))
     out = console()
     out.print(grid)
-    out.print(columns_in_words([comparison.baseline] if comparison.baseline else []))
+    out.print(columns_in_words([comparison.baseline] if comparison.baseline else [], cost, money))
     if comparison.note:
         out.print(comparison.note)
     for path in files:

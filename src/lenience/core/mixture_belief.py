@@ -180,14 +180,14 @@ class MixtureBelief(msgspec.Struct, frozen=True):
         """
         return self._moved_to(tuple(belief.observe(outcomes) for belief in self.beliefs))
 
-    def after(self, n: int, s: int) -> MixtureBelief:
+    def after(self, n: float, s: float) -> MixtureBelief:
         """Return the mixture after a number of outcomes.
 
         Parameters
         ----------
-        n : int
-            The number of outcomes.
-        s : int
+        n : float
+            The number of outcomes; it need not be whole where outcomes count only in part.
+        s : float
             The number of successes among them.
 
         Returns

@@ -249,7 +249,7 @@ class Discounted(
         return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
     def solve_seconds(
-        self, prior: Belief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
+        self, prior: Belief | MixtureBelief, rows: int = 1000, tolerance: float = 1e-9, look_ahead: int | None = None
     ) -> float:
         """Estimate how many seconds :meth:`solve` takes on one core.
 
@@ -279,8 +279,9 @@ class Discounted(
         from lenience.solvers.offers.solve import offer_seconds
         from lenience.solvers.stopping.solve import discounted_seconds
 
-        if self.offers is not None:
-            return offer_seconds(prior, self.offers, self.discount, rows, tolerance)
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            offers = self.offers or Offers((1.0,), (self.cost,))
+            return offer_seconds(prior, offers, self.discount, rows, tolerance)
         return discounted_seconds(prior.n, self.cost, self.discount, rows, tolerance, look_ahead)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:

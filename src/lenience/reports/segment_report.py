@@ -16,10 +16,11 @@ import msgspec
 
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
-from lenience.analysis.status_quo import Money, compare_with_status_quo
+from lenience.analysis.status_quo import compare_with_status_quo
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
+from lenience.core.money import Money
 from lenience.core.validation import having
 from lenience.history.fit import History
 from lenience.models.protocol import Shrinkage
@@ -195,7 +196,8 @@ def _summary(worth: float, rows: list[Start], limits: Mapping[str, Exposure], mo
     )
     return (
         f"Accept applicants in {accepted:,} of {counted(len(rows), 'segment')}. {rule} Together they are expected to "
-        f"earn {money.show(worth)}. {_unit({row.cost for row in rows}, money)} Later amounts count less (discounting)."
+        f"earn {money.format(worth)}. {_unit({row.cost for row in rows}, money)} Later amounts count less "
+        "(discounting)."
     )
 
 
@@ -219,7 +221,7 @@ def _cards(
         (f"{len(segments):,}", plural(len(segments), "segment")),
         (f"{len(accepted):,}", "accepted now"),
         (even_percent(share / total, 0), "of applicants are in accepted segments"),
-        (money.show(worth), f"expected value, {money.words}"),
+        (money.format(worth), f"expected value, {money.words}"),
     ]
     if limits:
         waiting = sum(row.accept is False and row.limit != 0 for row in limits.values())
@@ -337,7 +339,7 @@ def _segments_section(
         else:
             line += [decision_cell(late.now, late.accept), f"{late.pending:,}", late.most]
         worth = policies.segment_value(row.name).midpoint if late is None else late.worth
-        line += [even_percent(row.prior.mean), count(row.prior.n), money.show(worth)]
+        line += [even_percent(row.prior.mean), count(row.prior.n), money.format(worth)]
         if past:
             line.append("" if own is None else f"{own.accepted:,} / {own.arrivals:,}")
         line += [even_percent(cell.share, 2), f"{row.volume:,.1f}"]

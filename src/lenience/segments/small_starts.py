@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from lenience.core.errors import InputError
+from lenience.core.objective import one_break_even
 from lenience.core.offers import Offers
 from lenience.core.validation import having, listed, real
 from lenience.segments.segments import Segment, Segments
@@ -81,6 +82,7 @@ def starter_offers(
         having("segments", cell, "objective", SEGMENTS)
         if not cell.objective.stationary:
             raise InputError("objective", cell.objective, "a Discounted objective, whose labels come at once")
+        one_break_even(cell.objective, "starter_offers")
         if cell.own.starts(cell.prior):
             rows.append(StarterOffer(cell.name, cell.group, True, True, 1.0))
             continue

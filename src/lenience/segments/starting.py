@@ -20,8 +20,9 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count, percents
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.validation import check_cost, having, listed, real
-from lenience.segments.segments import Segment, Segments
+from lenience.segments.segments import Segment, Segments, plain_belief
 
 MOST_VOLUME = 1e6  # A belief that would start only beyond this volume counts as never starting.
 # The largest volume to search for a segment, or ten times its own: each doubling takes twice as long.
@@ -33,7 +34,7 @@ LITTLE_HOPE = 0.05  # A segment is known to lose if the success rate is above th
 SHOWN = 1e-4  # relative precision of volumes that are shown
 
 
-def known_to_lose(belief: Belief, cost: float) -> bool:
+def known_to_lose(belief: Belief | MixtureBelief, cost: float) -> bool:
     """Return whether the success rate is above the cost with a probability of less than 5%.
 
     >>> known_to_lose(Belief(1188, 968), 0.85), known_to_lose(Belief(2, 1), 0.85)
@@ -239,14 +240,12 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     rows = []
     for cell in listed("segments", segments, SEGMENTS):
         having("segments", cell, "objective", SEGMENTS)
+        prior = plain_belief(cell, "starts")
         cost, volume = cell.objective.cost, cell.volume
-        needed = starting_volume(cell.prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
+        needed = starting_volume(prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
-        if cell.objective.label_delay or near:
-            begins = _begins(cell)
-        else:
-            begins = volume > needed.lower or cell.prior.mean > cost
-        rows.append(Start(cell.name, cell.group, cell.prior, cost, volume, needed.midpoint, begins))
+        begins = _begins(cell) if cell.objective.label_delay or near else volume > needed.lower or prior.mean > cost
+        rows.append(Start(cell.name, cell.group, prior, cost, volume, needed.midpoint, begins))
     return rows
 
 
@@ -302,6 +301,7 @@ def forecast_starts(segments: Segments | Iterable[Segment], seconds: float) -> l
     cells = sorted(listed("segments", segments, SEGMENTS), key=lambda cell: -cell.share)
     if cells:
         # The first call compiles the solver, which does not count as time spent.
+        plain_belief(cells[0], "forecast_starts")
         starting_volume(Belief(2, 1), cells[0].objective.cost, COARSE, MOST_FORECAST)
     until = time.monotonic() + seconds
     return [_forecast(cell, in_time=lambda: time.monotonic() < until) for cell in cells]
@@ -309,20 +309,21 @@ def forecast_starts(segments: Segments | Iterable[Segment], seconds: float) -> l
 
 def _forecast(cell: Segment, in_time: Callable[[], bool]) -> StartForecast:
     """Forecast whether one segment starts, if there is time."""
+    prior = plain_belief(cell, "forecast_starts")
     cost, volume = cell.objective.cost, cell.share * cell.objective.volume
     needed: float | None = None
     begins: bool | None = None
-    if cell.prior.mean > cost:
+    if prior.mean > cost:
         needed, begins = 0.0, True
     elif in_time():
-        bounds = starting_volume(cell.prior, cost, COARSE, MOST_FORECAST)
+        bounds = starting_volume(prior, cost, COARSE, MOST_FORECAST)
         needed = bounds.midpoint
         begins = None if bounds.lower < volume < bounds.upper else volume >= bounds.upper
         if math.isinf(needed) and volume > MOST_FORECAST:
             begins = None
         if begins and cell.objective.label_delay:
             begins = _begins_late(cell)
-    return StartForecast(cell.name, cell.prior, cell.share, volume, needed, begins)
+    return StartForecast(cell.name, prior, cell.share, volume, needed, begins)
 
 
 def _begins_late(cell: Segment) -> bool | None:

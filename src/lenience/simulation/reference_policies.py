@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from lenience.core.belief import Belief
 from lenience.core.counter_rng import replication_keys
 from lenience.core.errors import TooLargeError
+from lenience.core.money import UNITS, Money
 from lenience.core.offers import Offers
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
@@ -107,13 +108,18 @@ def offer_references(
     return References({name: tuple(policies)}, name, ((note if violated else "") + endless).strip())
 
 
-def columns_in_words(baselines: Sequence[str]) -> str:
+def columns_in_words(baselines: Sequence[str], cost: float | None = None, money: Money = UNITS) -> str:
     """Explain the columns of a comparison, given the baselines that the policies are compared with.
+
+    The cost says what a success and a failure are worth in money, if money is known.
 
     >>> print(columns_in_words(["optimum"]))
     Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less a policy
     is expected to earn than the policy that is optimal for the prior on the same individuals; ...
     """
+    gain, loss = "1 − c", "c"
+    if money.known and cost is not None:
+        gain, loss = money.format(1 - cost), money.format(cost)
     behind = ""
     if baselines:
         whom = "the policy that is optimal for the prior" if list(baselines) == [OPTIMUM] else "that policy"
@@ -123,8 +129,8 @@ def columns_in_words(baselines: Sequence[str]) -> str:
             "negative number means that it earns more. "
         )
     return (
-        f"Discounted: the reward, where a success earns 1 − c and a failure loses c. {behind}Shut out: the share of "
-        "all arrivals, in all replications, whose population is worth accepting (p > c) but is rejected for good in "
+        f"Discounted: the reward, where a success earns {gain} and a failure loses {loss}. {behind}Shut out: the share "
+        "of all arrivals, in all replications, whose population is worth accepting (p > c) but is rejected for good in "
         "the end. Populations that are not worth accepting count as not shut out."
     )
 

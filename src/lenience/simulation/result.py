@@ -20,6 +20,7 @@ from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
 from lenience.core.intervals import wilson_interval
+from lenience.core.money import UNITS, Money
 from lenience.core.validation import real
 from lenience.simulation.block import COLUMNS, ReplicationBlock
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 METRICS = ("discounted", "reward", "regret", "accepted", "shut_out", "stopped", "learning_cost", "red_until")
 SHARES = ("shut_out", "stopped")
+REWARDS = ("discounted", "expected", "reward", "regret", "behind", "learning_cost")  # amounts of money
 SHOWN = ("discounted", "regret", "behind", "accepted", "shut_out", "learning_cost")
 
 
@@ -589,13 +591,15 @@ class Simulation:
         }
         return [save_frame(frame, target / f"{name}.parquet") for name, frame in frames.items()]
 
-    def table(self, confidence: float = 0.95) -> list[list[str]]:
+    def table(self, confidence: float = 0.95, money: Money = UNITS) -> list[list[str]]:
         """Format the main metrics as text.
 
         Parameters
         ----------
         confidence : float, optional
             The confidence level of the interval, strictly between 0 and 1.
+        money : Money, optional
+            How to show rewards; by default in units of gain + loss.
 
         Returns
         -------
@@ -611,6 +615,12 @@ class Simulation:
         >>> [line[0] for line in simulation.table()]
         ['policy', 'optimum', 'greedy']
         """
+
+        def show(metric: str, estimate: Estimate) -> str:
+            if not money.known or metric not in REWARDS:
+                return str(estimate)
+            return money.format_interval(estimate.mean, estimate.lower, estimate.upper)
+
         shown = [metric for metric in SHOWN if metric != "behind" or self.baseline is not None]
         titles = {"behind": f"behind {self.baseline}"}
         lines = [["policy", *(titles.get(metric, metric.replace("_", " ")) for metric in shown)]]
@@ -619,7 +629,7 @@ class Simulation:
                 self.behind(name, confidence) if metric == "behind" else self.estimate(name, metric, confidence)
                 for metric in shown
             ]
-            lines.append([name, *(str(each) for each in result)])
+            lines.append([name, *(show(metric, each) for metric, each in zip(shown, result, strict=True))])
         return lines
 
     def __str__(self) -> str:

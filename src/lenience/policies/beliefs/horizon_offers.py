@@ -420,7 +420,7 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         choices = choices_of(self.offers, offer)
         later = self._left(belief, left) - 1
         words = f"the {counted(later, 'arrival')} after this one" if later else "this last arrival"
-        return explain_offer(belief, choices, self.decide(belief, choices, left), self.offers.currency, words)
+        return explain_offer(belief, choices, self.decide(belief, choices, left), self.offers.money, words)
 
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it.

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.formatting import counted, money, percents
+from lenience.core.formatting import counted, percents
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ExposureObjective
 from lenience.core.offers import Offer, Offers
@@ -280,17 +280,17 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         outcomes pending, one more is worth only $33.65. The limit is 5 pending outcomes.
         """
         decision = self.decide(belief, offer, pending)
-        best, currency = decision.offer, self.offers.currency
+        best, money = decision.offer, self.offers.money
         mean, even = percents(belief.mean, best.cost)
-        size = money(best.amount, currency)
+        size = money.format(best.amount)
         facts = f"the expected success rate is {mean}"
         if decision.expected_profit > 0.0:
-            profit = money(decision.expected_profit, currency)
+            profit = money.format(decision.expected_profit)
             return f"Accept {size}: {facts}, above the break-even of {even}. The expected profit is {profit}."
-        loss = money(-decision.expected_profit, currency)
+        loss = money.format(-decision.expected_profit)
         facts += f", below the break-even of {even}. The expected loss is {loss}."
         known = f"With {counted(pending, 'outcome')} pending, one more is worth"
-        worth = money(decision.label_value.midpoint, currency)
+        worth = money.format(decision.label_value.midpoint)
         if decision.accepted:
             return f"Accept {size}: {facts} {known} {worth} for later decisions."
         limit = self.limit(belief, best)

@@ -8,6 +8,7 @@ the doubt first. Unlike with one offer, a rejection is not final: a smaller or b
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -21,10 +22,11 @@ from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount as number_text
-from lenience.core.formatting import money, percents
+from lenience.core.formatting import percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance, success_distance
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import listed, real, whole
@@ -400,7 +402,12 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """
         return self._solved(check_belief(belief)).value
 
-    def explain(self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None) -> str:
+    def explain(
+        self,
+        belief: Belief | MixtureBelief,
+        offer: Offer | Offers | Sequence[Offer] | None = None,
+        money: Money | None = None,
+    ) -> str:
         """Return the decision at a belief and its reason, in words.
 
         Parameters
@@ -409,6 +416,8 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from.
+        money : Money, optional
+            How to show amounts; by default as the objective says.
 
         Returns
         -------
@@ -422,9 +431,58 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> print(Discounted(offers=menu, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 6)))
         Offer $500 instead of $5,000: 6 of 10 succeeded (60%), below the break-even of 80%. The expected loss is $100.
         One more outcome is worth $105 for later decisions.
+
+        With one break-even and a prior that may be wrong:
+
+        >>> prior = MixtureBelief.doubt(Belief(5, 1), 0.5)
+        >>> print(Discounted(cost=0.7, discount=0.99).solve(prior).explain(prior))
+        Accept: 35% are expected to succeed, below the break-even of 70%. The expected loss is 0.35. One more outcome is
+        worth 0.363 for later decisions.
         """
         choices = choices_of(self.offers, offer)
-        return explain_offer(belief, choices, self.decide(belief, choices), self.offers.currency)
+        shown = self.objective.money if money is None else money
+        one_cost = self.objective.offers is None and offer is None
+        return explain_offer(belief, choices, self.decide(belief, choices), shown, sized=not one_cost)
+
+    def least_accepted(self, outcomes: int, offer: Offer | Offers | Sequence[Offer] | None = None) -> int | None:
+        """Return the smallest number of successes among new outcomes that is accepted.
+
+        With one break-even, every larger number is accepted, too.
+
+        Parameters
+        ----------
+        outcomes : int
+            The number of outcomes since the prior.
+        offer : Offer, Offers or sequence of Offer, optional
+            The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
+
+        Returns
+        -------
+        int or None
+            The number of successes; None if none is enough.
+
+        Raises
+        ------
+        InputError
+            If the offer is needed.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(MixtureBelief.doubt(Belief(4, 2.8), 0.2))
+        >>> [policy.least_accepted(k) for k in (0, 1, 5, 20)]
+        [0, 1, 4, 15]
+        """
+        count = whole("outcomes", outcomes, least=0)
+        choices = choices_of(self.offers, offer)
+
+        def accepted(successes: int) -> bool:
+            return self.accepts(self.prior.after(count, successes), choices)
+
+        if not self.offers.single or choices != self.offers.offers_of(0):
+            return next((successes for successes in range(count + 1) if accepted(successes)), None)
+        least = bisect_left(range(count + 1), True, key=accepted)
+        return least if least <= count else None
 
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it without solving anything.
@@ -537,33 +595,38 @@ def explain_offer(
     belief: Belief | MixtureBelief,
     choices: Sequence[Offer],
     decision: OfferDecision,
-    currency: str,
+    money: Money,
     later: str = "later decisions",
+    sized: bool = True,
 ) -> str:
-    """Return a decision and its reason in words; ``later`` says what one more outcome is worth something for."""
+    """Return a decision and its reason in words; ``later`` says what one more outcome is worth something for.
+
+    If all applicants bring the same break-even and no amount, ``sized`` is False.
+    """
     best = decision.offer
-    size = money(best.amount, currency)
+    size = f" {money.format(best.amount)}" if sized else ""
     others = [one for one in choices if one.amount > best.amount]
-    verb = (
-        f"Offer {size} instead of {money(max(one.amount for one in others), currency)}" if others else f"Accept {size}"
-    )
+    verb = f"Offer{size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept{size}"
     mean, even = percents(belief.mean, best.cost)
     evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
     if isinstance(belief, MixtureBelief):
         evidence = f"{mean} are expected to succeed"
-    label = money(decision.label_value.midpoint, currency)
+    label = money.format(decision.label_value.midpoint)
     if decision.expected_profit > 0.0:
-        profit = money(decision.expected_profit, currency)
+        profit = money.format(decision.expected_profit)
         return f"{verb}: {evidence}, above the break-even of {even}. The expected profit is {profit}."
-    loss = money(-decision.expected_profit, currency)
+    loss = money.format(-decision.expected_profit)
     facts = f"{evidence}, below the break-even of {even}. The expected loss is {loss}."
     if decision.accepted:
         return f"{verb}: {facts} One more outcome is worth {label} for {later}."
-    if label == money(0.0, currency):
-        return f"Reject {size}: {facts} One more outcome is worth nothing for {later}."
-    most = money(largest_accepted(belief, best.cost, decision.label_value), currency)
+    if label == money.format(0.0):
+        return f"Reject{size}: {facts} One more outcome is worth nothing for {later}."
+    if not sized:
+        final = "The rejection is final, because nothing more is learnt without acceptances."
+        return f"Reject: {facts} One more outcome is worth only {label} for {later}. {final}"
+    most = money.format(largest_accepted(belief, best.cost, decision.label_value))
     return (
-        f"Reject {size}: {facts} One more outcome is worth only {label} for {later}. "
+        f"Reject{size}: {facts} One more outcome is worth only {label} for {later}. "
         f"At this break-even, amounts below {most} are accepted."
     )
 

@@ -1,4 +1,7 @@
-"""Decide: accept or reject one or several individuals in order. Each sees the pending outcomes of those before it."""
+"""Decide: accept or reject one or several individuals in order. Each sees the pending outcomes of those before it.
+
+Where amounts differ, a request holds the offer, or the offers of which one can be made.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,19 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from lenience.core.errors import InputError
+from lenience.core.offers import Offer
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, decision_answer
 from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
+from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
-from lenience.service.domain.rule import Counts
+from lenience.service.domain.rule import Counts, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -23,11 +29,36 @@ from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 
 class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One individual: its segment, or its features if the policy uses features."""
+    """One individual: its segment, or its features if the policy uses features, and its offer where amounts differ.
+
+    The offers are not encoded where they are not given, so that a request of an earlier release has the same digest.
+    """
 
     segment: limits.SegmentName | None = None
     reference: limits.Reference | None = None
     features: Annotated[dict[limits.FeatureName, limits.FeatureValue], Meta(max_length=limits.FEATURES)] | None = None
+    offer: Annotated[OfferRequest, Meta(description="The offer to decide")] | UnsetType | None = UNSET
+    offers: (
+        Annotated[
+            list[OfferRequest],
+            Meta(min_length=1, max_length=limits.CHOICES, description="The offers of which one can be made"),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        if self.offer and self.offers:
+            raise InputError.because(
+                "must not be given together", ("offer", "offers"), label="offer and offers", code="conflicting_fields"
+            )
+
+    @property
+    def choices(self) -> tuple[Offer, ...]:
+        """The offers of which one can be made. Empty if none is given."""
+        if self.offer:
+            return (self.offer.offer,)
+        return tuple(each.offer for each in self.offers) if self.offers else ()
 
 
 class BatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +77,7 @@ class Decide:
     single: bool
     _located: tuple[PolicyRecord, list[int]] | None = None  # the policy as last loaded, and the chain of each request
     _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the position of a request
+    _choices: list[tuple[Offer, ...]] = field(default_factory=list)  # the offers of each request
 
     @property
     def size(self) -> int:
@@ -75,8 +107,12 @@ class Decide:
         """Return the chain of each request, or raise BadRequest."""
         if self._located is None or self._located[0] is not record:
             self._tidy(record)
-            places = [record.segments[record.segment(request.segment, request.features)] for request in self.requests]
-            self._located = (record, places)
+            segments = [record.segment(request.segment, request.features) for request in self.requests]
+            self._choices = [
+                record.choices(segment, request.choices)
+                for segment, request in zip(segments, self.requests, strict=True)
+            ]
+            self._located = (record, [record.segments[segment] for segment in segments])
         return self._located[1]
 
     def _tidy(self, record: PolicyRecord) -> None:
@@ -120,7 +156,7 @@ class Decide:
                 if receipt.digest is not None:
                     event = msgspec.structs.replace(event, receipt=receipt.digest)
             seq = ledger.append(chain, event)
-            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept")
+            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept", event.offer)
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
         store_answer(ledger, self.sender, receipt, chain.id, seq, full_answer)
@@ -138,23 +174,25 @@ class Decide:
         self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, place: int
     ) -> tuple[Decided, DecisionAnswer, Personal | None]:
         assert chain.segment is not None
-        request, warnings = self.requests[place], self._warnings.get(place, [])
+        request, warnings, choices = self.requests[place], self._warnings.get(place, []), self._choices[place]
         rule = version.rules[chain.segment]
         counts = chain.counts
         identity, salt = new_id_and_salt(ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
-        verdict = rule.decide(counts, chance)
+        verdict = rule.decide(counts, chance, choices)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
                 [
-                    self._shadow(shadow, chain, counts, identity)
+                    self._shadow(shadow, chain, counts, identity, choices)
                     for shadow in record.shadows
-                    if chain.segment in shadow.rules
+                    if chain.segment in shadow.rules and (choices or not shadow.rules[chain.segment].needs_offer)
                 ]
             )
-        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings)
+        answer = decision_answer(
+            record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings, choices
+        )
         personal = None
         if request.reference is not None or request.features is not None:
             details = None if request.features is None else encoder.encode(request.features).decode()
@@ -177,18 +215,25 @@ class Decide:
             reason=answer.reason,
             personal=None if personal is None else personal.commitment,
             shadows=shadows,
+            offers=choices,
+            offer=verdict.offer,
+            expected_profit=verdict.expected_profit,
+            label_value=verdict.label_value,
+            at_risk=counts.at_risk or None,
         )
         counts.arrivals += 1
         chain.changed = True
         if verdict.decision == "accept":
             counts.accepted += 1
             counts.pending += 1
+            if verdict.offer is not None:
+                counts.at_risk = at_risk_after(counts.at_risk, verdict.offer.loss, counts.pending)
         return event, answer, personal
 
-    def _shadow(self, version: Version, chain: ChainState, counts: Counts, identity: str) -> Shadow:
+    def _shadow(
+        self, version: Version, chain: ChainState, counts: Counts, identity: str, choices: tuple[Offer, ...]
+    ) -> Shadow:
         assert chain.segment is not None
         rule = version.rules[chain.segment]
-        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0)
-        return Shadow(
-            version.number, verdict.decision, verdict.rule, verdict.limit, verdict.probability, verdict.threshold
-        )
+        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)
+        return Shadow(version.number, *verdict)

@@ -87,7 +87,14 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             digest = sha256(text.encode()).hexdigest()
             tables[digest] = text
             stored.append(
-                StoredSegment(segment.name, segment.share, digest, segment.exposure_cap, segment.exploration_floor)
+                StoredSegment(
+                    segment.name,
+                    segment.share,
+                    digest,
+                    segment.exposure_cap,
+                    segment.exploration_floor,
+                    segment.exposure_cap_amount,
+                )
             )
     except TooLargeError as error:
         # The solver's own hint is about its tolerance, which a request cannot choose.

@@ -39,7 +39,7 @@ from lenience.service.domain.receipts import make_sender
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
-from lenience.service.http.large_bodies import process_body
+from lenience.service.http.large_bodies import process_body, stop_if_disconnected
 from lenience.service.queries import export
 from lenience.service.queries.reading import PAGE, Filters
 
@@ -156,7 +156,7 @@ async def import_outcomes(
 
     As in a batch, if a line cannot be read, nothing is recorded and the response names every such line.
     """
-    items = await process_body(body, read_csv)
+    items = await process_body(request, body, read_csv)
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
     return answered(await request.app.state.service.perform(RecordOutcomes(sent_by, items)))
 
@@ -283,6 +283,7 @@ def _csv_rows(reader: Any) -> tuple[dict[str, int], list[tuple[int, list[str]]]]
     _check_most("columns", len(heading), limits.CSV_COLUMNS)
     rows: list[tuple[int, list[str]]] = []
     for row in reader:
+        stop_if_disconnected()
         if row:
             rows.append((reader.line_num, row[: len(heading)]))
             _check_most("rows", len(rows), limits.BATCH)

@@ -106,7 +106,7 @@ def offer_references(
 def columns_in_words(baselines: Sequence[str], cost: float | None = None, money: Money = UNITS) -> str:
     """Explain the columns of a comparison, given the baselines that the policies are compared with.
 
-    The cost says what a success and a failure are worth in money, if money is known.
+    The cost says what a success and a failure are worth in money, if money is known. With offers there is none.
 
     >>> print(columns_in_words(["optimum"]))
     Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less a policy
@@ -115,6 +115,10 @@ def columns_in_words(baselines: Sequence[str], cost: float | None = None, money:
     gain, loss = "1 − c", "c"
     if money.known and cost is not None:
         gain, loss = money.format(1 - cost), money.format(cost)
+    earned = f"the reward, where a success earns {gain} and a failure loses {loss}"
+    worth = "(p > c)"
+    if money.known and cost is None:
+        earned, worth = "the reward in money", "(p is above the lowest break-even)"
     behind = ""
     if baselines:
         whom = "the policy that is optimal for the prior" if list(baselines) == [OPTIMUM] else "that policy"
@@ -124,9 +128,9 @@ def columns_in_words(baselines: Sequence[str], cost: float | None = None, money:
             "negative number means that it earns more. "
         )
     return (
-        f"Discounted: the reward, where a success earns {gain} and a failure loses {loss}. {behind}Shut out: the share "
-        "of all arrivals, in all replications, whose population is worth accepting (p > c) but is rejected for good in "
-        "the end. Populations that are not worth accepting count as not shut out."
+        f"Discounted: {earned}. {behind}Shut out: the share of all arrivals, in all replications, whose population is "
+        f"worth accepting {worth} but is rejected for good in the end. Populations that are not worth accepting count "
+        "as not shut out."
     )
 
 

@@ -127,10 +127,12 @@ def characteristics(
     >>> [round(share.midpoint, 3) for share in characteristics(policy, p=0.9).offer_acceptance]
     [0.854, 0.774]
     """
+    if not isinstance(policy, OfferRule):
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     goal = _own(policy, "objective", objective)
     if not isinstance(goal, StoppingObjective):
         raise InputError("objective", goal, "a Discounted or a FiniteHorizon objective")
-    if goal.offers is None or not isinstance(policy, OfferRule):
+    if goal.offers is None:
         having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     given = _own(policy, "prior", belief)
     start = check_prior(given.simplified if isinstance(given, MixtureBelief) else given, "belief")

@@ -32,6 +32,11 @@ class PolicyPerCost:
     def __init__(self, policies: Mapping[float, Policy]) -> None:
         self.policies = dict(policies)
 
+    @property
+    def offers(self) -> Offers:
+        """One offer of amount 1 at each break-even that has a policy."""
+        return Offers([1.0] * len(self.policies), sorted(self.policies))
+
     def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers) -> NDArray[np.float64]:
         """Return the probability of accepting each offer at many beliefs of one size.
 

@@ -46,6 +46,7 @@ LOGISTIC = "tests/models/test_bayesian_logistic.py"
 BELIEF_MODELS = "tests/models/test_models.py"
 ORACLES = "tests/models/test_model_oracles.py"
 TABLES = "tests/service/domain/test_solved_tables.py"
+TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
 OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and not hundred and not one_break_even'"
@@ -174,7 +175,7 @@ TARGETS = (
     Target(DOMAIN + "offer_requests.py", (OFFER_RULES,)),
     Target(DOMAIN + "offer_tables.py", (OFFER_RULES,), skipped=frozenset({"VALUE_SECONDS"})),
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
-    Target(DOMAIN + "solved_tables.py", (TABLES, RULES), skipped=EFFORT),
+    Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),

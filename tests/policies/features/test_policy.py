@@ -360,3 +360,14 @@ def test_bad_calls() -> None:
         policy.observe(X[:2], [1, 1], [0, 7])
     with rejected("model"):
         LinearUpperBoundRule(Cells(), GOAL).fit(X)
+
+
+def test_without_exploration_a_rejection_never_turns() -> None:
+    """Not even for a draw of exactly 0."""
+    X, _ = world()
+    with pytest.warns(NeverStartsWarning):
+        policy = FeaturePolicy(BayesianLogistic(), Discounted(0.95, 0.5), explore=0.0).fit(X)
+    out = policy._decide_logistic(X[:50], np.zeros(50), np.full(50, 0.5))
+    rejected_rows = out[:, 1] == 0.0
+    assert rejected_rows.any()
+    assert np.all(out[rejected_rows, 0] == 0.0)

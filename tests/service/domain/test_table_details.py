@@ -17,9 +17,12 @@ from lenience.service.domain.specification import SegmentProblem
 LAST = 18  # the last row of the small table: 20 observations with the prior
 
 
+FLAT, SURE = Belief(2, 1), Belief(3, 2.5)
+
+
 @cache
-def stopping(cost: float = 0.5) -> StoppingTable:
-    segment = SegmentProblem("x", 1.0, Discounted(cost, 0.9), Belief(2, 1), None, 0.0)
+def stopping(prior: Belief = FLAT) -> StoppingTable:
+    segment = SegmentProblem("x", 1.0, Discounted(0.5, 0.9), prior, None, 0.0)
     table = load(solve(segment, Effort(rows=LAST + 1)))
     assert isinstance(table, StoppingTable)
     return table
@@ -74,15 +77,31 @@ def test_thresholds_stay_at_the_last_row() -> None:
     assert table.threshold(0, LAST - 1) != table.threshold(0, LAST)
 
 
-def test_a_threshold_lies_between_the_rates_of_its_row() -> None:
+@pytest.mark.parametrize("prior", [FLAT, SURE])
+def test_limits_in_the_table_are_those_of_the_policy(prior: Belief) -> None:
+    policy = Discounted(0.5, 0.9).solve(prior, rows=LAST + 1)
+    table, limits = stopping(prior), set()
+    for k in range(LAST + 1):
+        for successes in range(k + 1):
+            limit = table.limit(successes, k - successes)
+            limits.add(limit)
+            assert limit == (None if policy.accepts(Belief(prior.n + k, prior.s + successes)) else 0)
+    assert limits == {0, None}
+
+
+@pytest.mark.parametrize("prior", [FLAT, SURE])
+def test_a_threshold_lies_between_the_rates_of_its_row(prior: Belief) -> None:
     """With a curve that is far too low or too high, the lattice decides."""
-    table = stopping()
+    table = stopping(prior)
     low = StoppingTable(msgspec.structs.replace(table.body, curve=[1e6]))
     high = StoppingTable(msgspec.structs.replace(table.body, curve=[-1e6]))
     for k in range(LAST + 1):
-        n, least = 2 + k, table.boundary[k]
-        assert low.threshold(0, k) == (least / n if least > 0 else 0.0)
-        assert high.threshold(0, k) == (min(0.5, (1 + least) / n) if least <= k else 0.5)
+        n, least = prior.n + k, table.boundary[k]
+        last_rejected = (prior.s + least - 1) / n if least > 0 else 0.0
+        assert low.threshold(0, k) == last_rejected
+        accepted = min(0.5, (prior.s + least) / n) if least <= k else 0.5
+        assert high.threshold(0, k) == max(accepted, last_rejected)
+    assert table.boundary[0] == 0
 
 
 def test_old_curves_end_at_the_last_row() -> None:

@@ -50,6 +50,7 @@ TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
 OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and not hundred and not one_break_even'"
+OFFER_KERNELS = "tests/solvers/test_offer_kernels.py"
 LATE_OFFERS = "tests/solvers/test_offers.py -k 'late_labels and not 200'"
 BASELINE_OFFERS = "tests/solvers/test_offers.py -k 'earns_its_value or baselines and offers0'"
 EXACT_OFFERS = "tests/analysis/test_offers_exact.py"
@@ -106,8 +107,8 @@ TARGETS = (
         ("tests/analysis/test_delay.py -k rough_evaluations",),
         EFFORT,
     ),
-    Target(SOLVERS + "offers/band.py", (OFFERS,), skipped=OFFER_EFFORT),
-    Target(SOLVERS + "offers/solve.py", (OFFERS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/band.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/solve.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/delayed.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/evaluation.py", (BASELINE_OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),

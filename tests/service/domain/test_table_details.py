@@ -21,8 +21,8 @@ FLAT, SURE = Belief(2, 1), Belief(3, 2.5)
 
 
 @cache
-def stopping(prior: Belief = FLAT) -> StoppingTable:
-    segment = SegmentProblem("x", 1.0, Discounted(0.5, 0.9), prior, None, 0.0)
+def stopping(prior: Belief = FLAT, cost: float = 0.5) -> StoppingTable:
+    segment = SegmentProblem("x", 1.0, Discounted(cost, 0.9), prior, None, 0.0)
     table = load(solve(segment, Effort(rows=LAST + 1)))
     assert isinstance(table, StoppingTable)
     return table
@@ -89,19 +89,20 @@ def test_limits_in_the_table_are_those_of_the_policy(prior: Belief) -> None:
     assert limits == {0, None}
 
 
-@pytest.mark.parametrize("prior", [FLAT, SURE])
-def test_a_threshold_lies_between_the_rates_of_its_row(prior: Belief) -> None:
+@pytest.mark.parametrize(("prior", "cost"), [(FLAT, 0.5), (SURE, 0.5), (FLAT, 0.8)])
+def test_a_threshold_lies_between_the_rates_of_its_row(prior: Belief, cost: float) -> None:
     """With a curve that is far too low or too high, the lattice decides."""
-    table = stopping(prior)
+    table = stopping(prior, cost)
     low = StoppingTable(msgspec.structs.replace(table.body, curve=[1e6]))
     high = StoppingTable(msgspec.structs.replace(table.body, curve=[-1e6]))
     for k in range(LAST + 1):
         n, least = prior.n + k, table.boundary[k]
         last_rejected = (prior.s + least - 1) / n if least > 0 else 0.0
         assert low.threshold(0, k) == last_rejected
-        accepted = min(0.5, (prior.s + least) / n) if least <= k else 0.5
+        accepted = min(cost, (prior.s + least) / n) if least <= k else cost
         assert high.threshold(0, k) == max(accepted, last_rejected)
-    assert table.boundary[0] == 0
+    assert (table.boundary[0] == 0) == (cost == 0.5)
+    assert any(0 < table.boundary[k] == k for k in range(LAST)) == (cost == 0.8)
 
 
 def test_old_curves_end_at_the_last_row() -> None:

@@ -309,3 +309,10 @@ def test_older_tables_without_a_curve_are_approximated() -> None:
 
 def test_without_a_future_there_is_no_curve() -> None:
     assert fitted_curve(Discounted(0.8, 0.0), 2.0) == ([], 0.0)
+
+
+def test_a_curve_covers_four_times_the_prior() -> None:
+    series, reach = fitted_curve(Discounted(0.8, 0.9), 2.0)
+    assert reach == 1000.0
+    assert len(series) == 12
+    assert fitted_curve(Discounted(0.8, 0.9), 400.0)[1] == 1600.0

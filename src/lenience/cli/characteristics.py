@@ -9,17 +9,21 @@ import click
 from lenience.cli.options import (
     as_dict,
     console,
+    doubt_option,
     json_option,
     objective,
     objective_options,
     print_json,
     prior_option,
+    prior_text,
     show,
     table,
     unit_of,
+    with_doubt,
 )
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.errors import InputError
 from lenience.core.money import Money
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Compute what a policy does to a population: who is wrongly rejected, what learning costs.")
 @objective_options
 @prior_option
+@doubt_option
 @click.option("--p", "truths", type=float, multiple=True, help="True success probabilities; may be repeated.")
 @click.option(
     "--rows", type=int, default=3000, show_default=True, help="The number of acceptances to follow (without --horizon)."
@@ -43,6 +48,7 @@ def characteristics(
     discount_rate: float | None,
     horizon: int | None,
     prior: Belief,
+    doubt: float | None,
     truths: tuple[float, ...],
     rows: int,
     greedy: bool,
@@ -53,22 +59,32 @@ def characteristics(
     \b
     Example:
       lenience characteristics --cost 0.8 --discount 0.99 --p 0.7 --p 0.9
+      lenience characteristics --cost 0.8 --discount 0.99 --prior 4,2.8 --doubt 0.2
     """
     from lenience.analysis.characteristics import characteristics as compute
     from lenience.core.protocols import Policy
     from lenience.policies.beliefs.greedy import Greedy
 
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
-    policy: Policy = Greedy(cost) if greedy else problem.solve(prior)
+    start = with_doubt(prior, doubt)
+    if greedy and doubt is not None:
+        raise InputError.because(
+            "cannot be combined with --greedy: the greedy policy trusts the prior",
+            ("--doubt", "--greedy"),
+            label="--doubt",
+            code="conflicting_fields",
+        )
+    table_rows = rows if doubt is not None and horizon is None else None
+    policy: Policy = Greedy(cost) if greedy else problem.solve(start, rows=table_rows)
     chosen: list[float | None] = [*truths, None] if truths else [0.5 * cost, cost, 0.5 * (1 + cost), None]
-    results = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", chosen)]
+    results = [compute(policy, p, problem, start, rows) for p in each("Following the policy forward", chosen)]
     if as_json:
         entries = [_entry(result) for result in results]
         name = "greedy" if greedy else "optimal"
         print_json({"policy": name, "unit": unit_of(cost, money), "characteristics": entries})
         return
     name = "Greedy" if greedy else "Optimal"
-    grid = table(f"{name} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}")
+    grid = table(f"{name} policy, {problem}, {prior_text(start)}")
     for heading in ("true p", "stops for good", "accepted", "reward", "wrongly rejected (p > c)"):
         grid.add_column(heading, justify="right")
     for result in results:

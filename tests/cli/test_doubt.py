@@ -88,6 +88,8 @@ def test_text_is_in_money(run: Run) -> None:
         (("simulate", "--cost", "0.8", "--doubt", "0.2", "--world", "segments:shares=1+1"), "--doubt"),
         (("simulate", "--cost", "0.8", "--doubt", "1"), "doubt must be"),
         (("characteristics", "--cost", "0.8", "--discount", "0.9", "--doubt", "0.2", "--greedy"), "--greedy"),
+        (("characteristics", "--offer", "5@0.8", "--discount", "0.9", "--doubt", "0.2"), "--offer"),
+        (("simulate", "--offer", "5@0.8", "--doubt", "0.2"), "--offer"),
         (("gittins", "--discount", "0.9", "--doubt", "0.2"), "--doubt"),
         (("delay", "--cost", "0.8", "--arrivals", "5", "--discount-rate", "0.1", "--doubt", "0.2"), "--doubt"),
     ],

@@ -92,9 +92,8 @@ class EstimateCertificate(msgspec.Struct, frozen=True):
 
         Examples
         --------
-        >>> print(EstimateCertificate(100.0, 0.05).describe(Money(6400, "$")))
-        The optimal value at the prior is estimated at $640,000 ± $320, and so are the limits. The problem is too large
-        to prove them in the time allowed.
+        >>> print(EstimateCertificate(100.0, 0.05).describe(Money(1000, "$")))
+        The optimal value at the prior is estimated at $100,000 ± $50, and so are the limits. ...
         """
         value = f"{self.estimate:.6g} ± {self.error:.1g}"
         if money.known:

@@ -547,7 +547,9 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         choices = choices_of(self.offers, offer)
 
         def accepted(successes: int) -> bool:
-            return self.accepts(self.prior.after(count, successes), choices)
+            after = self.prior.after(count, successes)
+            # Above the break-even no label is needed. Those of such states may have to be solved.
+            return any(after.mean > one.cost for one in choices) or self.accepts(after, choices)
 
         if not self.offers.single or choices != self.offers.offers_of(0):
             return next((successes for successes in range(count + 1) if accepted(successes)), None)

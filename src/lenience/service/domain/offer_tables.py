@@ -119,6 +119,10 @@ class OfferTable:
         at = successes - self._first[k]
         return self._stored(self._begin[k] + at if 0 <= at < self._count[k] else None, pending)
 
+    def label_value(self, successes: int, failures: int, pending: int = 0) -> Bounds:
+        """Return proved bounds of what one more outcome is worth."""
+        return self.label(successes, failures, pending).bounds
+
     def _stored(self, position: int | None, pending: int) -> Label:
         """Return a label of the table by its position, or that of a state which is not stored."""
         raise NotImplementedError

@@ -86,6 +86,11 @@ def service_options(role: str) -> Callable[[Command], Command]:
 
 def objective_options(command: Command) -> Command:
     """Add the options that describe the objective; :func:`objective` reads them."""
+    return cost_option(timing_options(command))
+
+
+def timing_options(command: Command) -> Command:
+    """Add the options of the objective other than the cost."""
     for option in (
         click.option("--horizon", type=int, help="The total number of individuals; by default infinite."),
         click.option("--discount-rate", type=float, help="The yearly interest rate, such as 0.1, with --arrivals."),
@@ -93,7 +98,6 @@ def objective_options(command: Command) -> Command:
             "--arrivals", type=float, help="Individuals per year; with --discount-rate, instead of --discount."
         ),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
-        cost_option,
     ):
         command = option(command)
     return command

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
+from lenience.cli.economics_options import economics_options, read_economics
 from lenience.cli.options import (
     FILE,
     bold,
     console,
     json_option,
     objective,
-    objective_options,
     print_json,
     table,
+    timing_options,
 )
 
 
@@ -28,7 +29,9 @@ from lenience.cli.options import (
 @click.option(
     "--group", help="A column of groups, to report acceptance by group. Not a feature unless --features names it."
 )
-@objective_options
+@click.option("--cost", type=float, help="The break-even success rate, between 0 and 1, if it is the same for all.")
+@economics_options
+@timing_options
 @click.option(
     "--seeds", type=int, default=30, show_default=True, help="The number of runs, each with newly drawn arrivals."
 )
@@ -44,7 +47,15 @@ def replay(
     success: str | None,
     features: str | None,
     group: str | None,
-    cost: float,
+    cost: float | None,
+    gain: str | None,
+    loss: str | None,
+    amount: str | None,
+    rate: str | None,
+    term: str | None,
+    loss_given_default: str | None,
+    funding_rate: str | None,
+    currency: str,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -60,22 +71,29 @@ def replay(
     """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals
     arrived one by one.
 
+    With gains and losses, or with the terms of loans, every individual has its own amount at stake and break-even.
+    Rewards are then in money.
+
     \b
     Example:
       lenience replay loans.csv --outcome repaid --cost 0.8 --discount 0.99 --report replay.html
       lenience replay loans.csv --outcome repaid --features age,amount --group sex --cost 0.8 --discount 0.99
+      lenience replay loans.csv --outcome repaid --amount amount --rate interest --term "36 months" \\
+        --loss-given-default 60% --funding-rate 4% --currency $ --discount 0.999
     """
     from pathlib import Path
 
+    import msgspec
+
     from lenience.cli.progress import announcing, solving
     from lenience.core.errors import InputError
-    from lenience.core.formatting import counted
+    from lenience.core.formatting import counted, money, percents
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
-        CAPTION,
         FEW,
         describe_best,
+        describe_columns,
         describe_full_information,
         describe_replay,
         write_replay_report,
@@ -84,9 +102,13 @@ def replay(
     from lenience.simulation.replay import replay as run
     from lenience.simulation.replay_table import replay_tables
 
-    prompt = objective(cost, discount, arrivals, discount_rate, horizon)
+    economics = read_economics(cost, gain, loss, amount, rate, term, loss_given_default, funding_rate)
+    prompt = objective(0.5 if cost is None else cost, discount, arrivals, discount_rate, horizon)
+    if economics is not None and "offers" not in prompt.__struct_fields__:
+        raise InputError.because(
+            "takes one break-even for all", "--horizon", hint="Give --cost, or --discount.", code="unsupported_offers"
+        )
     delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)
-    goal = late(prompt, delay) if delay else prompt
     if figure is not None:
         from lenience.plot import check_path
 
@@ -97,16 +119,27 @@ def replay(
     with announcing(f"Reading {data}"):
         if data.startswith("openml:"):
             name = data.removeprefix("openml:")
-            data_table = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
+            number = int(name) if name.isdigit() else name
+            data_table = from_openml(number, outcome, chosen, group, success, economics)
         else:
-            data_table = read_table(data, outcome, chosen, group, success)
+            data_table = read_table(data, outcome, chosen, group, success, economics)
+    stakes = data_table.stakes
+    if stakes is not None:
+        prompt = msgspec.structs.replace(prompt, cost=None, offers=stakes.offers(currency))
+    goal = late(prompt, delay) if delay else prompt
     answer = solving(
         f"Replaying {counted(seeds, 'run')} on {counted(len(data_table.y), 'individual')}, each with all policies",
         lambda: run(
-            data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups
+            data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups,
+            offers=stakes,
         ),
-    )
-    title = f"{data_table.name}: {counted(len(data_table.y), 'individual')}, {data_table.size}, c = {goal.cost:g}"
+    )  # fmt: skip
+    title = f"{data_table.name}: {counted(len(data_table.y), 'individual')}, {data_table.size}"
+    if stakes is None:
+        title += f", c = {goal.cost:g}"
+    else:
+        least, most = percents(float(stakes.cost.min()), float(stakes.cost.max()))
+        title += f", {money(float(stakes.amount.mean()), currency)} at stake on average, break-even {least} to {most}"
     written = []
     if figure is not None:
         from lenience.plot import save
@@ -129,6 +162,7 @@ def replay(
                 "success_rate": answer.success_rate,
                 "arrivals": answer.arrivals,
                 "seeds": answer.seeds,
+                **({} if stakes is None else {"currency": currency, "mean_amount": float(stakes.amount.mean())}),
                 "warm": answer.warm,
                 "known": answer.known,
                 "full_information": answer.full_information.mean,
@@ -146,7 +180,7 @@ def replay(
         for row in rows:
             grid.add_row(*row)
         out.print(grid)
-    out.print(CAPTION + "\n")
+    out.print(describe_columns(answer) + "\n")
     out.print(describe_best(answer) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
     out.print(describe_full_information(answer))
     for path in written:

@@ -19,11 +19,17 @@ from lenience.simulation.replay_table import replay_tables
 FEW = 10  # runs below which intervals are too wide to compare policies
 
 CAPTION = (
-    "Reward is discounted; total is not. A success earns 1 − c and a failure loses c, where c is the break-even "
-    "success rate. Lead: how much more the first policy earned than this one on the same arrivals. Regret: how much "
-    "less this policy earned (discounted) than the default model would have earned if it had known all outcomes in "
-    "advance; a negative regret means that it earned more."
+    "Reward is discounted; total is not. {unit} Lead: how much more the first policy earned than this one on the same "
+    "arrivals. Regret: how much less this policy earned (discounted) than the default model would have earned if it "
+    "had known all outcomes in advance; a negative regret means that it earned more."
 )
+ONE_UNIT = "A success earns 1 − c and a failure loses c, where c is the break-even success rate."
+MONEY = "Every policy decides each applicant at the applicant's own break-even; one break-even for all ignores amounts."
+
+
+def describe_columns(result: ReplayResult) -> str:
+    """Explain the columns of the table."""
+    return CAPTION.format(unit=ONE_UNIT if result.objective.offers is None else MONEY)
 
 
 def describe_best(result: ReplayResult) -> str:
@@ -33,7 +39,7 @@ def describe_best(result: ReplayResult) -> str:
     for outcome in result.policies[1:]:
         difference, half = outcome.behind(first)
         if difference < -half:
-            better.append(f"{outcome.policy} (by {-difference:.2f} ± {half:.2f})")
+            better.append(f"{outcome.policy} (by {result.format_reward(-difference)} ± {result.format_reward(half)})")
     if better:
         return f"{', '.join(better)} earned more than {first.policy}. No other policy did, beyond the 95% interval."
     if result.seeds < FEW:
@@ -46,10 +52,11 @@ def describe_full_information(result: ReplayResult) -> str:
     """Say what it cost not to see the outcomes of rejected applicants."""
     first = result.policies[0]
     difference, half = first.behind(result.full_information)
-    within = f" ± {half:.2f}" if math.isfinite(half) else ""
+    within = f" ± {result.format_reward(half)}" if math.isfinite(half) else ""
     return (
         f"If the default model saw every outcome, including those of rejected applicants, it would earn "
-        f"{result.full_information.mean:.2f}. {first.policy} earned {abs(difference):.2f}{within} "
+        f"{result.format_reward(result.full_information.mean)}. {first.policy} earned "
+        f"{result.format_reward(abs(difference))}{within} "
         f"{'less' if difference >= 0 else 'more'}."
     )
 
@@ -123,7 +130,7 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
         about=about,
         figures=[_total_chart(result), _reward_chart(result)],
         tables=[_table(*each) for each in replay_tables(result)],
-        caption=CAPTION,
+        caption=describe_columns(result),
     )
     target.write_text(page, encoding="utf-8")
     return target
@@ -145,7 +152,7 @@ def _reward_chart(result: ReplayResult) -> Markup:
     rows = []
     for outcome in result.policies:
         half = outcome.half_width if math.isfinite(outcome.half_width) else 0.0
-        tooltip = f"{outcome.policy}: {outcome.mean:.2f} ± {half:.2f}"
+        tooltip = f"{outcome.policy}: {result.format_reward(outcome.mean)} ± {result.format_reward(half)}"
         rows.append(
             IntervalRow(outcome.policy, outcome.mean, outcome.mean - half, outcome.mean + half, tooltip=tooltip)
         )
@@ -154,7 +161,7 @@ def _reward_chart(result: ReplayResult) -> Markup:
     room = 0.04 * ((high - low) or 1.0)
     return interval_chart(
         rows,
-        [(tick, f"{tick:,.10g}") for tick in linear_ticks(low, high, 5)],
+        [(tick, _tick(result, tick)) for tick in linear_ticks(low, high, 5)],
         (low - room, high + room),
         [(result.known, "all outcomes known")],
         x_label="discounted reward, 95% interval",
@@ -162,3 +169,8 @@ def _reward_chart(result: ReplayResult) -> Markup:
         row_height=30.0,
         name="Discounted reward by policy",
     )
+
+
+def _tick(result: ReplayResult, value: float) -> str:
+    """Format a reward on an axis."""
+    return f"{value:,.10g}" if result.objective.offers is None else result.format_reward(value)

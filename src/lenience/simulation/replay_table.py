@@ -21,12 +21,12 @@ def replay_rows(result: ReplayResult) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [
                 outcome.policy,
-                f"{outcome.mean:.2f}",
-                _finite(outcome.half_width),
-                "" if first else f"{difference:+.2f}",
-                "" if first else _finite(half),
-                f"{outcome.total.mean():.1f}",
-                f"{outcome.regret.mean():.2f}",
+                result.format_reward(outcome.mean),
+                _finite(result, outcome.half_width),
+                "" if first else _signed(result, difference),
+                "" if first else _finite(result, half),
+                result.format_reward(float(outcome.total.mean()), 1),
+                result.format_reward(float(outcome.regret.mean())),
                 even_percent(outcome.accepted, 0),
                 *(_accepted(outcome, group) for group in groups),
             ]
@@ -54,5 +54,11 @@ def _accepted(outcome: PolicyResult, group: str) -> str:
     return even_percent(share, 0) if math.isfinite(share) else "–"
 
 
-def _finite(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "–"
+def _finite(result: ReplayResult, value: float) -> str:
+    return result.format_reward(value) if math.isfinite(value) else "–"
+
+
+def _signed(result: ReplayResult, value: float) -> str:
+    """Format a difference with its sign."""
+    text = result.format_reward(value)
+    return text if text.startswith(("-", "−")) else f"+{text}"

@@ -113,7 +113,7 @@ def test_amounts_and_prices_pay_where_one_break_even_ignores_them() -> None:
     goal = Discounted(offers=Offers([200, 4000] * 2, [0.4, 0.4, 0.9, 0.9]), discount=0.97)
     names = (OURS, ONE_BREAK_EVEN, "always")
     policies = {name: policy for name, policy in default_policies(goal).items() if name in names}
-    result = replay(X, y, goal, policies, seeds=15, arrivals=150, offers=columns)
+    result = replay(X, y, goal, policies, seeds=60, arrivals=150, offers=columns)
     lead, half = result[ONE_BREAK_EVEN].behind(result[OURS])
     assert lead > half > 0
     assert result[OURS].mean > result["always"].mean

@@ -16,6 +16,10 @@ freedom, which the t distribution uses. With thousands of light terms this is th
 carry the estimate (by the propensities alone it is worth (Σπ)²/Σ(π²/e) of them), no interval is reliable, because the
 heavy terms may not have occurred. The result then contains a warning.
 
+Offers. If amounts at stake a and break-evens c differ from row to row, the reward is a(y − c) and μ(x) = a(p̂(x) − c).
+Estimates are then in money. An acceptance counts by its weight times its amount where it matters how many carry the
+estimate, because one large loan can carry it as well as one small propensity.
+
 If the logging policy learns, its propensities depend on earlier outcomes. Each term still has the right mean given the
 past, if propensities were recorded when the decision was made, so the inverse-propensity estimate is unbiased. Its
 interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The models of the
@@ -37,6 +41,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.formatting import percent, plural
+from lenience.core.offer_rows import OfferRows
+from lenience.core.offers import Offers
 from lenience.core.validation import check_cost, floats, real, whole
 
 FEWEST = 30.0  # fewer effective acceptances are too few for an interval
@@ -87,6 +93,8 @@ class OffPolicy(msgspec.Struct, frozen=True):
         The number of acceptances that the estimate is worth after weighting.
     caution : str, optional
         A warning if few acceptances carry the estimate, else empty.
+    currency : str, optional
+        The sign or code that texts show rewards with, if they are money.
 
     Examples
     --------
@@ -108,6 +116,7 @@ class OffPolicy(msgspec.Struct, frozen=True):
     accepted: float
     effective: float
     caution: str = ""
+    currency: str | msgspec.UnsetType = msgspec.UNSET
 
     def format_reward(self, number: float) -> str:
         """Format a reward with three digits of the half-width of the interval of the gain.
@@ -122,15 +131,24 @@ class OffPolicy(msgspec.Struct, frozen=True):
         str
             The reward with its sign.
         """
+        decimals = self._decimals()
+        if not self.currency:
+            return f"{number:+z.{decimals}f}"
+        digits = 2 if decimals == 1 else decimals
+        size = f"{self.currency}{' ' if self.currency.isalpha() else ''}{abs(number):,.{digits}f}"
+        return f"{'−' if round(number, digits) < 0 else '+'}{size}"
+
+    def _decimals(self) -> int:
+        """Return the digits after the point that show three digits of the half-width of the interval of the gain."""
         half = (self.gain.upper - self.gain.lower) / 2
-        decimals = 2 - math.floor(math.log10(half)) if 0 < half < math.inf else 5
-        return f"{number:+z.{max(decimals, 0)}f}"
+        return max(2 - math.floor(math.log10(half)), 0) if 0 < half < math.inf else 5
 
     @property
     def statement(self) -> str:
         """The answer in words."""
         value, lower, upper = (self.format_reward(part) for part in (self.gain.value, self.gain.lower, self.gain.upper))
-        if (float(lower) == 0) != (float(upper) == 0):
+        decimals = self._decimals()
+        if (round(self.gain.lower, decimals) == 0) != (round(self.gain.upper, decimals) == 0):
             more = "more" if self.gain.value > 0 else "less"
             verdict = f"The proposal may have earned {more}, but zero is at the edge of the interval"
         elif self.gain.lower > 0:
@@ -151,10 +169,12 @@ def off_policy(
     accepted: ArrayLike,
     propensity: ArrayLike,
     outcomes: ArrayLike,
-    cost: float,
+    cost: float | None = None,
     X: ArrayLike | None = None,
     least_propensity: float = 1e-3,
     folds: int = 5,
+    offers: Any = None,
+    currency: str = "",
 ) -> OffPolicy:
     """Estimate what a proposed policy would have earned, from the log of another.
 
@@ -168,14 +188,19 @@ def off_policy(
         The probability with which the logging policy accepted each individual.
     outcomes : array_like
         The outcome of each accepted individual, 0 or 1; values of the rejected are ignored.
-    cost : float
-        The break-even success rate.
+    cost : float, optional
+        The break-even success rate, if it is the same for all.
     X : array_like, optional
         The features of each individual, for the doubly robust estimate.
     least_propensity : float, optional
         Propensities below this count as 0.
     folds : int, optional
         The number of folds of the cross-fitting.
+    offers : optional
+        Instead of the cost: the offer of each row, as a pair of columns (amounts at stake, break-evens) or a list of
+        :class:`~lenience.Offer`. Estimates are then in money.
+    currency : str, optional
+        The sign or code that texts show rewards with.
 
     Returns
     -------
@@ -200,15 +225,16 @@ def off_policy(
     The proposal would have earned more: +0.04... per arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
     worth 1,215 acceptances.
     """
-    c = check_cost(cost)
     floor = real("least_propensity", least_propensity, above=0, below=1)
     pi, a, e, y = _checked(proposed, accepted, propensity, outcomes)
+    amount, c = _stakes(cost, offers, len(pi))
     _reject_hindsight(pi, a, e)
     _reject_no_overlap(pi, e, floor)
     known = a & (pi > 0)
     weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
-    total = float((weights**2).sum())
-    effective = float(weights.sum()) ** 2 / total if total > 0 else 0.0
+    carried = weights * amount
+    total = float((carried**2).sum())
+    effective = float(carried.sum()) ** 2 / total if total > 0 else 0.0
     if pi.sum() > 0 and effective < FEWEST:
         raise InputError.because(
             f"must hold at least {FEWEST:.0f} effective acceptances among those that the proposal accepts; it holds "
@@ -220,11 +246,11 @@ def off_policy(
             hint="Log more decisions, or propose a policy nearer to the one that decided.",
             code="insufficient_data",
         )
-    reward = np.where(a, np.where(a, y, 0.0) - c, 0.0)
+    reward = np.where(a, amount * (np.where(a, y, 0.0) - c), 0.0)
     inverse = weights * np.where(a, reward, 0.0)
     robust = None
     if X is not None:
-        model = _crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c
+        model = amount * (_crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c)
         robust = pi * model + weights * np.where(a, reward - model, 0.0)
     best = inverse if robust is None else robust
     return OffPolicy(
@@ -235,8 +261,28 @@ def off_policy(
         _estimate(best - reward),
         float(pi.mean()),
         effective,
-        _caution(pi, e, weights),
+        _caution(pi * amount, e, carried),
+        msgspec.UNSET if offers is None else currency,
     )
+
+
+def _stakes(cost: float | None, offers: Any, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the amount at stake and the break-even of each row, checked. With one cost the amount is 1."""
+    if (cost is None) == (offers is None):
+        raise InputError.because(
+            f"Give either cost or offers{'' if cost is None else ', not both'}",
+            ("cost", "offers"),
+            label="",
+            code="missing" if cost is None else "conflicting_fields",
+        )
+    if cost is not None:
+        return np.ones(rows), np.full(rows, check_cost(cost))
+    stakes = OfferRows.of(offers, rows, Offers((1.0, 1.0), (0.5, 0.5)))
+    if not stakes.single:
+        raise InputError.because(
+            "must be one offer for each row: the one that was decided", "offers", code="unsupported_offers"
+        )
+    return stakes.amount, stakes.cost
 
 
 def _estimate(terms: NDArray[np.float64]) -> RewardEstimate:

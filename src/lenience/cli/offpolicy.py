@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.cli.options import FILE, console, cost_option, json_option, print_json, table
+from lenience.cli.economics_options import economics_options, read_economics
+from lenience.cli.options import FILE, console, json_option, print_json, table
 
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log", type=FILE)
-@cost_option
+@click.option("--cost", type=float, help="The break-even success rate, between 0 and 1, if it is the same for all.")
+@economics_options
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
 )
@@ -28,7 +30,15 @@ from lenience.cli.options import FILE, console, cost_option, json_option, print_
 @json_option
 def offpolicy(
     log: str,
-    cost: float,
+    cost: float | None,
+    gain: str | None,
+    loss: str | None,
+    amount: str | None,
+    rate: str | None,
+    term: str | None,
+    loss_given_default: str | None,
+    funding_rate: str | None,
+    currency: str,
     accepted: str,
     propensity: str,
     outcome: str,
@@ -41,18 +51,23 @@ def offpolicy(
 ) -> None:
     """Estimate what a proposal would have earned per arrival, from LOG, a CSV or Parquet file of decisions.
 
+    With gains and losses, or with the terms of loans, the estimates are in money.
+
     \b
     Example:
       lenience offpolicy decisions.csv --cost 0.8 --score score --at-least 0.7 --features age,amount
+      lenience offpolicy decisions.csv --gain gain --loss loss --currency $ --score score --at-least 0.7
     """
     import numpy as np
 
     from lenience.analysis.off_policy import off_policy
     from lenience.core.errors import InputError
+    from lenience.core.formatting import money
     from lenience.core.validation import real
     from lenience.files.columns import read_columns
     from lenience.files.table import coded, numbers_of
 
+    economics = read_economics(cost, gain, loss, amount, rate, term, loss_given_default, funding_rate)
     if (proposed is None) == (score is None or at_least is None):
         raise InputError.because(
             "Give either --proposed, or --score with --at-least", ("--proposed", "--score"), label="", code="missing"
@@ -76,7 +91,8 @@ def offpolicy(
     else:
         chances, unscored, note = numbers_of(columns, str(proposed)), None, ""
     X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
-    used = ~unscored if unscored is not None and without_score == "leave-out" else slice(None)
+    used = ~unscored if unscored is not None and without_score == "leave-out" else np.ones(len(chances), dtype=np.bool_)
+    stakes = None if economics is None else economics.read(columns, used)
     result = off_policy(
         chances[used],
         numbers_of(columns, accepted)[used],
@@ -84,6 +100,8 @@ def offpolicy(
         numbers_of(columns, outcome)[used],
         cost,
         None if X is None else X[used],
+        offers=None if stakes is None else (stakes.amount[used], stakes.cost[used]),
+        currency=currency,
     )
     if as_json:
         without = None if unscored is None else int(unscored.sum())
@@ -91,7 +109,10 @@ def offpolicy(
             {**msgspec.to_builtins(result), "without_score": without, "statement": f"{result.statement} {note}".strip()}
         )
         return
-    grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, c = {cost:g}")
+    about = f"c = {cost:g}"
+    if stakes is not None:
+        about = f"{money(float(stakes.amount[used].mean()), currency)} at stake on average"
+    grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, {about}")
     grid.add_column("")
     grid.add_column("estimate", justify="right")
     grid.add_column("95% interval", justify="right")

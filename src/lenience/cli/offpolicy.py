@@ -109,8 +109,9 @@ def offpolicy(
             {**msgspec.to_builtins(result), "without_score": without, "statement": f"{result.statement} {note}".strip()}
         )
         return
-    about = f"c = {cost:g}"
-    if stakes is not None:
+    if stakes is None:
+        about = f"c = {cost:g}"
+    else:
         about = f"{money(float(stakes.amount[used].mean()), currency)} at stake on average"
     grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, {about}")
     grid.add_column("")

@@ -6,6 +6,7 @@ STUDIES = {  # by name: the module with its main(arguments), and what the study 
     "free-labels": ("research.free_labels", "How near the policy with features comes to the exact leniency."),
     "hypothesis-weights": ("research.hypothesis_weights", "How much features say, data set by data set."),
     "late-labels": ("research.late_labels", "What late labels cost: the numbers and figures of docs/delay.md."),
+    "offers": ("research.offers_report", "What deciding each loan by its amount and price earns on real loans."),
     "prior-worlds": ("research.prior_worlds", "How well policies explore in worlds drawn from the default prior."),
     "simulation-figures": ("research.simulation_figures", "The figures of docs/simulate.md."),
     "two-worlds": ("research.two_worlds", "What no policy can have both of: a lower bound on regret."),

@@ -75,7 +75,7 @@ def _bundled(name: str, success: Callable[[Any], Any]) -> Table:
     return Table(name.replace("_", " "), np.ascontiguousarray(result.data, dtype=np.float64), y, names)
 
 
-def _frame(package: str, item: str) -> Any:
+def r_frame(package: str, item: str) -> Any:
     """A data set of R's as pandas has it, without the numbers of its rows."""
     import pandas
 
@@ -88,11 +88,11 @@ def _frame(package: str, item: str) -> Any:
 
 
 def _r(package: str, item: str, outcome: str, success: str, drop: tuple[str, ...] = ()) -> Callable[[], Table]:
-    return lambda: from_frame(_frame(package, item).drop(columns=[*drop]), outcome, success=success, name=item)
+    return lambda: from_frame(r_frame(package, item).drop(columns=[*drop]), outcome, success=success, name=item)
 
 
 def _lending() -> Table:
-    frame = _frame("openintro", "loans_full_schema")
+    frame = r_frame("openintro", "loans_full_schema")
     used = [
         "emp_length", "homeownership", "annual_income", "verified_income", "debt_to_income", "delinq_2y",
         "inquiries_last_12m", "total_credit_lines", "open_credit_lines", "total_credit_limit",
@@ -104,25 +104,25 @@ def _lending() -> Table:
 
 
 def _arrests() -> Table:
-    frame = _frame("wooldridge", "crime1")
+    frame = r_frame("wooldridge", "crime1")
     before = ["pcnv", "avgsen", "tottime", "durat", "black", "hispan", "born60"]
     return from_frame(frame[before].assign(clear=(frame["narr86"] == 0).astype(int)), "clear", name="arrests")
 
 
 def _students() -> Table:
-    frame = _frame("wooldridge", "gpa2")
+    frame = r_frame("wooldridge", "gpa2")
     before = ["sat", "athlete", "verbmath", "hsize", "hsrank", "hsperc", "female", "white", "black"]
     return from_frame(frame[before].assign(passed=(frame["colgpa"] >= 2.0).astype(int)), "passed", name="students")
 
 
 def _mathematics() -> Table:
-    frame = _frame("Stat2Data", "MathPlacement")
+    frame = r_frame("Stat2Data", "MathPlacement")
     left = ["Student", "Course", "Grade"]  # the numbers of a student and a course, and what came of it
     return from_frame(frame.drop(columns=left), "CourseSuccess", success="1", name="mathematics")
 
 
 def _tumours() -> Table:
-    frame = _frame("survival", "rotterdam")
+    frame = r_frame("survival", "rotterdam")
     lived = frame["dtime"] >= YEARS_LIVED * 365.25
     known = lived | (frame["death"] == 1)  # not of those lost from sight earlier
     after = ["pid", "rtime", "recur", "dtime", "death"]

@@ -24,6 +24,7 @@ from .core.certificate import Certificate as Certificate
 from .core.errors import InputError as InputError
 from .core.errors import TooLargeError as TooLargeError
 from .core.mixture_belief import MixtureBelief as MixtureBelief
+from .core.money import Money as Money
 from .core.objective import Objective as Objective
 from .core.offers import Offer as Offer
 from .core.offers import Offers as Offers

@@ -17,6 +17,7 @@ from lenience.analysis.fairness import (
     group_fates,
     segment_fates,
 )
+from lenience.core.belief import check_prior
 from lenience.segments.policies import SegmentPolicies
 from rejections import rejected
 
@@ -55,7 +56,8 @@ def test_fates_agree_with_the_characteristics() -> None:
     for fate in segment_fates(policies, TRUTHS):
         cell = policies.segments[fate.name]
         assert fate.p is not None
-        found = characteristics(policies[fate.name], p=fate.p, objective=cell.own, belief=cell.prior, rows=4000)
+        prior = check_prior(cell.prior)
+        found = characteristics(policies[fate.name], p=fate.p, objective=cell.own, belief=prior, rows=4000)
         # What is earned is the discounted acceptance times p − c.
         assert fate.accepted * (fate.p - 0.7) / (1 - cell.own.discount) == pytest.approx(
             found.reward.midpoint, abs=1e-6

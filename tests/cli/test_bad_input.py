@@ -34,7 +34,7 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
         (("solve", "--cost", "0.8", "--horizon", "0"), "--horizon"),
         (("solve", "--cost", "0.8", "--discount", "0.99999999999"), "minutes"),
         (("solve", "--cost", "much", "--discount", "0.9"), "'much' is not a valid float"),
-        (("solve", "--discount", "0.9"), "Missing option '--cost'"),
+        (("solve", "--discount", "0.9"), "Give either --cost, or --gain with --loss"),
         (("solve", "--cost", "0.8", "--colour", "red"), "No such option"),
         (("gittins", "--discount", "0.9", "--table", "1"), "--table"),
         (("threshold", "--cost", "0.8", "--discount", "0.9", "-n", "0"), "-n"),

@@ -100,7 +100,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
     assert "total reward, not discounted" in page.read_text()
     assert "5 outcomes are known at the start" in out
     assert "Thompson" in out
-    assert "120 individuals, 2 features, c = 0.6" in out
+    assert "120 individuals, 2 features, break-even 60%" in out
     assert "2 runs are too few to tell whether another policy is ahead of lenience" in " ".join(out.split())
     assert "--seeds" not in page.read_text()
 
@@ -217,8 +217,7 @@ def test_replay_in_money(run: Run, priced: Path, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     answer = json.loads(out)
     assert [each["policy"] for each in answer["policies"]][:3] == ["lenience", "lenience, one break-even", "greedy"]
-    assert answer["currency"] == "$"
-    assert 1000 < answer["mean_amount"] < 5000
+    assert answer["unit"] == {"gain": None, "loss": None, "amount": 1.0, "currency": "$"}
     assert "$" in page.read_text()
     code, out, err = run(*words, *LOAN, "--individuals", "30")
     assert (code, err) == (0, "")
@@ -226,30 +225,35 @@ def test_replay_in_money(run: Run, priced: Path, tmp_path: Path) -> None:
     assert "own break-even" in out
 
 
-def test_replay_of_equal_offers_is_one_cost_times_the_amount(run: Run, loans: Path) -> None:
-    words = ("replay", str(loans), "--outcome", "repaid", "--features", "income", "--discount", "0.9", "--seeds", "2")
-    plain = json.loads(run(*words, "--cost", "0.75", "--individuals", "30", "--json")[1])
-    money = json.loads(run(*words, "--gain", "100", "--loss", "300", "--individuals", "30", "--json")[1])
+def test_replay_of_equal_offers_is_one_cost_times_the_amount(run: Run, loans: Path, tmp_path: Path) -> None:
+    header, *lines = loans.read_text().splitlines()
+    same = tmp_path / "same.csv"
+    same.write_text("\n".join([f"{header},loses", *(f"{line},300" for line in lines)]))
+    words = ("--outcome", "repaid", "--features", "income", "--discount", "0.9", "--seeds", "2", "--individuals", "30")
+    plain = json.loads(run("replay", str(loans), *words, "--gain", "100", "--loss", "300", "--json")[1])
+    rows = json.loads(run("replay", str(same), *words, "--gain", "100", "--loss", "loses", "--json")[1])
     before = {each["policy"]: each["discounted"] for each in plain["policies"]}
-    after = {each["policy"]: each["discounted"] for each in money["policies"]}
+    after = {each["policy"]: each["discounted"] for each in rows["policies"]}
     for policy, reward in before.items():
-        assert after[policy] == pytest.approx(400 * reward)
-    assert "currency" not in plain
+        assert after[policy] == pytest.approx(plain["unit"]["amount"] * reward)
 
 
-def test_offpolicy_in_money(run: Run, log: Path) -> None:
-    words = ("offpolicy", str(log), "--score", "score", "--at-least", "0.6", "--features", "score")
-    plain = json.loads(run(*words, "--cost", "0.75", "--json")[1])
-    code, out, err = run(*words, "--gain", "100", "--loss", "300", "--currency", "$", "--json")
+def test_offpolicy_in_money(run: Run, log: Path, tmp_path: Path) -> None:
+    header, *lines = log.read_text().splitlines()
+    same = tmp_path / "same.csv"
+    same.write_text("\n".join([f"{header},loses", *(f"{line},300" for line in lines)]))
+    words = ("--score", "score", "--at-least", "0.6", "--features", "score", "--gain", "100", "--currency", "$")
+    plain = json.loads(run("offpolicy", str(log), *words, "--loss", "300", "--json")[1])
+    code, out, err = run("offpolicy", str(same), *words, "--loss", "loses", "--json")
     assert (code, err) == (0, "")
-    money = json.loads(out)
+    rows = json.loads(out)
     for name in ("logged", "inverse_propensity", "doubly_robust", "gain"):
-        assert money[name]["value"] == pytest.approx(400 * plain[name]["value"])
-        assert money[name]["upper"] == pytest.approx(400 * plain[name]["upper"])
-    assert "$" in money["statement"]
-    assert money["currency"] == "$"
-    assert "currency" not in plain
-    code, out, err = run(*words, "--gain", "100", "--loss", "300", "--currency", "$")
+        assert rows[name]["value"] == pytest.approx(400 * plain[name]["value"])
+        assert rows[name]["upper"] == pytest.approx(400 * plain[name]["upper"])
+    assert "$" in rows["statement"]
+    assert rows["unit"]["amount"] == 1.0
+    assert plain["unit"]["amount"] == 400.0
+    code, out, err = run("offpolicy", str(same), *words, "--loss", "loses")
     assert (code, err) == (0, "")
     assert "$400 at stake on average" in out
 
@@ -265,4 +269,4 @@ def test_either_a_cost_or_gains_and_losses(rejection: Rejection, loans: Path, pr
     assert error.field == "--funding-rate"
     score = ("--score", "score", "--at-least", "0.6")
     assert rejection("offpolicy", str(log), *score).code == "missing"
-    assert rejection("offpolicy", str(log), *score, "--cost", "0.7", "--loss", "2").code == "missing"
+    assert rejection("offpolicy", str(log), *score, "--cost", "0.7", "--amount", "2").code == "conflicting_fields"

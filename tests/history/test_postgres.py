@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Discounted
+from lenience import Belief, Discounted, Offer
 from lenience.history.fit import fit_history
 from past_decisions import agree, by_hand, past
 from rejections import rejected
@@ -80,3 +80,22 @@ def test_decisions(address: str) -> None:
     backend.disconnect()
     assert len(rows) > 1000
     assert all(row["accept"] == policy.accepts(Belief(row["n"], row["s"])) for row in rows)
+
+
+def test_offers(address: str) -> None:
+    rows = [
+        ("a", True, 1, "$1000", "12%", "36 months"),
+        ("a", False, None, "500", "25%", "1 year"),
+        ("a", True, 0, "what", "12%", "36 months"),
+        ("b", True, 1, "9000", "0.09", "36 months"),
+    ]
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("create table loans (g text, accepted boolean, outcome int, a text, r text, t text)")
+        connection.cursor().executemany("insert into loans values (%s, %s, %s, %s, %s, %s)", rows)
+    history = fit_history(
+        "loans", "g", "accepted", "outcome", connection=address, amount="a", rate="r", term="t", funding_rate=0.02
+    )
+    assert history.bad["economics"] == 1
+    made = sorted([Offer.from_loan(1000, 0.12, 3, 1, 0.02).amount, Offer.from_loan(500, 0.25, 1, 1, 0.02).amount])
+    assert sorted(history.offers()["a"].amount) == pytest.approx(made, rel=1e-9)
+    assert history.offers()["b"].cost == pytest.approx([Offer.from_loan(9000, 0.09, 3, 1, 0.02).cost], rel=1e-9)

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from lenience import Belief, Delayed, Discounted, Segments, evaluate
+from lenience.core.belief import check_prior
 from lenience.core.protocols import Policy
 from lenience.segments import loss_of_keeping
 from lenience.segments.policies import _merged
@@ -115,7 +116,7 @@ def test_kept_tables_lose_no_more_than_promised() -> None:
     _, report = cells.solve().refresh(moved, allowed_loss=0.2)
     assert report.reused == 2
     loss = sum(
-        new.weight * exact_loss(cell.own, cell.prior, new.own, new.prior)
+        new.weight * exact_loss(cell.own, check_prior(cell.prior), new.own, check_prior(new.prior))
         for cell, new in zip(cells, moved, strict=True)
     )
     assert loss <= report.loss
@@ -130,7 +131,7 @@ def test_a_report_adds_up_the_losses_of_what_is_kept() -> None:
     losses = policies.losses(moved)
     knowing_p = {}
     for old, new in zip(cells, moved, strict=True):
-        expected = new.weight * loss_of_keeping(old.own, old.prior, new.own, new.prior)
+        expected = new.weight * loss_of_keeping(old.own, check_prior(old.prior), new.own, check_prior(new.prior))
         assert losses[new.name] == pytest.approx(expected)
         # Knowing p, one accepts whenever p is above the cost.
         knowing_p[new.name] = new.weight / (1 - new.own.discount) * knowing(new.prior.n, new.prior.s, 0.8)
@@ -140,7 +141,7 @@ def test_a_report_adds_up_the_losses_of_what_is_kept() -> None:
     assert report.allowed == pytest.approx(0.3 * sum(knowing_p.values()))
     # What is kept is worth the old value, give or take the loss.
     for old, new in zip(cells, moved, strict=True):
-        each = loss_of_keeping(old.own, old.prior, new.own, new.prior)
+        each = loss_of_keeping(old.own, check_prior(old.prior), new.own, check_prior(new.prior))
         value = old.own.solve(old.prior).value(old.prior)
         bounds = later.segment_value(new.name)
         assert bounds.lower == pytest.approx(new.weight * (value.lower - each), abs=1e-8)

@@ -32,7 +32,7 @@ from lenience.core.errors import InputError
 from lenience.core.protocols import Policy
 from lenience.core.validation import having, listed, mapped, real, whole
 from lenience.segments.policies import SegmentPolicies
-from lenience.segments.segments import Segment
+from lenience.segments.segments import Segment, plain_belief
 
 ROWS = 4000
 
@@ -214,7 +214,8 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
     own = cell.own
     if not own.stationary:
         raise InputError("objective", own, "a Discounted objective")
-    walk = characteristics(policy, p=p, objective=own, belief=cell.prior, rows=rows)
+    prior = plain_belief(cell, "segment_fates")
+    walk = characteristics(policy, p=p, objective=own, belief=prior, rows=rows)
     going = 1.0 - np.cumsum(walk.stops_at)  # the i-th member is accepted if the policy has not stopped before
     weight = own.discount ** np.arange(rows)
     half = weight > 0.5
@@ -222,7 +223,7 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
     rest = own.discount**rows / (1.0 - own.discount)
     early = float(weight[half] @ going[half] / weight[half].sum())
     late = float((weight[~half] @ going[~half] + rest * going[-1]) / (weight[~half].sum() + rest))
-    deserving = cell.prior.exceeds(own.cost) if p is None else float(p > own.cost)
+    deserving = prior.exceeds(own.cost) if p is None else float(p > own.cost)
     shut_out = None
     if walk.shut_out is not None and deserving > SURELY:
         shut_out = min(walk.shut_out.midpoint / deserving, 1.0)
@@ -612,7 +613,9 @@ def cost_of_exposure_cap(
     """
     cells = policies.segments
     limited = {
-        name: WithExposureCap(policies[name], cells[name].prior, cells[name].own.cost, cap)
+        name: WithExposureCap(
+            policies[name], plain_belief(cells[name], "cost_of_exposure_cap"), cells[name].own.cost, cap
+        )
         for name, cap in caps.items()
     }
     return _costs(policies, limited, tolerance)
@@ -627,7 +630,7 @@ def _costs(policies: SegmentPolicies, limited: Mapping[str, Policy], tolerance: 
 
 def _cost(cell: Segment, policies: SegmentPolicies, constrained: Policy, tolerance: float) -> ConstraintCost:
     """Compute the value of a segment under a constraint."""
-    value = evaluate(constrained, cell.own, cell.prior, tolerance)
+    value = evaluate(constrained, cell.own, plain_belief(cell, "The cost of a constraint"), tolerance)
     weight = cell.weight
     scaled = Bounds(weight * value.lower - 1e-12, weight * value.upper + 1e-12)  # values below 0 are possible here
     return ConstraintCost(cell.name, cell.group, policies.segment_value(cell.name), scaled)

@@ -41,6 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.formatting import percent, plural
+from lenience.core.money import UNITS, Money
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.core.validation import check_cost, floats, real, whole
@@ -93,8 +94,6 @@ class OffPolicy(msgspec.Struct, frozen=True):
         The number of acceptances that the estimate is worth after weighting.
     caution : str, optional
         A warning if few acceptances carry the estimate, else empty.
-    currency : str, optional
-        The sign or code that texts show rewards with, if they are money.
 
     Examples
     --------
@@ -116,39 +115,50 @@ class OffPolicy(msgspec.Struct, frozen=True):
     accepted: float
     effective: float
     caution: str = ""
-    currency: str | msgspec.UnsetType = msgspec.UNSET
 
-    def format_reward(self, number: float) -> str:
-        """Format a reward with three digits of the half-width of the interval of the gain.
+    def format_reward(self, number: float, money: Money = UNITS) -> str:
+        """Format a reward; without money, with three digits of the half-width of the interval of the gain.
 
         Parameters
         ----------
         number : float
             The reward.
+        money : Money, optional
+            How to show rewards; by default in units of gain + loss.
 
         Returns
         -------
         str
             The reward with its sign.
         """
-        decimals = self._decimals()
-        if not self.currency:
-            return f"{number:+z.{decimals}f}"
-        digits = 2 if decimals == 1 else decimals
-        size = f"{self.currency}{' ' if self.currency.isalpha() else ''}{abs(number):,.{digits}f}"
-        return f"{'−' if round(number, digits) < 0 else '+'}{size}"
-
-    def _decimals(self) -> int:
-        """Return the digits after the point that show three digits of the half-width of the interval of the gain."""
+        if money.known:
+            return money.format_change(number)
         half = (self.gain.upper - self.gain.lower) / 2
-        return max(2 - math.floor(math.log10(half)), 0) if 0 < half < math.inf else 5
+        decimals = 2 - math.floor(math.log10(half)) if 0 < half < math.inf else 5
+        return f"{number:+z.{max(decimals, 0)}f}"
 
     @property
     def statement(self) -> str:
-        """The answer in words."""
-        value, lower, upper = (self.format_reward(part) for part in (self.gain.value, self.gain.lower, self.gain.upper))
-        decimals = self._decimals()
-        if (round(self.gain.lower, decimals) == 0) != (round(self.gain.upper, decimals) == 0):
+        """The answer in words, with rewards in units of gain + loss."""
+        return self.describe()
+
+    def describe(self, money: Money = UNITS) -> str:
+        """Return the answer in words.
+
+        Parameters
+        ----------
+        money : Money, optional
+            How to show rewards; by default in units of gain + loss.
+
+        Returns
+        -------
+        str
+            One sentence, or two if there is a warning.
+        """
+        ends = (self.gain.lower, self.gain.upper)
+        value, lower, upper = (self.format_reward(part, money) for part in (self.gain.value, *ends))
+        at_edge = [float(self.format_reward(end)) == 0 for end in ends]
+        if at_edge[0] != at_edge[1]:
             more = "more" if self.gain.value > 0 else "less"
             verdict = f"The proposal may have earned {more}, but zero is at the edge of the interval"
         elif self.gain.lower > 0:
@@ -174,7 +184,6 @@ def off_policy(
     least_propensity: float = 1e-3,
     folds: int = 5,
     offers: Any = None,
-    currency: str = "",
 ) -> OffPolicy:
     """Estimate what a proposed policy would have earned, from the log of another.
 
@@ -198,9 +207,7 @@ def off_policy(
         The number of folds of the cross-fitting.
     offers : optional
         Instead of the cost: the offer of each row, as a pair of columns (amounts at stake, break-evens) or a list of
-        :class:`~lenience.Offer`. Estimates are then in money.
-    currency : str, optional
-        The sign or code that texts show rewards with.
+        :class:`~lenience.Offer`. Estimates are then in money; ``result.describe(Money(1, "$"))`` shows them so.
 
     Returns
     -------
@@ -262,7 +269,6 @@ def off_policy(
         float(pi.mean()),
         effective,
         _caution(pi * amount, e, carried),
-        msgspec.UNSET if offers is None else currency,
     )
 
 

@@ -13,6 +13,9 @@ amount of a total value V is therefore V · λ(1 − γ), that of the constant s
 If labels come late, the value of the proposal is the least that the optimum is proved to earn, and values are as of
 now, before the next arrival: the status quo earns rate · N(p̂ − c), and the yearly amount of V is V times the yearly
 discount rate.
+
+Where each applicant has a gain and a loss of their own, the status quo earns what the accepted ones of the past would:
+p̂ · gain − (1 − p̂) · loss on average, with the mean gain and the mean loss of the accepted.
 """
 
 from __future__ import annotations
@@ -23,9 +26,11 @@ from collections.abc import Sequence
 import msgspec
 
 from lenience.core.formatting import even_percent, percent
-from lenience.history.fit import History
+from lenience.core.money import Money
+from lenience.history.fit import History, SegmentHistory
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
+from lenience.segments.segments import Segment
 
 CAVEAT = (
     "Both amounts are estimated from applicants who were accepted. If the rejected applicants of a segment would have "
@@ -70,41 +75,6 @@ class StatusQuoComparison(msgspec.Struct, frozen=True):
         return f"{even_percent(self.accepted)} → {self.now or ('accept' if self.accept else 'reject')}"
 
 
-class Money(msgspec.Struct, frozen=True):
-    """How to express a value as money.
-
-    Parameters
-    ----------
-    unit : float, optional
-        The money that one unit of value is worth: the gain of a success plus the loss of a failure.
-    yearly : float, optional
-        The share of a total value that belongs to one year, for amounts per year.
-    """
-
-    unit: float | None = None
-    yearly: float | None = None
-
-    def amount(self, value: float) -> float:
-        """Convert a total value to money, per year if ``yearly`` is given."""
-        unit, yearly = 1.0 if self.unit is None else self.unit, 1.0 if self.yearly is None else self.yearly
-        return value * unit * yearly + 0.0  # turns −0 into 0
-
-    def show(self, value: float) -> str:
-        """Format a total value as money.
-
-        >>> Money(1000, 0.1).show(12.345), Money().show(12.345), Money().show(-0.0), Money(1000, 0.1).show(-0.001)
-        ('1,234', '12.35', '0.00', '0')
-        """
-        digits = 2 if self.unit is None else 0
-        return f"{self.amount(value):z,.{digits}f}"
-
-    @property
-    def words(self) -> str:
-        """The unit of an amount, in words."""
-        kind = "in units of gain + loss" if self.unit is None else "in money"
-        return f"{kind}, {'in total from now on' if self.yearly is None else 'per year'}"
-
-
 def compare_with_status_quo(
     policies: SegmentPolicies, history: History, late: Sequence[Exposure] = ()
 ) -> list[StatusQuoComparison]:
@@ -132,22 +102,37 @@ def compare_with_status_quo(
             all_accepted = own.objective.volume * (own.belief.mean - own.objective.cost)
             rows.append(StatusQuoComparison(cell.name, rate, bool(own.accept), rate * all_accepted, own.worth, own.now))
             continue
-        all_accepted = cell.weight * (1.0 + cell.volume) * (cell.prior.mean - cell.objective.cost)
         worth = policies.segment_value(cell.name).midpoint
-        rows.append(StatusQuoComparison(cell.name, rate, policies.accepts(cell.name), rate * all_accepted, worth))
+        if cell.objective.offers is None:
+            share = float(policies.accepts(cell.name))
+        else:
+            share = policies[cell.name].share_accepted(cell.prior)
+        now = f"accept {percent(share, 0)} of offers" if 0.0 < share < 1.0 else ""
+        as_now = rate * cell.weight * (1.0 + cell.volume) * _mean_profit(cell, past)
+        rows.append(StatusQuoComparison(cell.name, rate, share > 0.0, as_now, worth, now))
     return rows
+
+
+def _mean_profit(cell: Segment, past: SegmentHistory) -> float:
+    """Return what an accepted applicant of the past is expected to earn, by the belief about the segment."""
+    mean = cell.prior.mean
+    if cell.objective.offers is None:
+        return mean - cell.objective.cost
+    if past.economics is not None:
+        return mean * past.economics.accepted_gain - (1.0 - mean) * past.economics.accepted_loss
+    return cell.objective.offers.mean_amount * (mean - cell.objective.offers.mean_cost)
 
 
 def describe_status_quo(rows: Sequence[StatusQuoComparison], money: Money) -> str:
     """Summarise the comparison of all segments in a few sentences.
 
     >>> print(describe_status_quo([StatusQuoComparison("north", 0.75, True, 0.75, 1.25)], Money()))
-    Keeping today's acceptance rates would earn 0.75. The proposal would earn 1.25, which is 0.50 more (67%). Amounts
+    Keeping today's acceptance rates would earn 0.75. The proposal would earn 1.25, which is 0.5 more (67%). Amounts
     are in units of gain + loss, in total from now on.
     """
     now, then = (math.fsum(values) for values in zip(*((row.as_now, row.proposed) for row in rows), strict=True))
     share = f" ({percent((then - now) / now, 0)})" if now > 0 else ""
     return (
-        f"Keeping today's acceptance rates would earn {money.show(now)}. The proposal would earn {money.show(then)}, "
-        f"which is {money.show(then - now)} more{share}. Amounts are {money.words}."
+        f"Keeping today's acceptance rates would earn {money.format(now)}. The proposal would earn "
+        f"{money.format(then)}, which is {money.format(then - now)} more{share}. Amounts are {money.words}."
     )

@@ -16,9 +16,11 @@ from lenience.cli.options import (
     prior_option,
     show,
     table,
+    unit_of,
 )
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.money import Money
 
 if TYPE_CHECKING:
     from lenience.analysis.characteristics import Characteristics
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 @json_option
 def characteristics(
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -61,7 +64,8 @@ def characteristics(
     results = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", chosen)]
     if as_json:
         entries = [_entry(result) for result in results]
-        print_json({"policy": "greedy" if greedy else "optimal", "characteristics": entries})
+        name = "greedy" if greedy else "optimal"
+        print_json({"policy": name, "unit": unit_of(cost, money), "characteristics": entries})
         return
     name = "Greedy" if greedy else "Optimal"
     grid = table(f"{name} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}")
@@ -72,7 +76,7 @@ def characteristics(
             "prior's" if result.p is None else f"{result.p:g}",
             show(result.stops, 4),
             show(result.accepted, 4),
-            show(result.reward, 4),
+            money.format_range(result.reward.lower, result.reward.upper) if money.known else show(result.reward, 4),
             "" if result.shut_out is None else show(result.shut_out, 4),
         )
     console().print(grid)

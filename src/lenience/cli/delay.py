@@ -15,17 +15,19 @@ from lenience.cli.options import (
     as_dict,
     bold,
     console,
-    cost_option,
+    cost_options,
     json_option,
     note_units,
     print_json,
     prior_option,
     table,
+    unit_of,
 )
 from lenience.cli.progress import announcing, each
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, TooLargeError
-from lenience.core.formatting import counted, duration
+from lenience.core.formatting import counted, describe_unit, duration
+from lenience.core.money import Money
 from lenience.core.validation import whole
 from lenience.objectives.delayed import Delayed
 
@@ -46,7 +48,7 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
 
 
 @click.command(short_help="Compute what late labels cost, and how many acceptances may be pending.")
-@cost_option
+@cost_options
 @click.option("--arrivals", type=float, required=True, help="Individuals per year.")
 @click.option("--discount-rate", type=float, required=True, help="The yearly interest rate, such as 0.1.")
 @click.option(
@@ -68,6 +70,7 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
 @json_option
 def delay(
     cost: float,
+    money: Money,
     arrivals: float,
     discount_rate: float,
     delays: tuple[float, ...],
@@ -116,7 +119,7 @@ def delay(
     names = [OPTIMAL, *baselines(problems[-1], prior, caps)]
     simulated = _simulated(problems, prior, caps, {(row.policy, row.label_delay) for row in values})
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
-    files = _draw(problems[-1], prior, policy, values, figure, limits_figure)
+    files = _draw(problems[-1], prior, policy, values, money, figure, limits_figure)
     if as_json:
         print_json(
             {
@@ -126,8 +129,9 @@ def delay(
                 "limit": policy.limit(prior),
                 "accept": policy.accepts(prior, pending),
                 "accept_now": accept_now,
-                "explanation": policy.explain(prior, pending),
+                "explanation": policy.explain(prior, pending, money),
                 "value": as_dict(policy.value(prior, pending)),
+                "unit": unit_of(cost, money),
                 "expire_after": policy.expire_after,
                 "certificate": {**msgspec.to_builtins(policy.certificate), "statement": policy.certificate.statement},
                 "values": [
@@ -143,7 +147,7 @@ def delay(
         )
         return
     years = list(dict.fromkeys(problem.label_delay for problem in problems))
-    _print(policy, prior, pending, applicants, accept_now, values, simulated, names, years)
+    _print(policy, prior, pending, applicants, accept_now, values, simulated, names, years, money)
     for name in files:
         click.echo(f"Wrote {name}")
 
@@ -207,22 +211,24 @@ def _print(
     simulated: dict[tuple[str, float], SimulatedValue],
     policies: list[str],
     delays: list[float],
+    money: Money,
 ) -> None:
     out = console()
     out.print(bold(policy.objective), f", prior n = {prior.n:g}, s = {prior.s:g}\n", sep="")
-    out.print(policy.explain(prior, pending))
+    out.print(policy.explain(prior, pending, money))
     if accept_now is not None:
         out.print(f"Of {applicants:,} applicants now, accept ", bold(f"{accept_now:,}"), ".", sep="")
-    out.print("Value before the next arrival: ", bold(policy.value(prior, pending)), sep="")
+    out.print("Value before the next arrival: ", bold(money.format_bounds(policy.value(prior, pending))), sep="")
+    out.print(describe_unit(policy.objective.cost, money))
     out.print(f"A label that has not come expires after {duration(policy.expire_after)}.\n")
 
     grid = table("Value before the first arrival, by mean delay")
     grid.add_column("policy")
     for years in delays:
         grid.add_column(duration(years), justify="right")
-    texts = {(row.policy, row.label_delay): f"{row.value.midpoint:.4f}" for row in values}
+    texts = {(row.policy, row.label_delay): money.format(row.value.midpoint, 4) for row in values}
     for key, value in simulated.items():
-        texts[key] = f"{value.mean:.2f} ± {HALF * value.error:.2f}"
+        texts[key] = f"{money.format(value.mean, 2)} ± {money.format(HALF * value.error, 2)}"
     for name in policies:
         grid.add_row(name, *(texts.get((name, years), "–") for years in delays))
     out.print(grid)
@@ -263,6 +269,7 @@ def _draw(
     prior: Belief,
     policy: ExposurePolicy,
     values: list[DelayValue],
+    money: Money,
     figure: str | None,
     limits_figure: str | None,
 ) -> list[str]:
@@ -277,7 +284,7 @@ def _draw(
         at_once = Discounted.from_rates(problem.cost, problem.arrivals, problem.discount_rate)
         best = at_once.discount * at_once.solve(prior, rows=1).value(prior).midpoint
         title = f"{problem.arrivals:g} per year, interest {100 * problem.discount_rate:g}%, c = {problem.cost:g}"
-        files.append(str(plot.save(plot.value_against_delay(values, best, title), figure)))
+        files.append(str(plot.save(plot.value_against_delay(values, best, title, money), figure)))
     if limits_figure is not None:
         title = f"{problem.arrivals:g} per year, labels after {duration(problem.label_delay)} on average"
         files.append(str(plot.save(plot.limit_map(policy, title=title), limits_figure)))

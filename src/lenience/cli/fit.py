@@ -7,9 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from lenience.cli.options import bold, console, json_option, print_json, table
+from lenience.cli.options import bold, console, json_option, optional_cost_options, print_json, table, unit_of
 from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import counted, even_percent, plural
+from lenience.core.money import Money
 from lenience.reports.exposure_text import describe_limits, exposure_json
 
 MOST_SHOWN = 40
@@ -18,10 +19,12 @@ NARROW = 78  # columns: in a narrower window, numbers may wrap, so that names ha
 
 @click.command(short_help="Estimate the success rate of each segment from past decisions.")
 @history_options
-@click.option("--cost", type=float, help="The break-even success rate; with it, the decision of each segment is shown.")
+@optional_cost_options
 @json_option
-def fit(as_json: bool, **options: Any) -> None:
+def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
     """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and estimate success rates.
+
+    With --cost, or --gain and --loss, the decision of each segment is shown.
 
     \b
     Example:
@@ -29,7 +32,7 @@ def fit(as_json: bool, **options: Any) -> None:
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
         --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
     """
-    past = read_past_options(**options)
+    past = read_past_options(**options, cost=cost)
     starts = {}
     if past.segments is not None:
         from lenience.segments.starting import starts as find_starts
@@ -61,6 +64,7 @@ def fit(as_json: bool, **options: Any) -> None:
                 "later": past.history.later,
                 "description": past.history.describe(),
                 "model": past.fitted.model,
+                "unit": unit_of(cost, money),
                 "selection": past.history.selection() or None,
                 "warning": warning,
                 "segments": rows,

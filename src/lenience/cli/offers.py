@@ -12,17 +12,19 @@ from lenience.cli.options import (
     bold,
     console,
     discounted,
+    doubt_option,
     json_option,
     note_units,
     print_json,
     prior_option,
     table,
     tolerance_option,
+    with_doubt,
 )
 from lenience.cli.progress import solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.core.formatting import amount, counted, money, percent
+from lenience.core.formatting import amount, counted, percent
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offer, Offers
 
@@ -51,7 +53,7 @@ LOWER = (0.3, 0.2, 0.1)  # how far below the break-even the table's columns are,
 @click.option("--discount-rate", type=float, help="The yearly interest rate, such as 0.1, with --arrivals.")
 @click.option("--label-delay", type=float, help="The mean time until an outcome is known, in years, with --arrivals.")
 @prior_option
-@click.option("--doubt", type=float, help="The probability that the prior is wrong, such as 0.2. Then it is flat.")
+@doubt_option
 @click.option("--currency", default="", help="The currency to print amounts with, such as $ or EUR.")
 @tolerance_option
 @json_option
@@ -80,7 +82,7 @@ def offers(
       lenience offers --offer 0.1@0.8 --offer 1@0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --json
     """
     described = parse(texts, choose, currency)
-    start = prior if doubt is None else MixtureBelief.doubt(prior, doubt)
+    start = with_doubt(prior, doubt)
     if label_delay is not None:
         policy = _late(described, discount, arrivals, discount_rate, label_delay, start, max(tolerance, 1e-6))
         print_late(policy, start, as_json)
@@ -164,12 +166,12 @@ def print_policy(policy: OfferPolicy, start: Belief | MixtureBelief, as_json: bo
     out = console()
     for menu in choices:
         out.print(policy.explain(start, menu))
-    out.print(f"This is expected to earn {money(value.midpoint, described.currency)} in total.\n")
+    out.print(f"This is expected to earn {described.money.format(value.midpoint)} in total.\n")
     if isinstance(start, Belief):
         _print_amounts(policy, start)
     out.print(bold(policy.objective.describe()))
-    out.print("Value at the prior: ", bold(value), sep="")
-    out.print(policy.certificate.statement)
+    out.print("Value at the prior: ", bold(described.money.format_bounds(value)), sep="")
+    out.print(policy.certificate.describe(described.money))
 
 
 def _print_amounts(policy: OfferPolicy, start: Belief) -> None:
@@ -183,7 +185,7 @@ def _print_amounts(policy: OfferPolicy, start: Belief) -> None:
     for k in SIZES:
         n = start.n + k
         sizes = [policy.largest_amount(Belief(n, rate * n), cost) for rate in rates]
-        grid.add_row(amount(n), *(money(size, policy.offers.currency) if size else "none" for size in sizes))
+        grid.add_row(amount(n), *(policy.offers.money.format(size) if size else "none" for size in sizes))
     out = console()
     out.print(grid)
     out.print(f"From {percent(cost, 2)} on, every amount at this break-even is accepted.\n")
@@ -214,17 +216,17 @@ def print_late(policy: OfferExposurePolicy, start: Belief | MixtureBelief, as_js
     out = console()
     for menu in _choices(described):
         out.print(policy.explain(start, menu))
-    out.print(f"This is expected to earn {money(value.midpoint, described.currency)} in total.\n")
+    out.print(f"This is expected to earn {described.money.format(value.midpoint)} in total.\n")
     grid = table("How many outcomes may be pending")
     for heading in ("amount", "break-even", "limit"):
         grid.add_column(heading, justify="right")
     for size, cost, row in zip(described.amount, described.cost, limits, strict=True):
         limit: Any = row["limit"]
         shown = "no limit" if limit is None else counted(limit, "outcome") if limit else "not accepted"
-        grid.add_row(money(size, described.currency), percent(cost, 2), shown)
+        grid.add_row(described.money.format(size), percent(cost, 2), shown)
     out.print(grid)
     out.print(bold(policy.objective.describe()))
-    out.print("Value at the prior: ", bold(value), sep="")
+    out.print("Value at the prior: ", bold(described.money.format_bounds(value)), sep="")
 
 
 def _decision(decision: object) -> dict[str, Any]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
-from lenience.cli.economics_options import economics_options, read_economics
-from lenience.cli.options import FILE, console, json_option, print_json, table
+from lenience.cli.economics_options import economics_options, unit_of_rows
+from lenience.cli.options import FILE, console, json_option, print_json, table, unit_of
+from lenience.core.formatting import describe_unit
+from lenience.core.money import Money
+
+if TYPE_CHECKING:
+    from lenience.files.economics import Economics
 
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log", type=FILE)
-@click.option("--cost", type=float, help="The break-even success rate, between 0 and 1, if it is the same for all.")
 @economics_options
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
@@ -31,14 +37,8 @@ from lenience.cli.options import FILE, console, json_option, print_json, table
 def offpolicy(
     log: str,
     cost: float | None,
-    gain: str | None,
-    loss: str | None,
-    amount: str | None,
-    rate: str | None,
-    term: str | None,
-    loss_given_default: str | None,
-    funding_rate: str | None,
-    currency: str,
+    economics: Economics | None,
+    money: Money,
     accepted: str,
     propensity: str,
     outcome: str,
@@ -51,7 +51,7 @@ def offpolicy(
 ) -> None:
     """Estimate what a proposal would have earned per arrival, from LOG, a CSV or Parquet file of decisions.
 
-    With gains and losses, or with the terms of loans, the estimates are in money.
+    With columns of gains and losses, or with the terms of loans, every row has its own amount at stake and break-even.
 
     \b
     Example:
@@ -62,12 +62,10 @@ def offpolicy(
 
     from lenience.analysis.off_policy import off_policy
     from lenience.core.errors import InputError
-    from lenience.core.formatting import money
     from lenience.core.validation import real
     from lenience.files.columns import read_columns
     from lenience.files.table import coded, numbers_of
 
-    economics = read_economics(cost, gain, loss, amount, rate, term, loss_given_default, funding_rate)
     if (proposed is None) == (score is None or at_least is None):
         raise InputError.because(
             "Give either --proposed, or --score with --at-least", ("--proposed", "--score"), label="", code="missing"
@@ -101,18 +99,20 @@ def offpolicy(
         cost,
         None if X is None else X[used],
         offers=None if stakes is None else (stakes.amount[used], stakes.cost[used]),
-        currency=currency,
     )
     if as_json:
         without = None if unscored is None else int(unscored.sum())
         print_json(
-            {**msgspec.to_builtins(result), "without_score": without, "statement": f"{result.statement} {note}".strip()}
+            {
+                **msgspec.to_builtins(result),
+                "unit": unit_of(cost, money) if stakes is None else unit_of_rows(money),
+                "without_score": without,
+                "statement": f"{result.describe(money)} {note}".strip(),
+            }
         )
         return
-    if stakes is None:
-        about = f"c = {cost:g}"
-    else:
-        about = f"{money(float(stakes.amount[used].mean()), currency)} at stake on average"
+    at_stake = "" if stakes is None else f"{money.format(float(stakes.amount[used].mean()))} at stake on average"
+    about = at_stake if cost is None else f"c = {cost:g}"
     grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, {about}")
     grid.add_column("")
     grid.add_column("estimate", justify="right")
@@ -126,12 +126,14 @@ def offpolicy(
         if estimate is not None:
             grid.add_row(
                 name,
-                result.format_reward(estimate.value),
-                f"{result.format_reward(estimate.lower)} … {result.format_reward(estimate.upper)}",
+                result.format_reward(estimate.value, money),
+                f"{result.format_reward(estimate.lower, money)} … {result.format_reward(estimate.upper, money)}",
             )
     out = console()
     out.print(grid)
-    out.print(result.statement)
+    out.print(result.describe(money))
+    if cost is not None:
+        out.print(describe_unit(cost, money))
     if note:
         out.print(note.strip())
 

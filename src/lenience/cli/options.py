@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
+from lenience.core.formatting import percent
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.settings import KEY, URL
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
@@ -53,13 +57,17 @@ class PriorType(click.ParamType[Belief]):
 FILE = click.Path(readable=False)
 FOLDER = click.Path(file_okay=False, readable=False)
 
-cost_option = click.option("--cost", type=float, required=True, help="The break-even success rate, between 0 and 1.")
 prior_option = click.option(
     "--prior",
     type=PriorType(),
     default=Belief(2, 1),
     show_default="2,1, which is Beta(1, 1)",
     help="The belief at the start: n,s (observations and successes, including virtual ones).",
+)
+doubt_option = click.option(
+    "--doubt",
+    type=float,
+    help="The probability that the prior is wrong, such as 0.2. If it is, a flat prior holds, Beta(1, 1).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 tolerance_option = click.option(
@@ -68,6 +76,28 @@ tolerance_option = click.option(
 rows_option = click.option(
     "--rows", type=int, default=1000, show_default=True, help="The number of belief sizes n to decide."
 )
+
+
+def with_doubt(prior: Belief, doubt: float | None) -> Belief | MixtureBelief:
+    """Return the prior that the options --prior and --doubt describe."""
+    return prior if doubt is None else MixtureBelief.doubt(prior, doubt)
+
+
+def prior_text(prior: Belief | MixtureBelief) -> str:
+    """Describe a prior in a few words.
+
+    Examples
+    --------
+    >>> prior_text(Belief(4, 2.8)), prior_text(MixtureBelief.doubt(Belief(4, 2.8), 0.2))
+    ('prior n = 4, s = 2.8', 'prior n = 4, s = 2.8 (80%) or n = 2, s = 1 (20%)')
+    """
+    if isinstance(prior, Belief):
+        return f"prior n = {prior.n:g}, s = {prior.s:g}"
+    parts = [
+        f"n = {belief.n:g}, s = {belief.s:g} ({percent(weight)})"
+        for belief, weight in zip(prior.beliefs, prior.weights, strict=True)
+    ]
+    return f"prior {' or '.join(parts)}"
 
 
 def service_options(role: str) -> Callable[[Command], Command]:
@@ -84,13 +114,81 @@ def service_options(role: str) -> Callable[[Command], Command]:
     return add_options
 
 
+def cost_options(command: Command) -> Command:
+    """Add the options for the break-even: --cost, or --gain with --loss and --currency.
+
+    The command gets two parameters: ``cost``, the break-even success rate, and ``money``, how to show values.
+    """
+    return _with_money(command, required=True)
+
+
+def optional_cost_options(command: Command) -> Command:
+    """Add the options for the break-even to a command that needs none: ``cost`` may be None."""
+    return _with_money(command, required=False)
+
+
+def _with_money(command: Command, required: bool) -> Command:
+    @functools.wraps(command)
+    def run(*values: Any, gain: float | None, loss: float | None, currency: str, **options: Any) -> Any:
+        cost, money = break_even(options.pop("cost"), gain, loss, currency, required)
+        return command(*values, cost=cost, money=money, **options)
+
+    for option in (
+        click.option("--currency", default="", help="The currency to show amounts in, such as $ or EUR; with --gain."),
+        click.option("--loss", type=float, help="What a failure loses, in money; with --gain."),
+        click.option("--gain", type=float, help="What a success gains, in money; with --loss, instead of --cost."),
+        click.option("--cost", type=float, help="The break-even success rate, between 0 and 1; or --gain and --loss."),
+    ):
+        run = option(run)
+    return cast("Command", run)
+
+
+def break_even(
+    cost: float | None, gain: float | None, loss: float | None, currency: str, required: bool
+) -> tuple[float | None, Money]:
+    """Return the break-even success rate and how to show values, from the options that describe them."""
+    if gain is None and loss is None:
+        if currency:
+            raise InputError.because(
+                "needs --gain and --loss: without them, no amount of money is known",
+                ("--currency", "--gain", "--loss"),
+                label="--currency",
+                code="missing",
+            )
+        if cost is not None or not required:
+            return cost, Money()
+    if cost is not None or gain is None or loss is None:
+        raise InputError.because(
+            "Give either --cost, or --gain with --loss",
+            ("--cost", "--gain", "--loss"),
+            label="",
+            code="missing" if cost is None else "conflicting_fields",
+        )
+    money = Money.from_gain_and_loss(gain, loss, currency)
+    return loss / (gain + loss), money
+
+
+def unit_of(cost: float | None, money: Money) -> dict[str, object] | None:
+    """Return what one unit of value is worth, for JSON; None if no money is known.
+
+    Examples
+    --------
+    >>> unit_of(0.75, Money(400, "$"))
+    {'gain': 100.0, 'loss': 300.0, 'amount': 400.0, 'currency': '$'}
+    """
+    if money.unit is None or cost is None:
+        return None
+    loss = money.unit * cost
+    return {"gain": money.unit - loss, "loss": loss, "amount": money.unit, "currency": money.currency}
+
+
 def objective_options(command: Command) -> Command:
     """Add the options that describe the objective; :func:`objective` reads them."""
-    return cost_option(timing_options(command))
+    return cost_options(timing_options(command))
 
 
 def timing_options(command: Command) -> Command:
-    """Add the options of the objective other than the cost."""
+    """Add the options of the objective other than the break-even."""
     for option in (
         click.option("--horizon", type=int, help="The total number of individuals; by default infinite."),
         click.option("--discount-rate", type=float, help="The yearly interest rate, such as 0.1, with --arrivals."),

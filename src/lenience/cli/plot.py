@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import click
 
-from lenience.cli.options import FILE, given, prior_option
+from lenience.cli.options import FILE, given, optional_cost_options, prior_option
 from lenience.core.belief import Belief
+from lenience.core.money import Money
 from lenience.objectives.discounted import Discounted
 
+DEFAULT_COST = 0.8
 FIGURES = ("values", "thresholds", "characteristics", "regret")
 
 
 @click.command(short_help="Draw value functions, thresholds, operating characteristics or regret.")
 @click.argument("figure", type=click.Choice(FIGURES))
 @click.option("--output", "-o", type=FILE, required=True, help="The file to write (.png, .svg or .pdf).")
-@click.option("--cost", type=float, default=0.8, show_default=True, help="The break-even success rate.")
+@optional_cost_options
 @click.option("--discount", "discounts", type=float, multiple=True, help="Discounts γ; may be repeated.")
 @prior_option
 @click.option("--most", type=float, help="The largest n (thresholds, 1000) or horizon (regret, 1000) shown.")
@@ -22,13 +24,16 @@ FIGURES = ("values", "thresholds", "characteristics", "regret")
 def plot(
     figure: str,
     output: str,
-    cost: float,
+    cost: float | None,
+    money: Money,
     discounts: tuple[float, ...],
     prior: Belief,
     most: float | None,
     as_json: bool,
 ) -> None:
     """Draw FIGURE: the paper's value functions, thresholds against n, operating characteristics, or regret.
+
+    Without --cost or --gain and --loss, the break-even is 0.8.
 
     \b
     Example:
@@ -62,22 +67,25 @@ def plot(
             "--prior",
             code="conflicting_fields",
         )
+    even = DEFAULT_COST if cost is None else cost
     limit = 1000.0 if most is None else real("most", most, above=1)
     draw.check_path(output)
-    problems = [Discounted(cost, discount) for discount in discounts or (0.99,)]
+    problems = [Discounted(even, discount) for discount in discounts or (0.99,)]
     if figure == "values":
-        drawn = solving("Computing the figure", lambda: draw.value_functions(cost, discounts or (0.99, 0.95)))
+        panels = discounts or (0.99, 0.95)
+        drawn = solving("Computing the figure", lambda: draw.value_functions(even, panels, money=money))
     elif figure == "thresholds":
         drawn = solving("Computing the figure", lambda: draw.thresholds(problems, limit))
     elif figure == "characteristics":
-        drawn = solving("Computing the figure", lambda: draw.operating_characteristics(problems[0], prior))
+        drawn = solving("Computing the figure", lambda: draw.operating_characteristics(problems[0], prior, money=money))
     else:
         from lenience.analysis.regret import regret_table
 
         real("most", limit, least=30, most=30_000)
         horizons = [h for h in (10, 30, 100, 300, 1000, 3000, 10_000, 30_000) if h <= limit]
         drawn = solving(
-            "Computing the figure", lambda: draw.regret_against_horizon(regret_table(cost, prior, horizons), cost)
+            "Computing the figure",
+            lambda: draw.regret_against_horizon(regret_table(even, prior, horizons), even, money),
         )
     path = draw.save(drawn, output)
     if as_json:

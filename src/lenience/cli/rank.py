@@ -13,7 +13,8 @@ from lenience.cli.options import FILE, bold, console, discounted, json_option, p
 from lenience.cli.progress import solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted, money, percent
+from lenience.core.formatting import counted, percent
+from lenience.core.money import Money
 from lenience.core.offers import Offer
 from lenience.core.validation import real, whole
 
@@ -115,7 +116,7 @@ def rank(
     if as_json:
         print_json(_as_json(batch, result, most, limit, output))
         return
-    _print(batch, result, limit, currency)
+    _print(batch, result, limit, Money(1.0, currency))
     if output is not None:
         click.echo(f"Wrote {output}")
 
@@ -308,11 +309,11 @@ def _as_json(batch: Batch, result: Ranking, most: int | None, limit: float | Non
     }
 
 
-def _print(batch: Batch, result: Ranking, limit: float | None, currency: str) -> None:
+def _print(batch: Batch, result: Ranking, limit: float | None, money: Money) -> None:
     """Print the chosen applicants and what they are worth."""
 
     def total(of: Callable[[Applicant], float]) -> str:
-        return money(sum(of(one) for one in result.chosen), currency)
+        return money.format(sum(of(one) for one in result.chosen))
 
     out = console()
     out.print(bold(f"Accept {len(result.chosen):,} of {counted(len(batch.names), 'applicant')}."))
@@ -327,12 +328,12 @@ def _print(batch: Batch, result: Ranking, limit: float | None, currency: str) ->
                 f"{place:,}",
                 batch.names[int(one.name)],
                 batch.segments[int(one.name)],
-                money(one.offer.amount, currency),
+                money.format(one.offer.amount),
                 percent(one.offer.cost, 2),
                 percent(one.belief.mean),
-                money(one.expected_profit, currency),
-                money(one.label_value, currency),
-                money(one.index, currency),
+                money.format(one.expected_profit),
+                money.format(one.label_value),
+                money.format(one.index),
             )
         out.print(grid)
         if len(result.chosen) > SHOWN:
@@ -343,8 +344,8 @@ def _print(batch: Batch, result: Ranking, limit: float | None, currency: str) ->
         )
     if limit is not None:
         out.print(
-            f"They use {money(result.money, currency)} of {money(limit, currency)}. Their indices add up to "
-            f"{money(result.index, currency)}; no other choice reaches more than {money(result.bound, currency)}."
+            f"They use {money.format(result.money)} of {money.format(limit)}. Their indices add up to "
+            f"{money.format(result.index)}; no other choice reaches more than {money.format(result.bound)}."
         )
     if result.waiting:
         out.print(f"Accepting pays for {counted(len(result.waiting), 'more applicant')}, but there is no capacity.")

@@ -5,19 +5,21 @@ from __future__ import annotations
 import click
 import msgspec
 
-from lenience.cli.options import console, cost_option, json_option, print_json, prior_option, table
+from lenience.cli.options import console, cost_options, json_option, print_json, prior_option, table, unit_of
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.formatting import describe_unit
+from lenience.core.money import Money
 
 HORIZONS = (10, 100, 1000, 10_000)
 
 
 @click.command(short_help="Compare ways of exploring when rewards are not discounted.")
-@cost_option
+@cost_options
 @prior_option
 @click.option("--horizon", "horizons", type=int, multiple=True, help="Numbers of individuals; may be repeated.")
 @json_option
-def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool) -> None:
+def regret(cost: float, money: Money, prior: Belief, horizons: tuple[int, ...], as_json: bool) -> None:
     """Compute the exact regret of always accepting, of exploring then exploiting, and of the optimum, by horizon.
 
     \b
@@ -31,12 +33,21 @@ def regret(cost: float, prior: Belief, horizons: tuple[int, ...], as_json: bool)
         row for horizon in each("Evaluating ways of exploring", chosen) for row in regret_table(cost, prior, [horizon])
     ]
     if as_json:
-        print_json({"cost": cost, "prior": {"n": prior.n, "s": prior.s}, "rows": msgspec.to_builtins(rows)})
+        print_json(
+            {
+                "cost": cost,
+                "unit": unit_of(cost, money),
+                "prior": {"n": prior.n, "s": prior.s},
+                "rows": msgspec.to_builtins(rows),
+            }
+        )
         return
     grid = table(f"Regret against knowing p (c = {cost:g}, prior n = {prior.n:g}, s = {prior.s:g})")
     grid.add_column("policy")
     for horizon in chosen:
         grid.add_column(f"H = {horizon:,}", justify="right")
     for name in dict.fromkeys(row.policy for row in rows):
-        grid.add_row(name, *(f"{row.regret:,.2f}" for row in rows if row.policy == name))
-    console().print(grid)
+        grid.add_row(name, *(money.format(row.regret, 2) for row in rows if row.policy == name))
+    out = console()
+    out.print(grid)
+    out.print(describe_unit(cost, money))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from lenience.cli.economics_options import economics_options, read_economics
+from lenience.cli.economics_options import economics_options, unit_of_rows
 from lenience.cli.options import (
     FILE,
     bold,
@@ -14,7 +16,12 @@ from lenience.cli.options import (
     print_json,
     table,
     timing_options,
+    unit_of,
 )
+from lenience.core.money import Money
+
+if TYPE_CHECKING:
+    from lenience.files.economics import Economics
 
 
 @click.command(short_help="Replay policies on a file of individuals, of whom only the accepted reveal their outcome.")
@@ -29,7 +36,6 @@ from lenience.cli.options import (
 @click.option(
     "--group", help="A column of groups, to report acceptance by group. Not a feature unless --features names it."
 )
-@click.option("--cost", type=float, help="The break-even success rate, between 0 and 1, if it is the same for all.")
 @economics_options
 @timing_options
 @click.option(
@@ -48,14 +54,8 @@ def replay(
     features: str | None,
     group: str | None,
     cost: float | None,
-    gain: str | None,
-    loss: str | None,
-    amount: str | None,
-    rate: str | None,
-    term: str | None,
-    loss_given_default: str | None,
-    funding_rate: str | None,
-    currency: str,
+    economics: Economics | None,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -71,8 +71,8 @@ def replay(
     """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals
     arrived one by one.
 
-    With gains and losses, or with the terms of loans, every individual has its own amount at stake and break-even.
-    Rewards are then in money.
+    With columns of gains and losses, or with the terms of loans, every individual has its own amount at stake and
+    break-even.
 
     \b
     Example:
@@ -87,7 +87,7 @@ def replay(
 
     from lenience.cli.progress import announcing, solving
     from lenience.core.errors import InputError
-    from lenience.core.formatting import counted, money, percents
+    from lenience.core.formatting import counted, percent, percents
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
@@ -102,12 +102,7 @@ def replay(
     from lenience.simulation.replay import replay as run
     from lenience.simulation.replay_table import replay_tables
 
-    economics = read_economics(cost, gain, loss, amount, rate, term, loss_given_default, funding_rate)
     prompt = objective(0.5 if cost is None else cost, discount, arrivals, discount_rate, horizon)
-    if economics is not None and "offers" not in prompt.__struct_fields__:
-        raise InputError.because(
-            "takes one break-even for all", "--horizon", hint="Give --cost, or --discount.", code="unsupported_offers"
-        )
     delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)
     if figure is not None:
         from lenience.plot import check_path
@@ -125,7 +120,7 @@ def replay(
             data_table = read_table(data, outcome, chosen, group, success, economics)
     stakes = data_table.stakes
     if stakes is not None:
-        prompt = msgspec.structs.replace(prompt, cost=None, offers=stakes.offers(currency))
+        prompt = msgspec.structs.replace(prompt, cost=None, offers=stakes.offers(money.currency))
     goal = late(prompt, delay) if delay else prompt
     answer = solving(
         f"Replaying {counted(seeds, 'run')} on {counted(len(data_table.y), 'individual')}, each with all policies",
@@ -134,20 +129,21 @@ def replay(
             offers=stakes,
         ),
     )  # fmt: skip
-    title = f"{data_table.name}: {counted(len(data_table.y), 'individual')}, {data_table.size}"
-    if stakes is None:
-        title += f", c = {goal.cost:g}"
-    else:
+    size = f"{counted(len(data_table.y), 'individual')}, {data_table.size}"
+    if cost is not None:
+        title = f"{data_table.name}: {size}, break-even {percent(cost, 2)}"
+    elif stakes is not None:
         least, most = percents(float(stakes.cost.min()), float(stakes.cost.max()))
-        title += f", {money(float(stakes.amount.mean()), currency)} at stake on average, break-even {least} to {most}"
+        at_stake = money.format(float(stakes.amount.mean()))
+        title = f"{data_table.name}: {size}, {at_stake} at stake on average, break-even {least} to {most}"
     written = []
     if figure is not None:
         from lenience.plot import save
         from lenience.plot.features import replay_figure
 
-        written.append(str(save(replay_figure(answer, title), figure)))
+        written.append(str(save(replay_figure(answer, title, money), figure)))
     if report is not None:
-        written.append(str(write_replay_report(answer, report, title, data_table.describe())))
+        written.append(str(write_replay_report(answer, report, title, data_table.describe(), money)))
     if as_json:
         print_json(
             {
@@ -162,9 +158,9 @@ def replay(
                 "success_rate": answer.success_rate,
                 "arrivals": answer.arrivals,
                 "seeds": answer.seeds,
-                **({} if stakes is None else {"currency": currency, "mean_amount": float(stakes.amount.mean())}),
                 "warm": answer.warm,
                 "known": answer.known,
+                "unit": unit_of(cost, money) if stakes is None else unit_of_rows(money),
                 "full_information": answer.full_information.mean,
                 "policies": answer.summary(),
                 "files": written,
@@ -173,15 +169,15 @@ def replay(
         return
     out = console()
     out.print(bold(title), f"\n{describe_replay(answer)}\n{data_table.describe()}\n", sep="")
-    for headings, rows in replay_tables(answer):
+    for headings, rows in replay_tables(answer, money):
         grid = table()
         for position, heading in enumerate(headings):
             grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
         for row in rows:
             grid.add_row(*row)
         out.print(grid)
-    out.print(describe_columns(answer) + "\n")
-    out.print(describe_best(answer) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
-    out.print(describe_full_information(answer))
+    out.print(describe_columns(answer, money) + "\n")
+    out.print(describe_best(answer, money) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
+    out.print(describe_full_information(answer, money))
     for path in written:
         out.print(f"Wrote {path}")

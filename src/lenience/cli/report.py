@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from lenience.cli.options import FILE, json_option, print_json
+from lenience.cli.options import FILE, cost_options, json_option, print_json, unit_of
 from lenience.cli.past import history_options, read_past_options
 from lenience.cli.progress import announcing
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import duration, percent
+from lenience.core.money import Money
 from lenience.core.validation import real, whole
 
 if TYPE_CHECKING:
@@ -23,14 +24,10 @@ if TYPE_CHECKING:
     from lenience.history.fit import History
     from lenience.segments.exposure_limits import Exposure
 
-MOST_MONEY = 1e12
-
 
 @click.command(short_help="Write one HTML page on the segments of past decisions.")
 @history_options
-@click.option("--cost", type=float, help="The break-even success rate, between 0 and 1; or --gain and --loss.")
-@click.option("--gain", type=float, help="What a success gains, in money; with --loss, instead of --cost.")
-@click.option("--loss", type=float, help="What a failure loses, in money.")
+@cost_options
 @click.option("--floor", type=float, help="A minimum acceptance probability; the page shows its cost by group.")
 @click.option(
     "--floor-group", multiple=True, help="A group that the floor is for; may be repeated. By default all groups."
@@ -46,9 +43,8 @@ def report(
     floor: float | None,
     floor_group: tuple[str, ...],
     cap: int | None,
-    cost: float | None,
-    gain: float | None,
-    loss: float | None,
+    cost: float,
+    money: Money,
     **options: Any,
 ) -> None:
     """Solve every segment of the past decisions in SOURCE and write one self-contained HTML page on them.
@@ -60,11 +56,11 @@ def report(
       lenience report loans.csv --segment race --segment band --group race --score band --model curve \\
         --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
       lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
-        --arrivals 500 --discount-rate 0.1 --label-delay 0.75
+        --currency $ --arrivals 500 --discount-rate 0.1 --label-delay 0.75
     """
     from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
     from lenience.analysis.ignored_delay import cost_of_ignoring
-    from lenience.analysis.status_quo import CAVEAT, Money, compare_with_status_quo, describe_status_quo
+    from lenience.analysis.status_quo import CAVEAT, compare_with_status_quo, describe_status_quo
     from lenience.reports.exposure_text import describe_limits, exposure_json
     from lenience.reports.segment_report import write_segments_report
     from lenience.reports.segment_report_exposure import describe_ignored
@@ -87,15 +83,16 @@ def report(
         real("--floor", floor, above=0, most=1)
     if cap is not None:
         whole("--cap", cap)
-    options["cost"], unit = _break_even(cost, gain, loss)
+    options["cost"] = cost
     past = read_past_options(**options, floor_group=floor_group)
+    money = money.per_year(_part_of_a_year(options))
     assert past.segments is not None
     with announcing(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
     late = past.exposures(values=True)
     begins = {row.name: row.starts is not False for row in late}
     warning = past.warning(begins or {name: policies.accepts(name) for name in past.segments.names})
-    compared, money = compare_with_status_quo(policies, past.history, late), Money(unit, _part_of_a_year(options))
+    compared = compare_with_status_quo(policies, past.history, late)
     ignored: list[Ignored] = []
     if late:
         with announcing("Computing what ignoring the delay costs"):
@@ -123,7 +120,7 @@ def report(
             outset=past.outset,
             constraints=constraints,
             warning=warning,
-            facts=_facts(past.history, options),
+            facts=_facts(past.history, options, money),
             money=money,
             late=late,
             ignored=ignored,
@@ -133,6 +130,7 @@ def report(
             {
                 "file": output,
                 "segments": len(past.segments.cells),
+                "unit": unit_of(cost, money),
                 "value": math.fsum(row.worth for row in late) if late else policies.value().midpoint,
                 "groups": msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
@@ -183,18 +181,6 @@ def report(
     click.echo(f"Wrote {output}")
 
 
-def _break_even(cost: float | None, gain: float | None, loss: float | None) -> tuple[float, float | None]:
-    """Return the break-even success rate, and the worth of a unit of value in money if it is known."""
-    if cost is not None and gain is None and loss is None:
-        return cost, None
-    if cost is not None or gain is None or loss is None:
-        raise InputError.because(
-            "Give either --cost, or --gain with --loss", ("--cost", "--gain", "--loss"), label="", code="missing"
-        )
-    gain, loss = real("gain", gain, above=0, most=MOST_MONEY), real("loss", loss, above=0, most=MOST_MONEY)
-    return loss / (gain + loss), gain + loss
-
-
 def _part_of_a_year(options: dict[str, Any]) -> float | None:
     """Return the factor from a total value to the equivalent yearly payment: λ(1 − γ), or r if labels come late."""
     arrivals, rate = options["arrivals"], options["discount_rate"]
@@ -224,14 +210,17 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
         return error.sentence
 
 
-def _facts(history: History, options: dict[str, Any]) -> dict[str, str]:
+def _facts(history: History, options: dict[str, Any], money: Money) -> dict[str, str]:
     """Return what the page is based on."""
-    facts = {"file": options["source"], "model": options["model"], "break-even": f"{options['cost']:g}"}
+    facts = {"file": options["source"], "model": options["model"], "break-even": percent(options["cost"], 2)}
+    if money.known:
+        one = money.per_year(None)
+        facts["gain"], facts["loss"] = one.format(1.0 - options["cost"]), one.format(options["cost"])
     if options["discount"] is not None:
         facts["discount"] = f"{options['discount']:g}"
     else:
         facts["arrivals a year"] = f"{options['arrivals']:,.10g}"
-        facts["yearly interest rate"] = f"{options['discount_rate']:g}"
+        facts["yearly interest rate"] = percent(options["discount_rate"], 2)
     if options["label_delay"] is not None:
         facts["labels after"] = f"{duration(options['label_delay'])} on average"
     facts["prior"] = f"{options['prior'].s:g} of {options['prior'].n:g}"

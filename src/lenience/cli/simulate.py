@@ -9,18 +9,34 @@ from typing import Any
 import click
 
 from lenience.cli.name_and_parameters import parse_spec
-from lenience.cli.options import FILE, FOLDER, console, cost_option, json_option, known, print_json, prior_option, table
+from lenience.cli.options import (
+    FILE,
+    FOLDER,
+    console,
+    cost_options,
+    doubt_option,
+    json_option,
+    known,
+    print_json,
+    prior_option,
+    table,
+    unit_of,
+)
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
+from lenience.core.errors import InputError
+from lenience.core.money import Money
 
+DOUBT_WORLDS = ("prior", "bernoulli")  # worlds without drift and late labels
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
 
 
 @click.command(short_help="Compare policies in one simulated world, on the same individuals.")
-@cost_option
+@cost_options
 @click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
 @click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
 @prior_option
+@doubt_option
 @click.option(
     "--policy",
     "policies",
@@ -43,9 +59,11 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
 @json_option
 def simulate(
     cost: float,
+    money: Money,
     discount: float,
     horizon: int,
     prior: Belief,
+    doubt: float | None,
     policies: tuple[str, ...],
     world: str,
     replications: int,
@@ -57,6 +75,8 @@ def simulate(
 ) -> None:
     """Simulate policies and the optimum in one world, with common random numbers.
 
+    With --doubt, p is drawn from the prior or, with this probability, from a flat one, and the optimum knows that.
+
     If labels come late or p drifts, the optimum is named after its assumption. If delays are exponential, the policies
     are compared with optimal exposure limits.
 
@@ -64,6 +84,7 @@ def simulate(
     Example:
       lenience simulate --cost 0.8 --discount 0.99 --policy greedy --policy bayes-ucb:quantile=0.95
       lenience simulate --cost 0.8 --discount 0.99 --world bernoulli:p=0.85 --figure compare.png
+      lenience simulate --gain 200 --loss 800 --currency $ --discount 0.99 --prior 10,7 --doubt 0.2
     """
     from lenience.policies.registry import policy_named, takes
     from lenience.simulation.compare import compare_policies
@@ -82,11 +103,12 @@ def simulate(
         chosen.append(policy_named(name, **{**filled, **given}))
     name, given = parse_spec("world", world)
     if name == "prior" and not given:
-        given = {"prior": prior}
+        given = {"prior": prior} if doubt is None else {"prior": prior, "doubt": doubt}
+    named: Any = chosen if doubt is None else _with_doubt(chosen, name, cost, horizon, discount, prior, doubt)
     bar = not as_json and sys.stderr.isatty()
     with nullcontext() if bar else announcing(f"Simulating {replications:,} replications of {horizon:,} arrivals"):
         comparison = compare_policies(
-            chosen,
+            named,
             world_named(name, **given),
             cost=cost,
             horizon=horizon,
@@ -101,13 +123,14 @@ def simulate(
     if figure is not None:
         from lenience.plot import plot_comparison
 
-        plot_comparison(comparison, path=figure)
+        plot_comparison(comparison, path=figure, money=money)
         files.append(figure)
     if as_json:
         print_json(
             {
                 "horizon": horizon,
                 "replications": replications,
+                "unit": unit_of(cost, money),
                 "summary": comparison.summary(),
                 "reference": comparison.baseline,
                 "note": comparison.note,
@@ -115,7 +138,7 @@ def simulate(
             }
         )
         return
-    lines = comparison.table()
+    lines = comparison.table(money=money)
     shown = [position for position, heading in enumerate(lines[0]) if heading not in ("regret", "learning cost")]
     grid = table(
         f"{replications:,} replications of {horizon:,} arrivals, c = {cost:g}, γ = {discount:g} (95% intervals)"
@@ -126,8 +149,32 @@ def simulate(
         grid.add_row(*(line[position] for position in shown))
     out = console()
     out.print(grid)
-    out.print(columns_in_words([comparison.baseline] if comparison.baseline else []))
+    out.print(columns_in_words([comparison.baseline] if comparison.baseline else [], cost, money))
     if comparison.note:
         out.print(comparison.note)
     for path in files:
         click.echo(f"Wrote {path}")
+
+
+def _with_doubt(
+    policies: list[Any], world: str, cost: float, horizon: int, discount: float, prior: Belief, doubt: float
+) -> dict[str, Any]:
+    """Return the policies by name, after the optimum for a prior that may be wrong and the one without doubt."""
+    from lenience.core.mixture_belief import MixtureBelief
+    from lenience.objectives.finite_horizon import FiniteHorizon
+    from lenience.policies.beliefs.mixture import MixturePolicy
+    from lenience.policies.registry import label_of
+    from lenience.simulation.reference_policies import OPTIMUM
+
+    if world not in DOUBT_WORLDS:
+        raise InputError.because(
+            f"can be used with the worlds {' and '.join(DOUBT_WORLDS)}, not with {world}",
+            ("--doubt", "--world"),
+            label="--doubt",
+            code="conflicting_fields",
+        )
+    problem = FiniteHorizon(cost, horizon, discount)
+    mixture = MixtureBelief.doubt(prior, doubt)
+    best = MixturePolicy.of(problem.solve(mixture), rows=horizon)
+    named = {OPTIMUM: best, f"{OPTIMUM} without doubt": problem.solve(prior)}
+    return {**named, **{label_of(policy): policy for policy in policies}}

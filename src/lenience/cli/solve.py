@@ -12,6 +12,7 @@ from lenience.cli.options import (
     bold,
     console,
     discounted,
+    doubt_option,
     json_option,
     objective,
     objective_options,
@@ -20,15 +21,22 @@ from lenience.cli.options import (
     rows_option,
     table,
     tolerance_option,
+    unit_of,
+    with_doubt,
 )
 from lenience.cli.progress import each, solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import count, counted, describe_rule, describe_unit, plural
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
+    from lenience.policies.beliefs.offers import OfferPolicy
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
 LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
@@ -37,6 +45,7 @@ LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
 @click.command(short_help="Compute the optimal acceptance policy, with a proof.")
 @objective_options
 @prior_option
+@doubt_option
 @rows_option
 @tolerance_option
 @click.option(
@@ -48,11 +57,13 @@ LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
 @json_option
 def solve(
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
     horizon: int | None,
     prior: Belief,
+    doubt: float | None,
     rows: int,
     tolerance: float,
     look_ahead: int | None,
@@ -64,11 +75,21 @@ def solve(
     \b
     Example:
       lenience solve --cost 0.8 --discount 0.99 --prior 2,1
-      lenience solve --cost 0.8 --arrivals 50 --discount-rate 0.1
+      lenience solve --gain 400 --loss 1600 --currency $ --arrivals 50 --discount-rate 0.1
       lenience solve --cost 0.8 --horizon 1000 --json
       lenience solve --cost 0.8 --discount 0.9998 --segment north=0.7 --segment island=0.02
+      lenience solve --cost 0.8 --discount 0.99 --prior 4,2.8 --doubt 0.2
     """
-    if segments:
+    start = with_doubt(prior, doubt)
+    if isinstance(start, MixtureBelief):
+        if segments:
+            raise InputError.because(
+                "cannot be combined with --segment: the volume to start is known for a prior without doubt only",
+                ("--doubt", "--segment"),
+                label="--doubt",
+                code="conflicting_fields",
+            )
+    elif segments:
         if horizon is not None or look_ahead is not None:
             raise InputError.because(
                 "needs an infinite horizon: do not use --horizon and --look-ahead",
@@ -76,7 +97,8 @@ def solve(
                 label="--segment",
                 code="conflicting_fields",
             )
-        solve_segments(segments, discounted(cost, discount, arrivals, discount_rate), prior, rows, tolerance, as_json)
+        population = discounted(cost, discount, arrivals, discount_rate)
+        solve_segments(segments, population, money, prior, rows, tolerance, as_json)
         return
     problem = objective(cost, discount, arrivals, discount_rate, horizon)
     if horizon is not None and look_ahead is not None:
@@ -86,10 +108,13 @@ def solve(
             label="--look-ahead",
             code="conflicting_fields",
         )
+    if isinstance(start, MixtureBelief):
+        solve_with_doubt(problem, money, start, rows, tolerance, look_ahead, as_json)
+        return
 
     def work() -> OptimalPolicy:
         if horizon is not None:
-            policy = problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
+            policy: OptimalPolicy = problem.solve(prior, rows=min(rows, horizon), tolerance=tolerance)
         else:
             policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)  # type: ignore[call-arg]
         policy.value(prior)  # solve for the value here too, while progress is shown; the result is cached
@@ -102,13 +127,46 @@ def solve(
 
     policy = solving("Solving", work, estimate)
     if as_json:
-        print_json(answer(policy))
+        print_json(answer(policy, money))
     else:
-        print_policy(policy)
+        print_policy(policy, money)
+
+
+def solve_with_doubt(
+    problem: Discounted | FiniteHorizon,
+    money: Money,
+    prior: MixtureBelief,
+    rows: int,
+    tolerance: float,
+    look_ahead: int | None,
+    as_json: bool,
+) -> None:
+    """Solve for a prior that may be wrong, and print the policy."""
+    from lenience.cli.doubt import print_doubt
+
+    def work() -> OfferPolicy | HorizonOfferPolicy:
+        policy: OfferPolicy | HorizonOfferPolicy
+        if isinstance(problem, FiniteHorizon):
+            policy = problem.solve(prior, rows=min(rows, problem.horizon), tolerance=tolerance)
+        else:
+            policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)
+        policy.value(prior)  # solve for the value here too, while progress is shown; the result is cached
+        return policy
+
+    def estimate() -> str:
+        return _time_estimate(problem, problem.solve_seconds(prior, rows, tolerance))
+
+    print_doubt(solving("Solving", work, estimate), prior, money, as_json)
 
 
 def solve_segments(
-    texts: tuple[str, ...], population: Discounted, prior: Belief, rows: int, tolerance: float, as_json: bool
+    texts: tuple[str, ...],
+    population: Discounted,
+    money: Money,
+    prior: Belief,
+    rows: int,
+    tolerance: float,
+    as_json: bool,
 ) -> None:
     """Solve several segments, each at its own discount, and print their volumes and the volumes needed to start."""
     from lenience.segments.segments import Segments
@@ -150,15 +208,20 @@ def solve_segments(
             for row in rows_by_segment
         ]
         print_json(
-            {"objective": msgspec.to_builtins(population), "value": as_dict(policies.value()), "segments": listed}
+            {
+                "objective": msgspec.to_builtins(population),
+                "value": as_dict(policies.value()),
+                "unit": unit_of(population.cost, money),
+                "segments": listed,
+            }
         )
         return
     out = console()
     accepted = sum(row.starts for row in rows_by_segment)
     out.print(
         f"{accepted:,} of {counted(len(rows_by_segment), 'segment')} {plural(accepted, 'is', 'are')} worth a first "
-        f"acceptance. Together they are expected to earn {count(policies.value().midpoint)}. "
-        f"{describe_unit(population.cost)}\n"
+        f"acceptance. Together they are expected to earn {money.format(policies.value().midpoint)}. "
+        f"{describe_unit(population.cost, money)}\n"
     )
     grid = table()
     grid.add_column("segment", overflow="fold")
@@ -168,7 +231,7 @@ def solve_segments(
         cell = cells[row.name]
         line = [f"{cell.share:.4g}", f"{cell.own.discount:.6f}", count(row.volume)]
         line += ["far more" if row.needed == float("inf") else count(row.needed)]
-        line += [f"{policies.segment_value(row.name).midpoint:,.4g}", "accept" if row.starts else "never starts"]
+        line += [money.format(policies.segment_value(row.name).midpoint), "accept" if row.starts else "never starts"]
         grid.add_row(row.name, *line)
     out.print(grid)
     out.print(
@@ -176,10 +239,10 @@ def solve_segments(
         "learning costs more than it earns. Worth: what the segment is expected to earn.\n"
     )
     out.print(bold(population), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
-    out.print("Value of all segments: ", bold(policies.value()), sep="")
+    out.print("Value of all segments: ", bold(money.format_bounds(policies.value())), sep="")
 
 
-def answer(policy: OptimalPolicy) -> dict[str, object]:
+def answer(policy: OptimalPolicy, money: Money) -> dict[str, object]:
     """Return the policy for JSON."""
     prior = policy.prior
     sizes = [prior.n + k for k in range(policy.rows)]
@@ -189,7 +252,8 @@ def answer(policy: OptimalPolicy) -> dict[str, object]:
         "accept": policy.accepts(prior),
         "value": as_dict(policy.value(prior)),
         "continuation": as_dict(policy.continuation(prior)),
-        "explanation": policy.explain(prior),
+        "unit": unit_of(policy.objective.cost, money),
+        "explanation": policy.explain(prior, money),
         **_volumes(policy),
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
@@ -210,7 +274,7 @@ def _volumes(policy: OptimalPolicy) -> dict[str, float | None]:
     return {"volume": policy.objective.volume, "volume_to_start": needed if needed < float("inf") else None}
 
 
-def print_policy(policy: OptimalPolicy) -> None:
+def print_policy(policy: OptimalPolicy, money: Money) -> None:
     """Print what to do and what it earns, then the thresholds, then the exact values and what is proved."""
     from lenience.policies.beliefs.optimal import LONG
 
@@ -224,10 +288,10 @@ def print_policy(policy: OptimalPolicy) -> None:
             k: policy.threshold(prior.n + k, 5e-5 if k else 1e-6).midpoint for k in each("Finding thresholds", shown)
         }
     out = console()
-    out.print(policy.explain(prior))
+    out.print(policy.explain(prior, money))
     if minimum_rates and policy.accepts(prior):
         out.print(describe_rule(cost, [(prior.n + k, minimum_rates[k]) for k in (0, 8, 98) if k in minimum_rates]))
-    out.print(_earnings(policy) + "\n")
+    out.print(_earnings(policy, money) + "\n")
     grid = table()
     for heading in ("n", "successes needed", "which is p̂", "minimum rate cₙ", *([] if long else ["leniency c − cₙ"])):
         grid.add_column(heading, justify="right")
@@ -249,7 +313,7 @@ def print_policy(policy: OptimalPolicy) -> None:
         "success rate is above the minimum rate. Leniency: how far the minimum rate is below the break-even.\n"
     )
     out.print(bold(policy.objective), f", prior n = {prior.n:g}, s = {prior.s:g}", sep="")
-    out.print("Value at the prior: ", bold(policy.value(prior)), sep="")
+    out.print("Value at the prior: ", bold(money.format_bounds(policy.value(prior))), sep="")
     volumes = _volumes(policy)
     if volumes:
         needed = volumes["volume_to_start"]
@@ -258,7 +322,7 @@ def print_policy(policy: OptimalPolicy) -> None:
             f"Volume still to come, where later individuals count less: {count(volumes['volume'] or 0.0)}. To start "
             f"from this prior, {enough}."
         )
-    out.print(policy.certificate.statement)
+    out.print(policy.certificate.describe(money))
 
 
 def _time_estimate(problem: StoppingObjective, seconds: float) -> str:
@@ -266,18 +330,20 @@ def _time_estimate(problem: StoppingObjective, seconds: float) -> str:
     return f"This takes about {seconds:,.0f} s: {problem} looks far ahead." if seconds > LONG_WAIT else ""
 
 
-def _earnings(policy: OptimalPolicy) -> str:
+def _earnings(policy: OptimalPolicy, money: Money) -> str:
     """Say what the policy earns, and what learning costs."""
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 
     prior, objective = policy.prior, policy.objective
     best = gain_of_knowing(prior.n, prior.s, objective.cost) * objective.discounted_count
     value = policy.value(prior).midpoint
-    earned = f"This is expected to earn {count(value)} in total" if value else "This earns nothing and loses nothing"
-    learning = f"so learning costs {count(max(best - value, 0.0))}" if value else "but learning it would cost more"
+    earned, learning = "This earns nothing and loses nothing", "but learning it would cost more"
+    if value:
+        earned = f"This is expected to earn {money.format(value)} in total"
+        learning = f"so learning costs {money.format(max(best - value, 0.0))}"
     return (
-        f"{earned}. Someone who knew the success rate in advance would expect {count(best)}, {learning}. "
-        f"{describe_unit(objective.cost)}"
+        f"{earned}. Someone who knew the success rate in advance would expect {money.format(best)}, {learning}. "
+        f"{describe_unit(objective.cost, money)}"
     )
 
 

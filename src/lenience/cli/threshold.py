@@ -14,10 +14,12 @@ from lenience.cli.options import (
     print_json,
     table,
     tolerance_option,
+    unit_of,
 )
 from lenience.cli.progress import each
 from lenience.core.errors import InputError
 from lenience.core.formatting import describe_rule
+from lenience.core.money import Money
 
 
 @click.command(short_help="Compute the minimum success rate for acceptance after n observations.")
@@ -27,6 +29,7 @@ from lenience.core.formatting import describe_rule
 @json_option
 def threshold(
     cost: float,
+    money: Money,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -64,6 +67,7 @@ def threshold(
             {
                 "cost": problem.cost,
                 "discount": problem.discount,
+                "unit": unit_of(problem.cost, money),
                 "thresholds": [{"n": n, "threshold": as_dict(bounds)} for n, bounds in thresholds],
                 "leniency_rate": rate,
             }

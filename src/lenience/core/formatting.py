@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lenience.core.belief import Belief
+from lenience.core.money import UNITS, Money
 
 
 def percent(rate: float, decimals: int = 1) -> str:
@@ -48,22 +49,6 @@ def amount(number: float) -> str:
     ('10,000', '0.5')
     """
     return f"{round(number, 6):,.10g}"
-
-
-def money(value: float, currency: str = "") -> str:
-    """Format an amount of money, with two decimals below 100 and none from there on.
-
-    Without a currency the number stands alone, with three digits.
-
-    >>> money(5000, "$"), money(-12.345, "€"), money(1234.5, "USD"), money(0.1229)
-    ('$5,000', '−€12.35', 'USD 1,234', '0.123')
-    """
-    sign = "−" if value < 0 and float(f"{value:.2g}") else ""
-    size = abs(value)
-    if not currency:
-        return f"{sign}{size:.3g}" if size < 999.5 else f"{sign}{size:,.0f}"
-    text = f"{size:,.2f}" if 0 < size < 99.995 and round(size, 2) != round(size) else f"{size:,.0f}"
-    return f"{sign}{currency}{' ' if currency.isalpha() else ''}{text}"
 
 
 def edge_name(edge: float) -> str:
@@ -130,39 +115,49 @@ def describe_rule(cost: float, minimums: Sequence[tuple[float, float]]) -> str:
     )
 
 
-def describe_unit(cost: float) -> str:
-    """Describe the unit of values.
+def describe_unit(cost: float, money: Money = UNITS) -> str:
+    """Describe what values are in, and what a success and a failure are worth.
 
     >>> print(describe_unit(0.8))
     Values are in units of gain + loss: a success earns 0.2 and a failure loses 0.8.
+    >>> print(describe_unit(0.9375, Money(6400, "$")))
+    A success earns $400 and a failure loses $6,000.
     """
+    if money.known:
+        one = money.per_year(None)
+        return f"A success earns {one.format(1 - cost)} and a failure loses {one.format(cost)}."
     return f"Values are in units of gain + loss: a success earns {amount(1 - cost)} and a failure loses {amount(cost)}."
 
 
-def describe_stopping(belief: Belief, cost: float, accepted: bool, continuation: float, threshold: float | None) -> str:
+def describe_stopping(
+    belief: Belief,
+    cost: float,
+    accepted: bool,
+    continuation: float,
+    threshold: float | None,
+    money: Money = UNITS,
+) -> str:
     """Explain why a policy accepts at a belief, or stops there for good. The threshold may be unknown."""
     mean, even, *known = percents(belief.mean, cost, *([] if threshold is None else [threshold]))
     seen = observed(belief, mean)
     size = f"{amount(belief.n)} {plural(belief.n, 'observation')}"
     minimum = f" The minimum after {size} is {known[0]}." if known else ""
+    worth = f"Accepting is worth {money.format(continuation)} in all."
     if accepted and belief.mean > cost:
-        return f"Accept: {seen}, above the break-even of {even}. Accepting is worth {count(continuation)} in all."
+        return f"Accept: {seen}, above the break-even of {even}. {worth}"
     if accepted:
         below = "not above" if mean == even else "below"
         loss = cost - belief.mean
         why = (
-            f"What the outcome teaches is worth more than the expected loss of {loss:.2g}."
+            f"What the outcome teaches is worth more than the expected loss of {money.format(loss)}."
             if loss > 1e-12
             else "The outcome teaches something, and no loss is expected."
         )
-        return (
-            f"Accept: {seen}, {below} the break-even of {even}.{minimum} {why} Accepting is worth "
-            f"{count(continuation)} in all."
-        )
+        return f"Accept: {seen}, {below} the break-even of {even}.{minimum} {why} {worth}"
     return (
         f"Reject: {seen}.{minimum} The break-even is {even}. Even with what the outcome would teach, accepting is "
-        f"expected to lose {count(-continuation)}. The rejection is final, because nothing more is learnt without "
-        "acceptances."
+        f"expected to lose {money.format(-continuation)}. The rejection is final, because nothing more is learnt "
+        "without acceptances."
     )
 
 

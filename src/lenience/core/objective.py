@@ -19,6 +19,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent
+from lenience.core.money import Money
 from lenience.core.offers import Offers, describe_offers
 from lenience.core.validation import check_cost
 
@@ -58,6 +59,11 @@ class Objective:
     def offers(self) -> Offers | None:
         """Return the amounts and break-evens that arrivals bring; None if all have the same ``cost``."""
         return None
+
+    @property
+    def money(self) -> Money:
+        """Return how to show values: in money if there are offers, and otherwise in units of gain + loss."""
+        return Money() if self.offers is None else self.offers.money
 
     @property
     def discount(self) -> float:
@@ -169,6 +175,27 @@ class Objective:
         Discounted(cost=0.7, discount=0.99)
         """
         return msgspec.structs.replace(self, cost=cost)  # type: ignore[type-var]
+
+    def with_offers(self, offers: Offers) -> Self:
+        """Return the same objective with other offers, instead of its cost or its own offers.
+
+        Parameters
+        ----------
+        offers : Offers
+            The amounts and break-evens that arrivals bring.
+
+        Returns
+        -------
+        Objective
+            An objective of the same type.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> Discounted(cost=0.8, discount=0.99).with_offers(Offers([5.0], [0.7])).offers.amount
+        (5.0,)
+        """
+        return msgspec.structs.replace(self, cost=None, offers=offers)  # type: ignore[type-var]
 
     def for_share(self, share: float) -> Any:
         """Return the objective of a segment that is a share of the arrivals.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.core.errors import InputError
+from lenience.core.money import Money
 from lenience.core.validation import listed, real
 
 if TYPE_CHECKING:
@@ -496,6 +497,11 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return len(self.amount) == 1
 
     @property
+    def money(self) -> Money:
+        """How to show amounts: values are in money already."""
+        return Money(1.0, self.currency)
+
+    @property
     def mean_amount(self) -> float:
         """The average amount at stake, where the largest offer of each menu is made."""
         return math.fsum(share * max(self._amounts(menu)) for menu, share in enumerate(self.share))
@@ -568,14 +574,13 @@ def describe_offers(offers: Offers) -> str:
     >>> describe_offers(Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]))
     'a choice of 2 offers of 0.1 to 1 at stake, break-even success rate 80%'
     """
-    from lenience.core.formatting import counted, money, percent
+    from lenience.core.formatting import counted, percent
 
     words = counted(len(offers.amount), "offer")
     if offers.menus:
         choice = "a choice of" if offers.menu_count == 1 else f"{counted(offers.menu_count, 'menu')} of"
         words = f"{choice} {words}"
-    least, most = (money(edge(offers.amount), offers.currency) for edge in (min, max))
-    words += f" of {least} to {most} at stake" if least != most else f" of {least} at stake"
+    words += f" of {offers.money.format_range(min(offers.amount), max(offers.amount))} at stake"
     low, high = (percent(edge(offers.cost), 2) for edge in (min, max))
     return words + (
         f", break-even success rate {low}" if low == high else f", break-even success rates {low} to {high}"
@@ -598,6 +603,35 @@ def _length(field: str, length: int, wanted: int, other: str) -> InputError:
 
 def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: NDArray[np.float64], most: int) -> Offers:
     """Compress offers: bands of equal weight by break-even, and bands of the amount within each."""
+    return compress_with_error(gain, loss, weight, most)[0]
+
+
+def compress_with_error(
+    gain: NDArray[np.float64], loss: NDArray[np.float64], weight: NDArray[np.float64], most: int
+) -> tuple[Offers, float]:
+    """Compress offers: bands of equal weight by break-even, and bands of the amount within each.
+
+    Parameters
+    ----------
+    gain, loss : ndarray of float
+        The gain and the loss of each offer.
+    weight : ndarray of float
+        How often each comes.
+    most : int
+        The largest number of offers to return.
+
+    Returns
+    -------
+    tuple of Offers and float
+        The offers, and the mean of the larger change in gain and loss, from each offer to the one that stands for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> offers, error = compress_with_error(np.array([20.0, 40.0]), np.array([80.0, 90.0]), np.ones(2), most=1)
+    >>> offers.amount, error
+    ((115.0,), 10.0)
+    """
     import numpy as np
 
     from lenience.core.validation import whole
@@ -605,6 +639,7 @@ def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: ND
     count = whole("most", most, least=1)
     pairs, where = np.unique(np.stack([gain, loss], axis=1), axis=0, return_inverse=True)
     weights: NDArray[np.float64] = np.bincount(where.ravel(), weights=weight).astype(np.float64)
+    error = 0.0
     if len(pairs) > count:
         columns = max(1, round(math.sqrt(count)))
         order = np.argsort(pairs[:, 1] / pairs.sum(axis=1), kind="stable")
@@ -616,10 +651,11 @@ def _compressed(gain: NDArray[np.float64], loss: NDArray[np.float64], weight: ND
                 bands[members] = position * count + line
         _, bands = np.unique(bands, return_inverse=True)
         mass = np.bincount(bands, weights=weights).astype(np.float64)
-        means = [np.bincount(bands, weights=weights * pairs[:, side]) / mass for side in (0, 1)]
-        pairs, weights = np.stack(means, axis=1), mass
+        means = np.stack([np.bincount(bands, weights=weights * pairs[:, side]) / mass for side in (0, 1)], axis=1)
+        error = float(weights @ np.abs(pairs - means[bands]).max(axis=1) / mass.sum())
+        pairs, weights = means, mass
     total = pairs.sum(axis=1)
-    return Offers(tuple(total.tolist()), tuple((pairs[:, 1] / total).tolist()), tuple(weights.tolist()))
+    return Offers(tuple(total.tolist()), tuple((pairs[:, 1] / total).tolist()), tuple(weights.tolist())), error
 
 
 def _cut(order: NDArray[np.int64], weights: NDArray[np.float64], parts: int) -> list[NDArray[np.int64]]:

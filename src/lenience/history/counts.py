@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.files.vocabulary import MISSING
+from lenience.history.economics import GAIN, LOSS
 from lenience.history.statuses import (
     BAD,
     FALSE,
@@ -45,9 +46,10 @@ BAD_ROWS = {
     "time": "no date",
     "future": "a date in the future",
 }
+NO_ECONOMICS = {"economics": "no valid gain and loss"}  # the kind of bad row that is added if economics are given
 DATES = ("time", "future")  # the kinds of bad rows that depend on the date
 LABELS = ("success", "failure")
-KINDS = (*BAD_ROWS, "later", "turned_down", "pending", *LABELS)  # all kinds of rows
+KINDS = (*BAD_ROWS, *NO_ECONOMICS, "later", "turned_down", "pending", *LABELS)  # all kinds of rows
 DAY = 86_400.0
 
 
@@ -89,6 +91,7 @@ def count_rows(
     outcome: str,
     clock: Clock | None,
     words: GivenWords,
+    with_economics: bool = False,
 ) -> list[dict[str, Any]]:
     """Return one row per segment with its counts.
 
@@ -102,6 +105,8 @@ def count_rows(
     names = [f"g{i}" for i in range(len(segments))]
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
     keys |= {"a": decision.value, "o": label.value}
+    if with_economics:
+        keys["e"] = table[GAIN].notnull()
     groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
     groups = groups.mutate(**{name: trimmed(groups[name]) for name in names})
 
@@ -112,6 +117,7 @@ def count_rows(
         (accepted_is >= UNKNOWN, "accepted"),
         (outcome_is == BAD, "outcome"),
         ((accepted_is == FALSE) & (outcome_is != UNKNOWN), "rejected"),
+        *([(~groups.e, "economics")] if with_economics else []),
         (accepted_is == FALSE, "turned_down"),
         (outcome_is == UNKNOWN, "pending"),
         (outcome_is == TRUE, "success"),
@@ -119,7 +125,8 @@ def count_rows(
     )
     judged = groups.mutate(kind=kind)
     sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
-    sums = {bad: judged["rows"].sum(where=judged.kind == bad) for bad in BAD_ROWS if bad not in DATES}
+    bad_kinds = [bad for bad in BAD_ROWS if bad not in DATES] + ([*NO_ECONOMICS] if with_economics else [])
+    sums = {bad: judged["rows"].sum(where=judged.kind == bad) for bad in bad_kinds}
     # Leave out what is not needed: on a few million rows the engine counts as fast as Ibis writes the query.
     dated = in_time = mature = judged["rows"]
     if clock is not None:
@@ -144,6 +151,40 @@ def count_rows(
     )
     rows: list[dict[str, Any]] = backend.to_pyarrow(by_segment).to_pylist()
     return rows
+
+
+def used_rows(
+    backend: Any,
+    table: ir.Table,
+    segments: Sequence[str],
+    accepted: str,
+    outcome: str,
+    clock: Clock | None,
+    words: GivenWords,
+) -> ir.Table:
+    """Return the rows that :func:`count_rows` counts as arrivals: segment, gain, loss and whether each was accepted."""
+    import ibis
+
+    decision = decision_codes(backend, table[accepted], words)
+    label = outcome_codes(backend, table[outcome], words)
+    names = [f"g{i}" for i in range(len(segments))]
+    in_time = ibis.literal(True)
+    if clock is not None:
+        in_time = clock.when.notnull()
+        if clock.until is not None:
+            in_time = in_time & ~after(clock.when, clock.until)
+    rows = table.select(
+        **{name: trimmed(table[column]) for name, column in zip(names, segments, strict=True)},
+        gain=table[GAIN],
+        loss=table[LOSS],
+        decision=decision.meaning(decision.value),
+        label=label.meaning(label.value),
+        in_time=in_time,
+    )
+    has_segment = ibis.and_(*[rows[name].notnull() for name in names])
+    sound = ((rows.decision == TRUE) & (rows.label != BAD)) | ((rows.decision == FALSE) & (rows.label == UNKNOWN))
+    used = rows.filter(rows.gain.notnull() & rows.in_time & has_segment & sound)
+    return used.select(*names, "gain", "loss", accepted=used.decision == TRUE)
 
 
 def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> list[str]:

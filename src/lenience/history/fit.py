@@ -31,10 +31,21 @@ import msgspec
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, percent, plural
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.offers import Offers
 from lenience.core.validation import listed
 from lenience.files.source import open_source, reading, repetitions, without_engine_warnings
-from lenience.history.counts import BAD_ROWS, KINDS, count_rows, strange_dates
+from lenience.history.counts import BAD_ROWS, KINDS, NO_ECONOMICS, count_rows, strange_dates, used_rows
 from lenience.history.dates import SUCH, check_span, in_days, make_clock
+from lenience.history.economics import (
+    Economics,
+    RateUnit,
+    SegmentEconomics,
+    Unit,
+    group_offers,
+    merged_offers,
+    with_economics,
+)
 from lenience.history.statuses import GivenWords, check_words, strange_values
 from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
 
@@ -70,6 +81,8 @@ class SegmentHistory(msgspec.Struct, frozen=True):
         The values of the segment columns.
     expired : int
         How many of the pending have been without an outcome for longer than ``expire_after``.
+    economics : SegmentEconomics, optional
+        The offers of the applicants, if gain and loss or the terms of loans were given.
 
     Examples
     --------
@@ -89,6 +102,7 @@ class SegmentHistory(msgspec.Struct, frozen=True):
     s: float
     values: tuple[str, ...] = ()
     expired: int = 0
+    economics: SegmentEconomics | None = None
 
     @property
     def out(self) -> int:
@@ -136,6 +150,8 @@ class History(msgspec.Struct, frozen=True):
         The number of rows that are exact copies of other rows; 0 if most rows of the source are alike.
     notes : tuple of str
         How a file was read, e.g. that its numbers have decimal commas.
+    most_offers : int
+        The largest number of offers that were kept for each segment.
 
     Examples
     --------
@@ -156,6 +172,7 @@ class History(msgspec.Struct, frozen=True):
     strange_decisions: tuple[tuple[str, int], ...] = ()
     repeated: int = 0
     notes: tuple[str, ...] = ()
+    most_offers: int = 25
 
     @property
     def bad_rows(self) -> int:
@@ -170,6 +187,77 @@ class History(msgspec.Struct, frozen=True):
         """
         words = {"accepted": self.strange_decisions, "outcome": self.strange}
         return {kind: values for kind, values in words.items() if self.bad[kind] > MANY * self.rows}
+
+    @property
+    def has_offers(self) -> bool:
+        """Whether the offers of the applicants are known."""
+        return bool(self.segments) and all(row.economics is not None for row in self.segments if row.arrivals)
+
+    def offers(self) -> dict[str, Offers]:
+        """Return the offers of each segment's applicants, including rejected ones.
+
+        Returns
+        -------
+        dict of str to Offers
+            The offers by segment.
+
+        Raises
+        ------
+        InputError
+            If the history has neither gain and loss nor the terms of loans.
+
+        Examples
+        --------
+        >>> past = {"region": ["n", "n"], "in": [1, 0], "good": [1, None], "won": [20, 50]}
+        >>> history = fit_history(past, "region", "in", "good", gain="won", loss=80, currency="$")
+        >>> history.offers()["n"].amount
+        (100.0, 130.0)
+        """
+        self._check_offers()
+        return {row.segment: row.economics.offers for row in self.segments if row.economics is not None}
+
+    def offers_of_all(self) -> Offers:
+        """Return the offers of all applicants together, compressed to a few.
+
+        Returns
+        -------
+        Offers
+            The offers.
+
+        Raises
+        ------
+        InputError
+            If the history has neither gain and loss nor the terms of loans.
+
+        Examples
+        --------
+        >>> past = {"region": ["n", "s"], "in": [1, 1], "good": [1, 0], "won": [20, 50]}
+        >>> fit_history(past, "region", "in", "good", gain="won", loss=80).offers_of_all().share
+        (0.5, 0.5)
+        """
+        self._check_offers()
+        parts = [(row.economics.offers, float(row.arrivals)) for row in self.segments if row.economics is not None]
+        return merged_offers(parts, self.most_offers)
+
+    def offers_error(self) -> float:
+        """Return how far applicants' offers are from those of their segment, on average, in gain and in loss.
+
+        A policy for the segments' offers earns at most this much less for each applicant than one for the exact ones.
+
+        Returns
+        -------
+        float
+            Money an applicant; 0 if every applicant's own offer is among those of the segment.
+
+        Examples
+        --------
+        >>> past = {"region": ["n", "n"], "in": [1, 1], "good": [1, 0], "won": [20, 50]}
+        >>> fit_history(past, "region", "in", "good", gain="won", loss=80, most_offers=1).offers_error()
+        15.0
+        """
+        self._check_offers()
+        total = sum(row.arrivals for row in self.segments)
+        return sum(row.economics.error * row.arrivals for row in self.segments if row.economics is not None) / total
 
     def beliefs(self, prior: Belief | None = None) -> dict[str, Belief]:
         """Return the belief about each segment: the prior plus the segment's own labels.
@@ -210,17 +298,28 @@ class History(msgspec.Struct, frozen=True):
         total = sum(row.arrivals for row in self.segments)
         return {row.segment: row.arrivals / total for row in self.segments if row.arrivals}
 
-    def divide(self, objective: Objective, prior: Belief | None = None, group: str | Sequence[str] = ()) -> Segments:
+    def divide(
+        self,
+        objective: Objective,
+        prior: Belief | MixtureBelief | None = None,
+        group: str | Sequence[str] = (),
+        own_offers: bool = True,
+    ) -> Segments:
         """Return the segments with their shares and beliefs, ready to be solved.
 
         Parameters
         ----------
         objective : Objective
-            The objective of the whole population, e.g. ``Discounted(cost=0.8, discount=0.99)``.
-        prior : Belief, optional
-            The belief before any label; Beta(1, 1) by default.
+            The objective of the whole population, e.g. ``Discounted(cost=0.8, discount=0.99)``. If it has offers, e.g.
+            ``Discounted(offers=history.offers_of_all(), discount=0.99)``, and the history knows the offers of its
+            applicants, every segment gets its own offers instead.
+        prior : Belief or MixtureBelief, optional
+            The belief before any label; Beta(1, 1) by default. With a mixture, labels that contradict the prior make
+            the alternative take over.
         group : str or sequence of str, optional
             The segment column, or columns, that hold the group of a segment.
+        own_offers : bool, default True
+            Whether segments get their own offers. With False every segment keeps those of the objective.
 
         Returns
         -------
@@ -233,12 +332,53 @@ class History(msgspec.Struct, frozen=True):
         >>> past = {"region": ["north", "south"], "in": [1, 1], "good": [1, 0]}
         >>> fit_history(past, "region", "in", "good").divide(Discounted(cost=0.8, discount=0.99)).names
         ['north', 'south']
+
+        With a gain and a loss for each row, values are in money:
+
+        >>> past |= {"won": [20, 50], "lost": [80, 90]}
+        >>> history = fit_history(past, "region", "in", "good", gain="won", loss="lost", currency="$")
+        >>> cells = history.divide(Discounted(offers=history.offers_of_all(), discount=0.99))
+        >>> cells["south"].objective.offers.amount, round(cells.solve().value().midpoint)
+        ((140.0,), 112)
         """
         from lenience.segments.segments import Segments
 
         shares = self.shares()
-        beliefs = self.beliefs(prior)
-        return Segments.of(shares, objective, {name: beliefs[name] for name in shares}, self.groups(group))
+        known: Mapping[str, Belief | MixtureBelief]
+        if isinstance(prior, MixtureBelief):
+            known = {row.segment: prior.after(row.n, row.s) for row in self.segments}
+        else:
+            known = self.beliefs(prior)
+        return Segments.of(
+            shares, self.objectives(objective, own_offers), {name: known[name] for name in shares}, self.groups(group)
+        )
+
+    def objectives(self, objective: Objective, own_offers: bool = True) -> Objective | dict[str, Objective]:
+        """Return the objective of each segment: with its own offers, if the objective has offers.
+
+        Parameters
+        ----------
+        objective : Objective
+            The objective of the whole population.
+        own_offers : bool, default True
+            Whether segments get their own offers.
+
+        Returns
+        -------
+        Objective or dict of str to Objective
+            The objective, if it is the same for all; otherwise the objective by segment.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> past = {"region": ["n", "s"], "in": [1, 1], "good": [1, 0], "won": [20, 50]}
+        >>> history = fit_history(past, "region", "in", "good", gain="won", loss=80)
+        >>> history.objectives(Discounted(offers=history.offers_of_all(), discount=0.9))["n"].offers.amount
+        (100.0,)
+        """
+        if objective.offers is None or not own_offers or not self.has_offers:
+            return objective
+        return {name: objective.with_offers(offers) for name, offers in self.offers().items()}
 
     def groups(self, group: str | Sequence[str]) -> dict[str, str]:
         """Return the group of each segment.
@@ -298,6 +438,16 @@ class History(msgspec.Struct, frozen=True):
                 raise InputError.unknown_name(field, name, self.columns, "the segment columns")
         return [self.columns.index(name) for name in columns]
 
+    def _check_offers(self) -> None:
+        """Raise InputError if the offers of the applicants are unknown."""
+        if not self.has_offers:
+            raise InputError.because(
+                "are unknown: the history has no gain and loss of each applicant",
+                "offers",
+                code="missing",
+                hint="Give fit_history gain= and loss=, or amount=, rate= and term=.",
+            )
+
     def __getitem__(self, segment: str) -> SegmentHistory:
         for row in self.segments:
             if row.segment == segment:
@@ -339,7 +489,7 @@ class History(msgspec.Struct, frozen=True):
                 if kind == "time" and self.strange_dates:
                     examples = ", ".join(repr(value) for value in self.strange_dates)
                     which = f" that can be read (write {SUCH}, not {examples})"
-                lines.append(f"{counted(count, 'row')} not used: {BAD_ROWS[kind]}{which}.")
+                lines.append(f"{counted(count, 'row')} not used: {(BAD_ROWS | NO_ECONOMICS)[kind]}{which}.")
         if unread := [MEANINGS[kind] for kind in self.unread]:
             lines.append(
                 "With so many rows left out, shares, volumes and the share accepted are biased: say which values mean "
@@ -351,10 +501,25 @@ class History(msgspec.Struct, frozen=True):
             are = "is an exact copy of another row" if self.repeated == 1 else "are exact copies of other rows"
             lines.append(f"{counted(self.repeated, 'row')} {are}. Every copy is counted.")
         lines += self.notes
+        if self.has_offers:
+            lines.append(self._describe_offers())
         similar_names = describe_similar_names(row.segment for row in self.segments)
         if similar_names is not None:
             lines.append(similar_names)
         return "\n".join(lines)
+
+    def _describe_offers(self) -> str:
+        """Describe the offers of the applicants, and how exact they are."""
+        offers, error = self.offers_of_all(), self.offers_error()
+        mean = offers.money.format(offers.mean_amount)
+        text = f"The mean amount at stake (gain + loss) is {mean}, the break-even of all {percent(offers.mean_cost)}."
+        if error == 0.0:
+            return text
+        share = percent(error / offers.mean_amount, 2)
+        return (
+            f"{text} Each segment's offers are grouped to at most {self.most_offers}, which changes gain and loss by "
+            f"{offers.money.format(error)} on average ({share} of the amount)."
+        )
 
     def selection(self) -> str:
         """Return a warning if past decisions rejected anyone; an empty text if everyone was accepted.
@@ -406,6 +571,17 @@ def fit_history(
     accepted_values: Sequence[object] | None = None,
     rejected_values: Sequence[object] | None = None,
     only_given: bool = False,
+    gain: str | float | None = None,
+    loss: str | float | None = None,
+    amount: str | float | None = None,
+    rate: str | float | None = None,
+    term: str | float | None = None,
+    loss_given_default: str | float | None = None,
+    funding_rate: str | float | None = None,
+    term_unit: Unit | None = None,
+    rate_unit: RateUnit | None = None,
+    currency: str = "",
+    most_offers: int = 25,
     strict: bool = False,
     warn: bool = True,
 ) -> History:
@@ -449,6 +625,29 @@ def fit_history(
         Values of ``accepted`` that mean no.
     only_given : bool, default False
         Whether only the given values have a meaning. Texts must then match exactly.
+    gain, loss : str or float, optional
+        What a success of each applicant earns and what a failure loses: columns, or one number for all rows. Rejected
+        applicants have them too.
+    amount : str or float, optional
+        The amount lent, instead of gain and loss: a column or a number, as all that follow. ``rate`` and ``term`` are
+        then needed. :meth:`lenience.Offer.from_loan` has the formula.
+    rate : str or float, optional
+        The interest rate a year: 0.12, or "12%".
+    term : str or float, optional
+        The term in years, or a text with its unit, such as "36 months".
+    loss_given_default : str or float, optional
+        The share of the amount that a default loses; everything by default.
+    funding_rate : str or float, optional
+        The rate a year at which the lender funds the loan; 0 by default.
+    term_unit : {"years", "months"}, optional
+        The unit of terms without one. It is needed if terms may be months: above 30, or all from 12 on.
+    rate_unit : {"fraction", "percent"}, optional
+        What numbers without a percent sign are in the columns of rates: 0.12 or 12 for 12%. It is needed if a number
+        is 1 or more.
+    currency : str, optional
+        The sign or code that texts show amounts with, e.g. "$".
+    most_offers : int, default 25
+        The largest number of offers to keep for each segment. Similar offers are grouped.
     strict : bool, default False
         Whether to raise an error if any row cannot be used.
     warn : bool, default True
@@ -478,21 +677,40 @@ def fit_history(
     >>> print(history.describe())
     5 rows read, 4 used: 2 labels and 1 pending in 2 segments.
     1 row not used: an outcome on a rejection.
+
+    Loans have different amounts and rates:
+
+    >>> past |= {"amount": [1000, 5000, 2000, 9000, 500], "interest": ["8%", "12%", "25%", "9%", "30%"]}
+    >>> loans = {"amount": "amount", "rate": "interest", "term": "3 years", "loss_given_default": 0.6}
+    >>> history = fit_history(past, "region", "accepted", "repaid", **loans, currency="$")
+    >>> [round(cost, 3) for cost in history.offers()["north"].cost]
+    [0.824, 0.754]
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
     words = GivenWords(
         success or (), failure or (), pending or (), accepted_values or (), rejected_values or (), only=only_given
     )
+    economics = Economics(
+        gain, loss, amount, rate, term, loss_given_default, funding_rate, term_unit, rate_unit, currency, most_offers
+    )
+    priced = economics.check()
     maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection, notes)
+        as_given = table
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
+            if priced:
+                table = with_economics(backend, table, economics, notes)
             ages = (maturity_days, in_days("half_life", half_life), in_days("expire_after", expire_after))
             clock = make_clock(backend, table, time, as_of, *ages)
             check_words(backend, table, accepted, outcome, words)
-            rows = count_rows(backend, table, columns, accepted, outcome, clock, words)
-            history = _history(rows, columns, None if clock is None else clock.now)
+            rows = count_rows(backend, table, columns, accepted, outcome, clock, words, priced)
+            history = _history(rows, columns, None if clock is None else clock.now, priced)
+            if priced and history.segments:
+                used = used_rows(backend, table, columns, accepted, outcome, clock, words)
+                names = [f"g{i}" for i in range(len(columns))]
+                history = _with_offers(history, group_offers(backend, used, names, economics, history.rows), economics)
             if maturity_days and clock and not any(row.labels for row in history.segments):
                 check_span(backend, table, clock, maturity_days)
             details: dict[str, Any] = {"maturity": maturity_days, "notes": tuple(notes)}
@@ -504,7 +722,7 @@ def fit_history(
                 if time and clock and history.bad["time"]:
                     details["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
             if connection is None:
-                details["repeated"] = repetitions(source, table, history.rows)
+                details["repeated"] = repetitions(source, as_given, history.rows)
             history = msgspec.structs.replace(history, **details)
         finally:
             if isinstance(connection, str):
@@ -548,16 +766,22 @@ def _list_values(strange: Sequence[tuple[str, int]], count: int) -> str:
     return f"{values}, others ({others:,})" if others else values
 
 
-def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None) -> History:
+def _with_offers(history: History, offers: Mapping[tuple[str, ...], SegmentEconomics], economics: Economics) -> History:
+    """Add the offers of each segment to a history."""
+    segments = tuple(msgspec.structs.replace(row, economics=offers.get(row.values)) for row in history.segments)
+    return msgspec.structs.replace(history, segments=segments, most_offers=economics.most_offers)
+
+
+def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None, priced: bool) -> History:
     """Make a history of the counts of :func:`~lenience.history.counts.count_rows`."""
-    bad = dict.fromkeys(BAD_ROWS, 0)
+    bad = dict.fromkeys([*BAD_ROWS, *(NO_ECONOMICS if priced else ())], 0)
     later = total = 0
     segments = []
     for row in rows:
         count = {kind: int(row.get(kind) or 0) for kind in KINDS}
         total += sum(count.values())
         later += count["later"]
-        for kind in BAD_ROWS:
+        for kind in bad:
             bad[kind] += count[kind]
         labels = count["success"] + count["failure"]
         accepted = labels + count["pending"]

@@ -1,13 +1,14 @@
 """FiniteHorizon(cost, horizon): the total over a known number of individuals.
 
 With H individuals in total, it is optimal to accept first and stop later (Bradt, Johnson and Karlin 1956). So H − k
-individuals are left after k acceptances, and the recursion has the triangular form of the discounted case.
+individuals are left after k acceptances, and the recursion has the triangular form of the discounted case. With offers
+a rejection is not final, and :mod:`lenience.solvers.offers.horizon` follows the number of arrivals left as well.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -15,16 +16,32 @@ from msgspec import Meta
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
-from lenience.core.objective import Cost, StoppingObjective
-from lenience.core.validation import check_cost, check_tolerance, real, whole
+from lenience.core.errors import InputError
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.objective import ABSENT, Cost, StoppingObjective, check_offers, one_break_even
+from lenience.core.offers import Offers
+from lenience.core.validation import check_tolerance, real, whole
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from lenience.core.protocols import Policy
-    from lenience.policies.beliefs.optimal import OptimalPolicy
+
+    Horizon: TypeAlias = int
+    Factor: TypeAlias = float
+else:  # an objective always has its horizon and its factor; the defaults only let the cost be left out
+    Horizon = Annotated[int, Meta(ge=1)] | None
+    Factor = Annotated[float, Meta(gt=0, le=1)] | None
 
 
 class FiniteHorizon(
-    StoppingObjective, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="horizon", tag_field="type"
+    StoppingObjective,
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="horizon",
+    tag_field="type",
 ):
     """Total reward over ``horizon`` individuals, discounted or (by default) not.
 
@@ -35,23 +52,36 @@ class FiniteHorizon(
     horizon
         The number of individuals in all, at least 1.
     discount
-        The discount factor from one individual to the next, above 0 and at most 1.
+        The discount factor from one individual to the next, above 0 and at most 1; 1 by default.
+    offers
+        The amounts and break-evens that arrivals bring, instead of the cost. Values are then in money.
 
     Examples
     --------
     >>> problem = FiniteHorizon(cost=0.8, horizon=1000)
     >>> print(problem.solve(prior=Belief(2, 1)).value(Belief(2, 1)))
     17.6550988... ± ...
+    >>> offers = Offers(amount=[0.1, 1, 5], cost=[0.8, 0.8, 0.8])
+    >>> print(FiniteHorizon(offers=offers, horizon=1000).solve(prior=Belief(2, 1)).value(Belief(2, 1)))
+    38.773226... ± ...
     """
 
-    cost: Cost
-    horizon: Annotated[int, Meta(ge=1)]
-    discount: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    cost: Cost = ABSENT
+    horizon: Horizon = ABSENT
+    discount: Factor = ABSENT
+    offers: Offers | None = None
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "cost", check_cost(self.cost))
-        msgspec.structs.force_setattr(self, "horizon", whole("horizon", self.horizon, least=1))
-        msgspec.structs.force_setattr(self, "discount", real("discount", self.discount, above=0, most=1))
+        set_ = msgspec.structs.force_setattr
+        check_offers(self)
+        if self.horizon is None:
+            raise InputError.because("is required", "horizon", code="missing")
+        set_(self, "horizon", whole("horizon", self.horizon, least=1))
+        set_(self, "discount", 1.0 if self.discount is None else real("discount", self.discount, above=0, most=1))
+
+    def __repr__(self) -> str:
+        names = [name for name in self.__struct_fields__ if getattr(self, name) is not None]
+        return f"FiniteHorizon({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
     def volume(self) -> float:
@@ -116,22 +146,28 @@ class FiniteHorizon(
         q = real("share", share, above=0, most=1)
         return msgspec.structs.replace(self, horizon=max(1, round(self.horizon * q)))
 
-    def solve(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> OptimalPolicy:
+    def solve(self, prior: Belief | MixtureBelief, rows: int | None = None, tolerance: float = 1e-9) -> Any:
         """Return the optimal policy, with its certificate.
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
-            Number of belief sizes n to decide, from the prior on. By default all of the horizon.
+            Number of belief sizes n to decide, from the prior on. By default, and always with offers, all of the
+            horizon.
         tolerance : float
-            How accurately values are computed, in units of reward.
+            How accurately values are computed, in units of reward; with offers, in units of their mean amount.
 
         Returns
         -------
-        OptimalPolicy
-            The policy.
+        OptimalPolicy or HorizonOfferPolicy
+            The policy: a HorizonOfferPolicy if there are offers or the prior is a MixtureBelief.
+
+        Raises
+        ------
+        TooLargeError
+            If the problem would take too much time or memory.
 
         Examples
         --------
@@ -142,22 +178,26 @@ class FiniteHorizon(
         from lenience.policies.beliefs.optimal import OptimalPolicy
         from lenience.solvers.stopping.solve import solve_horizon
 
-        check_prior(prior)
         tolerance = check_tolerance(tolerance)
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
+
+            return HorizonOfferPolicy.solve(self, prior, tolerance)
+        check_prior(prior)
         count = self.horizon if rows is None else whole("rows", rows, least=1, most=self.horizon)
         solution = solve_horizon(prior.n, prior.s, self.cost, self.discount, self.horizon, count, tolerance)
         ahead = self.horizon - count
         certificate = Certificate(tolerance, count, ahead, solution.undecided, solution.width, solution.states)
         return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
-    def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
+    def solve_seconds(self, prior: Belief | MixtureBelief, rows: int | None = None, tolerance: float = 1e-9) -> float:
         """Estimate how many seconds :meth:`solve` takes on one core.
 
-        The time depends on the horizon only.
+        With one break-even the time depends on the horizon only.
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on.
@@ -174,8 +214,12 @@ class FiniteHorizon(
         >>> FiniteHorizon(cost=0.8, horizon=1000).solve_seconds(Belief(2, 1)) < 0.1
         True
         """
+        from lenience.solvers.offers.horizon import horizon_offer_seconds
         from lenience.solvers.stopping.solve import horizon_seconds
 
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            offers = self.offers or Offers((1.0,), (self.cost,))
+            return horizon_offer_seconds(prior, offers, self.discount, self.horizon, tolerance)
         return horizon_seconds(prior.n, self.horizon)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
@@ -201,6 +245,8 @@ class FiniteHorizon(
         """
         from lenience.solvers.stopping.solve import solve_horizon
 
+        one_break_even(self, "enclose")
+        check_prior(belief, "belief")
         solution = solve_horizon(belief.n, belief.s, self.cost, self.discount, self.horizon, 1, tolerance)
         return solution.value, solution.continuation
 
@@ -223,7 +269,31 @@ class FiniteHorizon(
         FiniteHorizon(cost=0.8, horizon=60, discount=1.0)
         """
         left = self.horizon - acceptances
-        return FiniteHorizon(self.cost, left, self.discount) if left > 0 else None
+        return msgspec.structs.replace(self, horizon=left) if left > 0 else None
+
+    def starts(self, belief: Belief | MixtureBelief) -> bool:
+        """Return whether a first acceptance pays at a belief, of any offer.
+
+        Parameters
+        ----------
+        belief : Belief
+            What is known of the success probability.
+
+        Returns
+        -------
+        bool
+            True if it does.
+
+        Examples
+        --------
+        >>> FiniteHorizon(cost=0.8, horizon=20).starts(Belief(2, 1))
+        False
+        >>> FiniteHorizon(offers=Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]), horizon=20).starts(Belief(2, 1))
+        True
+        """
+        if self.offers is None and isinstance(belief, Belief):
+            return StoppingObjective.starts(self, belief)
+        return bool(self.solve(belief).share_accepted(belief) > 0.0)
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
         """Return bounds of what a policy earns from a belief on.
@@ -248,6 +318,10 @@ class FiniteHorizon(
         >>> print(FiniteHorizon(cost=0.8, horizon=100).evaluate(Greedy(0.8), Belief(10, 9), tolerance=1e-9))
         10.31314... ± ...
         """
+        from lenience.solvers.offers.pyramid import evaluate_pyramid
         from lenience.solvers.stopping.evaluation import evaluate_horizon
 
+        check_prior(belief, "belief")
+        if self.offers is not None:
+            return evaluate_pyramid(policy, belief, self.offers, self.discount, self.horizon)
         return evaluate_horizon(policy, belief.n, belief.s, self.cost, self.discount, self.horizon)

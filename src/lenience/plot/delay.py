@@ -11,6 +11,7 @@ import numpy as np
 from lenience.analysis.delay import BLIND, OPTIMAL, DelayValue
 from lenience.core.belief import Belief
 from lenience.core.formatting import duration
+from lenience.core.money import UNITS, Money
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas
@@ -24,7 +25,10 @@ MARKERS = ("o", "s", "x", "^", "v", "D", "P", "*")
 
 
 def value_against_delay(
-    rows: Sequence[DelayValue], without_delay: float | None = None, title: str | None = None
+    rows: Sequence[DelayValue],
+    without_delay: float | None = None,
+    title: str | None = None,
+    money: Money = UNITS,
 ) -> Figure:
     """Plot the value of each policy against the mean label delay.
 
@@ -36,6 +40,8 @@ def value_against_delay(
         The optimal value if labels came at once. It is drawn as a horizontal line.
     title : str, optional
         The title of the figure.
+    money : Money, optional
+        How to show values; by default in units of gain + loss.
 
     Returns
     -------
@@ -58,7 +64,7 @@ def value_against_delay(
         heavy = name in (OPTIMAL, BLIND)
         axes.plot(
             [row.label_delay for row in of_policy],
-            [row.value.midpoint for row in of_policy],
+            [money.amount(row.value.midpoint) for row in of_policy],
             color=COLOURS[position % len(COLOURS)],
             marker=MARKERS[position % len(MARKERS)],
             markersize=5.5 if heavy else 4.5,
@@ -67,13 +73,14 @@ def value_against_delay(
             zorder=3 if heavy else 2,
         )
     if without_delay is not None:
-        axes.axhline(without_delay, color=INK, linewidth=1, linestyle=":", label="optimum, labels at once")
+        at_once = money.amount(without_delay)
+        axes.axhline(at_once, color=INK, linewidth=1, linestyle=":", label="optimum, labels at once")
     axes.axhline(0, color=INK, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_xticks(delays, [duration(delay).replace(" ", "\n") for delay in delays])
     axes.minorticks_off()
     axes.set_xlabel("mean delay of a label")
-    axes.set_ylabel("value before the first arrival\n(1 is a gain and a loss added up)")
+    axes.set_ylabel(money.axis_label("value before the first arrival"))
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)

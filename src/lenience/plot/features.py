@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lenience.core.money import Money
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
 from lenience.simulation.replay import ReplayResult
 
@@ -20,39 +21,46 @@ DASHES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def replay_figure(result: ReplayResult, title: str) -> Figure:
-    """Plot total reward against arrivals, and the discounted reward of each policy with its 95% interval."""
+def replay_figure(result: ReplayResult, title: str, money: Money | None = None) -> Figure:
+    """Plot total reward against arrivals, and the discounted reward of each policy with its 95% interval.
+
+    Rewards are shown in the given money, by default in that of the objective.
+    """
     figure, (left, right) = canvas(2, 5.4, 4.4)
-    _along(left, result)
-    _beside(right, result)
+    shown = money or result.objective.money
+    _along(left, result, shown)
+    _beside(right, result, shown)
     figure.suptitle(title, fontsize=10)
     return figure
 
 
-def _along(left: Axes, result: ReplayResult) -> None:
+def _along(left: Axes, result: ReplayResult, money: Money) -> None:
+    unit = money.amount(1.0)
     for i, outcome in enumerate(result.policies):
         first = outcome is result.policies[0]
         left.plot(
-            result.marks, outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
+            result.marks, unit * outcome.curve, color=COLOURS[i % len(COLOURS)], linestyle=DASHES[i % len(DASHES)],
             linewidth=2.4 if first else 1.5, label=outcome.policy, zorder=3 if first else 2,
         )  # fmt: skip
     left.set_xscale("log")
     left.axhline(0, color=INK, linewidth=0.8)
     left.set_xlabel("arrivals")
-    left.set_ylabel("total reward, not discounted, mean over runs")
+    left.set_ylabel(money.axis_label("total reward (not discounted)"))
     left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
 
 
-def _beside(right: Axes, result: ReplayResult) -> None:
+def _beside(right: Axes, result: ReplayResult, money: Money) -> None:
+    unit = money.amount(1.0)
+    known = unit * result.known
     places = np.arange(len(result.policies))[::-1]
     for place, outcome, colour in zip(places, result.policies, COLOURS * len(result.policies), strict=False):
         width = outcome.half_width if np.isfinite(outcome.half_width) else 0.0
-        right.errorbar(outcome.mean, place, xerr=width, fmt="o", color=colour, capsize=3, markersize=5)
-    right.axvline(result.known, color=INK, linestyle="--", linewidth=1)
+        right.errorbar(unit * outcome.mean, place, xerr=unit * width, fmt="o", color=colour, capsize=3, markersize=5)
+    right.axvline(known, color=INK, linestyle="--", linewidth=1)
     right.annotate(
-        "all outcomes known", (result.known, -0.6), (-5, 0), textcoords="offset points", fontsize=7, ha="right",
+        "all outcomes known", (known, -0.6), (-5, 0), textcoords="offset points", fontsize=7, ha="right",
         va="center", color=INK,
     )  # fmt: skip
     right.set_yticks(places, [outcome.policy for outcome in result.policies])
     right.set_ylim(-0.9, len(result.policies) - 0.4)
-    right.set_xlabel("discounted reward, 95% interval")
+    right.set_xlabel(money.axis_label("discounted reward with 95% interval"))

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
+from lenience.core.money import UNITS, Money
 from lenience.core.validation import having, listed, mapped
 from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, save
+from lenience.simulation.result import REWARDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +91,10 @@ def plot_acceptance_by_arrival(
 
 
 def plot_comparison(
-    simulation: Simulation, metrics: Sequence[str] = ("discounted", "behind"), path: str | Path | None = None
+    simulation: Simulation,
+    metrics: Sequence[str] = ("discounted", "behind"),
+    path: str | Path | None = None,
+    money: Money = UNITS,
 ) -> Figure:
     """Plot policies side by side with 95% intervals, one panel per metric.
 
@@ -101,6 +106,8 @@ def plot_comparison(
         The metrics to show, e.g. "discounted", "behind", "regret", "accepted" or "shut_out".
     path : str or Path, optional
         Where to save the figure; its ending selects the format.
+    money : Money, optional
+        How to show rewards; by default in units of gain + loss.
 
     Returns
     -------
@@ -130,12 +137,14 @@ def plot_comparison(
     names = sorted(simulation.policies, key=lambda name: simulation.estimate(name, "expected").mean)
     figure, panels = _panels(len(chosen), 0.9 + 0.36 * len(names))
     for axes, metric in zip(panels, chosen, strict=True):
+        scale = money.amount(1.0) if metric in REWARDS else 1.0
         for row, name in enumerate(names):
             estimate = simulation.behind(name) if metric == "behind" else simulation.estimate(name, metric)
-            spread = [[estimate.mean - estimate.lower], [estimate.upper - estimate.mean]]
+            spread = [[scale * (estimate.mean - estimate.lower)], [scale * (estimate.upper - estimate.mean)]]
             colour = COLOURS[1] if name == simulation.baseline else COLOURS[0]
-            axes.errorbar(estimate.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
+            axes.errorbar(scale * estimate.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
         title = f"{TITLES[metric]} {simulation.baseline}" if metric == "behind" else TITLES[metric]
+        title = money.axis_label(title) if money.known and metric in REWARDS else title
         axes.set_xlabel(f"{title} (95% interval)")
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
         axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)

@@ -10,6 +10,7 @@ import numpy as np
 from lenience.analysis.characteristics import characteristics
 from lenience.analysis.regret import Regret
 from lenience.core.belief import Belief
+from lenience.core.money import UNITS, Money
 from lenience.objectives.discounted import Discounted
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
 from lenience.policies.beliefs.greedy import Greedy
@@ -24,6 +25,7 @@ def value_functions(
     discounts: Sequence[float] = (0.99, 0.95),
     rows: Sequence[int] = (1, 2, 5, 10, 20, 50, 100),
     N: int = 1000,
+    money: Money = UNITS,
 ) -> Figure:
     """Plot V^N(n, p̂) against p̂ for several n, as in Figure 1 of the paper.
 
@@ -37,6 +39,8 @@ def value_functions(
         The belief sizes n to draw.
     N : int, optional
         The row at which the approximation starts.
+    money : Money, optional
+        How to show values; by default in units of gain + loss.
 
     Returns
     -------
@@ -52,20 +56,21 @@ def value_functions(
     from lenience.solvers.stopping.paper_values import paper_values
 
     figure, panels = canvas(len(discounts), 4.6, 4.2)
+    unit = money.amount(1.0)
     for axes, discount in zip(panels, discounts, strict=True):
         table = paper_values(cost, discount, [*rows, N + 1], N)
         colours = _shades(len(rows))
         for n, colour in zip(rows, colours, strict=True):
-            axes.plot(table.rates(n), table.values[n], color=colour, linewidth=1.4, label=f"n = {n}")
-        axes.plot(
-            table.rates(N + 1), table.values[N + 1], color=INK, linewidth=1.4, linestyle="--", label=f"n = {N + 1} (∞)"
-        )
+            axes.plot(table.rates(n), unit * table.values[n], color=colour, linewidth=1.4, label=f"n = {n}")
+        last = unit * table.values[N + 1]
+        axes.plot(table.rates(N + 1), last, color=INK, linewidth=1.4, linestyle="--", label=f"n = {N + 1} (∞)")
         axes.axvline(cost, color=RED, linewidth=1, linestyle=":", label=f"break-even c = {cost:g}")
         axes.set_title(f"γ = {discount:g}")
         axes.set_xlabel("success rate p̂ of the belief")
         axes.set_xlim(0, 1)
         axes.set_ylim(bottom=0)
-    panels[0].set_ylabel(f"value Vᴺ(n, p̂), N = {N:,}")
+    label = f"value Vᴺ(n, p̂), N = {N:,}"
+    panels[0].set_ylabel(money.axis_label(label) if money.known else label)
     panels[0].legend(frameon=False, loc="upper left", fontsize=8)
     return figure
 
@@ -124,7 +129,11 @@ def thresholds(problems: Iterable[Discounted], most: float = 1000.0) -> Figure:
 
 
 def operating_characteristics(
-    problem: Discounted, prior: Belief, rows: int = 3000, rates: Sequence[float] | None = None
+    problem: Discounted,
+    prior: Belief,
+    rows: int = 3000,
+    rates: Sequence[float] | None = None,
+    money: Money = UNITS,
 ) -> Figure:
     """Plot what the optimal and the greedy policy do at each true success probability.
 
@@ -140,6 +149,8 @@ def operating_characteristics(
         The number of acceptances that the exact walk follows.
     rates : sequence of float, optional
         The true success probabilities; by default 33 of them from 0.02 to 0.98.
+    money : Money, optional
+        How to show rewards; by default in units of gain + loss.
 
     Returns
     -------
@@ -155,7 +166,8 @@ def operating_characteristics(
     grid = np.linspace(0.02, 0.98, 33) if rates is None else np.asarray(rates, dtype=np.float64)
     optimal = problem.solve(prior, rows=rows)
     figure, panels = canvas(2, 4.8, 4.2)
-    known = np.maximum(grid - problem.cost, 0.0) / (1.0 - problem.discount)
+    unit = money.amount(1.0)
+    known = unit * np.maximum(grid - problem.cost, 0.0) / (1.0 - problem.discount)
     panels[1].plot(grid, known, color=INK, linestyle="--", linewidth=1.2, label="if p were known")
     for name, policy, colour in (("optimal", optimal, BLUE), ("greedy (p̂ > c)", Greedy(problem.cost), ORANGE)):
         curve = [characteristics(policy, float(p), problem, prior, rows) for p in grid]
@@ -163,7 +175,7 @@ def operating_characteristics(
             grid, [x.stops.lower for x in curve], [x.stops.upper for x in curve], color=colour, alpha=0.25, linewidth=0
         )
         panels[0].plot(grid, [x.stops.midpoint for x in curve], color=colour, linewidth=1.8, label=name)
-        panels[1].plot(grid, [x.reward.midpoint for x in curve], color=colour, linewidth=1.8, label=name)
+        panels[1].plot(grid, [unit * x.reward.midpoint for x in curve], color=colour, linewidth=1.8, label=name)
     for axes in panels:
         axes.axvline(problem.cost, color=RED, linewidth=1, linestyle=":")
         axes.set_xlabel("true success probability p")
@@ -176,13 +188,14 @@ def operating_characteristics(
         "wrongly\nrejected", (0.5 * (1 + problem.cost), 0.97), ha="center", va="top", color=RED, fontsize=8
     )
     panels[1].set_title("Expected discounted reward", fontsize=10)
+    panels[1].set_ylabel(money.axis_label("reward"))
     figure.suptitle(
         f"c = {problem.cost:g}, γ = {problem.discount:g}, prior n = {prior.n:g}, s = {prior.s:g}", fontsize=10
     )
     return figure
 
 
-def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
+def regret_against_horizon(rows: Sequence[Regret], cost: float, money: Money = UNITS) -> Figure:
     """Plot the regret of each policy against the number of individuals.
 
     Parameters
@@ -191,6 +204,8 @@ def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
         The regrets, as returned by :func:`~lenience.analysis.regret.regret_table`.
     cost : float
         The break-even success rate, for the title.
+    money : Money, optional
+        How to show regrets; by default in units of gain + loss.
 
     Returns
     -------
@@ -211,7 +226,7 @@ def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
         of_policy = [row for row in rows if row.policy == name]
         axes.plot(
             [row.horizon for row in of_policy],
-            [row.regret for row in of_policy],
+            [money.amount(row.regret) for row in of_policy],
             color=colours[name],
             linewidth=2.4 if name == "optimal" else 1.5,
             marker="o",
@@ -221,7 +236,7 @@ def regret_against_horizon(rows: Sequence[Regret], cost: float) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("number of individuals H")
-    axes.set_ylabel("regret against knowing p (rewards)")
+    axes.set_ylabel(money.axis_label("regret against knowing p"))
     axes.set_title(f"What not knowing p costs over H individuals (c = {cost:g})")
     axes.legend(frameon=False, fontsize=8, loc="upper left")
     return figure

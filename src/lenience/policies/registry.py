@@ -276,4 +276,5 @@ def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: f
 
 def _finite_horizon(cost: float, horizon: int, prior: Belief, discount: float = 1.0) -> Policy:
     """Solve a FiniteHorizon problem."""
-    return FiniteHorizon(cost, horizon, discount).solve(prior)
+    policy: Policy = FiniteHorizon(cost, horizon, discount).solve(prior)
+    return policy

@@ -8,38 +8,44 @@ from pathlib import Path
 from markupsafe import Markup
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted, even_percent, plural
+from lenience.core.formatting import counted, describe_unit, even_percent, plural
+from lenience.core.money import Money
 from lenience.reports.canvas import linear_ticks
-from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart
+from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart, tick_label
 from lenience.reports.rendering import render
 from lenience.reports.views import ReportTable, TableCell
-from lenience.simulation.replay import ReplayResult
+from lenience.simulation.replay import ONE_BREAK_EVEN, ReplayResult
 from lenience.simulation.replay_table import replay_tables
 
 FEW = 10  # runs below which intervals are too wide to compare policies
 
-CAPTION = (
-    "Reward is discounted; total is not. {unit} Lead: how much more the first policy earned than this one on the same "
-    "arrivals. Regret: how much less this policy earned (discounted) than the default model would have earned if it "
-    "had known all outcomes in advance; a negative regret means that it earned more."
-)
-ONE_UNIT = "A success earns 1 − c and a failure loses c, where c is the break-even success rate."
-MONEY = "Every policy decides each applicant at the applicant's own break-even; one break-even for all ignores amounts."
 
-
-def describe_columns(result: ReplayResult) -> str:
+def describe_columns(result: ReplayResult, money: Money | None = None) -> str:
     """Explain the columns of the table."""
-    return CAPTION.format(unit=ONE_UNIT if result.objective.offers is None else MONEY)
+    shown = money or result.objective.money
+    unit = ""
+    if result.objective.offers is None:
+        unit = f" {describe_unit(result.objective.cost, shown)}"
+    elif any(outcome.policy == ONE_BREAK_EVEN for outcome in result.policies):
+        unit = (
+            " Policies decide each applicant at the applicant's own break-even; "
+            f'"{ONE_BREAK_EVEN}" uses the mean break-even for all.'
+        )
+    return (
+        f"Reward is discounted; total is not.{unit} Lead: how much more the first policy earned than this one on the "
+        "same arrivals. Regret: how much less this policy earned (discounted) than the default model would have "
+        "earned if it had known all outcomes in advance; a negative regret means that it earned more."
+    )
 
 
-def describe_best(result: ReplayResult) -> str:
+def describe_best(result: ReplayResult, money: Money | None = None) -> str:
     """Say which policy did best."""
-    first = result.policies[0]
+    first, shown = result.policies[0], money or result.objective.money
     better = []
     for outcome in result.policies[1:]:
         difference, half = outcome.behind(first)
         if difference < -half:
-            better.append(f"{outcome.policy} (by {result.format_reward(-difference)} ± {result.format_reward(half)})")
+            better.append(f"{outcome.policy} (by {shown.format(-difference, 2)} ± {shown.format(half, 2)})")
     if better:
         return f"{', '.join(better)} earned more than {first.policy}. No other policy did, beyond the 95% interval."
     if result.seeds < FEW:
@@ -48,15 +54,15 @@ def describe_best(result: ReplayResult) -> str:
     return f"No other policy earned more than {first.policy}, beyond the 95% interval."
 
 
-def describe_full_information(result: ReplayResult) -> str:
+def describe_full_information(result: ReplayResult, money: Money | None = None) -> str:
     """Say what it cost not to see the outcomes of rejected applicants."""
-    first = result.policies[0]
+    first, shown = result.policies[0], money or result.objective.money
     difference, half = first.behind(result.full_information)
-    within = f" ± {result.format_reward(half)}" if math.isfinite(half) else ""
+    within = f" ± {shown.format(half, 2)}" if math.isfinite(half) else ""
     return (
         f"If the default model saw every outcome, including those of rejected applicants, it would earn "
-        f"{result.format_reward(result.full_information.mean)}. {first.policy} earned "
-        f"{result.format_reward(abs(difference))}{within} "
+        f"{shown.format(result.full_information.mean, 2)}. {first.policy} earned "
+        f"{shown.format(abs(difference), 2)}{within} "
         f"{'less' if difference >= 0 else 'more'}."
     )
 
@@ -76,7 +82,9 @@ def describe_replay(result: ReplayResult) -> str:
     )
 
 
-def write_replay_report(result: ReplayResult, path: str | Path, title: str, about: str = "") -> Path:
+def write_replay_report(
+    result: ReplayResult, path: str | Path, title: str, about: str = "", money: Money | None = None
+) -> Path:
     """Write the report as one self-contained HTML page.
 
     Parameters
@@ -89,6 +97,8 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
         The page's title.
     about : str
         Sentences on the data.
+    money : Money, optional
+        How to show rewards; by default as the objective says.
 
     Returns
     -------
@@ -113,7 +123,7 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
     ...     print(page.name, page.read_text(encoding="utf-8")[:15])
     replay.html <!doctype html>
     """
-    target = Path(path)
+    target, shown = Path(path), money or result.objective.money
     if not target.parent.is_dir():
         raise InputError.because(
             f"must be in a folder that exists, not {str(target.parent)!r}",
@@ -124,13 +134,13 @@ def write_replay_report(result: ReplayResult, path: str | Path, title: str, abou
     page = render(
         "replay.html",
         title=title,
-        verdict=describe_best(result),
-        full_information=describe_full_information(result),
+        verdict=describe_best(result, shown),
+        full_information=describe_full_information(result, shown),
         description=describe_replay(result),
         about=about,
-        figures=[_total_chart(result), _reward_chart(result)],
-        tables=[_table(*each) for each in replay_tables(result)],
-        caption=describe_columns(result),
+        figures=[_total_chart(result, shown), _reward_chart(result, shown)],
+        tables=[_table(*each) for each in replay_tables(result, shown)],
+        caption=describe_columns(result, shown),
     )
     target.write_text(page, encoding="utf-8")
     return target
@@ -142,35 +152,30 @@ def _table(headings: list[str], rows: list[list[str]]) -> ReportTable:
     return ReportTable(headings, [first, *rows[1:]])
 
 
-def _total_chart(result: ReplayResult) -> Markup:
-    marks = [float(mark) for mark in result.marks]
-    series = [LineSeries(outcome.policy, marks, outcome.curve.tolist()) for outcome in result.policies]
-    return line_chart(series, "arrivals (log scale)", "total reward, not discounted", log_x=True)
+def _total_chart(result: ReplayResult, money: Money) -> Markup:
+    marks, unit = [float(mark) for mark in result.marks], money.amount(1.0)
+    series = [LineSeries(outcome.policy, marks, (unit * outcome.curve).tolist()) for outcome in result.policies]
+    return line_chart(series, "arrivals (log scale)", money.axis_label("total reward, not discounted"), log_x=True)
 
 
-def _reward_chart(result: ReplayResult) -> Markup:
-    rows = []
+def _reward_chart(result: ReplayResult, money: Money) -> Markup:
+    rows, unit = [], money.amount(1.0)
     for outcome in result.policies:
         half = outcome.half_width if math.isfinite(outcome.half_width) else 0.0
-        tooltip = f"{outcome.policy}: {result.format_reward(outcome.mean)} ± {result.format_reward(half)}"
-        rows.append(
-            IntervalRow(outcome.policy, outcome.mean, outcome.mean - half, outcome.mean + half, tooltip=tooltip)
-        )
-    low = min(0.0, result.known, *(row.lower for row in rows))
-    high = max(0.0, result.known, *(row.upper for row in rows))
+        tooltip = f"{outcome.policy}: {money.format(outcome.mean, 2)} ± {money.format(half, 2)}"
+        mean, lower, upper = (unit * value for value in (outcome.mean, outcome.mean - half, outcome.mean + half))
+        rows.append(IntervalRow(outcome.policy, mean, lower, upper, tooltip=tooltip))
+    known = unit * result.known
+    low = min(0.0, known, *(row.lower for row in rows))
+    high = max(0.0, known, *(row.upper for row in rows))
     room = 0.04 * ((high - low) or 1.0)
     return interval_chart(
         rows,
-        [(tick, _tick(result, tick)) for tick in linear_ticks(low, high, 5)],
+        [(tick, tick_label(tick)) for tick in linear_ticks(low, high, 5)],
         (low - room, high + room),
-        [(result.known, "all outcomes known")],
-        x_label="discounted reward, 95% interval",
+        [(known, "all outcomes known")],
+        x_label=money.axis_label("discounted reward, 95% interval"),
         width=480.0,
         row_height=30.0,
         name="Discounted reward by policy",
     )
-
-
-def _tick(result: ReplayResult, value: float) -> str:
-    """Format a reward on an axis."""
-    return f"{value:,.10g}" if result.objective.offers is None else result.format_reward(value)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from lenience.analysis.ignored_delay import Ignored
-from lenience.analysis.status_quo import Money
 from lenience.core.formatting import counted, plural
+from lenience.core.money import Money
 from lenience.reports.exposure_text import describe_limits
 from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
@@ -35,7 +35,7 @@ def exposure_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money
         if blind:
             own = blind.get(row.name)
             values = (None, None) if own is None else (own.limited, own.blind)
-            body[-1] += ["" if value is None else money.show(value) for value in values]
+            body[-1] += ["" if value is None else money.format(value) for value in values]
     paragraphs = [
         describe_limits(rows[0].objective, rows, dated),
         f"{counted(free, 'segment')} {plural(free, 'has', 'have')} no limit." if free else "",
@@ -66,13 +66,13 @@ def describe_ignored(ignored: Sequence[Ignored], money: Money) -> str:
     --------
     >>> print(describe_ignored([Ignored("a", 1.87, -0.6), Ignored("b", 9.0, None)], Money()))
     With the limits, 1 segment would earn 1.87. If you ignored the delay and accepted as if outcomes arrived at once, it
-    would earn -0.60. Both amounts start with nobody pending and are in units of gain + loss, in total from now on. For
+    would earn −0.6. Both amounts start with nobody pending and are in units of gain + loss, in total from now on. For
     1 more segment the comparison would take too long.
     """
     known = [(row.limited, row.blind) for row in ignored if row.blind is not None]
     if not known:
         return ""
-    best, blind = (money.show(math.fsum(values)) for values in zip(*known, strict=True))
+    best, blind = (money.format(math.fsum(values)) for values in zip(*known, strict=True))
     text = (
         f"With the limits, {counted(len(known), 'segment')} would earn {best}. If you ignored the delay and accepted "
         f"as if outcomes arrived at once, {plural(len(known), 'it', 'they')} would earn {blind}. Both amounts start "

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 
 from lenience.analysis.fairness import ConstraintCost, GroupFate
-from lenience.analysis.status_quo import CAVEAT, Money, StatusQuoComparison, describe_status_quo
+from lenience.analysis.status_quo import CAVEAT, StatusQuoComparison, describe_status_quo
 from lenience.core.formatting import even_percent
+from lenience.core.money import Money
 from lenience.history.fit import History
 from lenience.reports.views import ReportTable, Section, TableCell
 from lenience.segments.segments import Segments
@@ -107,7 +108,7 @@ def _constraint_cells(rows: Sequence[ConstraintCost], total_value: float, money:
     before = math.fsum(row.optimum.midpoint for row in rows)
     after = math.fsum(row.constrained.midpoint for row in rows)
     share = even_percent((before - after) / total_value, 2) if total_value > 0 else ""
-    return [money.show(before), money.show(after), money.show(max(before - after, 0.0)), share]
+    return [money.format(before), money.format(after), money.format(max(before - after, 0.0)), share]
 
 
 def status_quo_section(rows: Sequence[StatusQuoComparison], money: Money) -> Section:
@@ -115,7 +116,7 @@ def status_quo_section(rows: Sequence[StatusQuoComparison], money: Money) -> Sec
     header = ["segment", "accepted today → proposal", "value today", "value of the proposal", "difference"]
     largest = sorted(rows, key=lambda row: -abs(row.more))[:MOST_COMPARED]
     body: list[list[str | TableCell]] = [
-        [row.segment, row.change, *(money.show(value) for value in (row.as_now, row.proposed, row.more))]
+        [row.segment, row.change, money.format(row.as_now), money.format(row.proposed), money.format_change(row.more)]
         for row in largest
     ]
     note = f"The {MOST_COMPARED} segments of {len(rows):,} that differ most." if len(rows) > MOST_COMPARED else ""

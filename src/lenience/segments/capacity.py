@@ -37,7 +37,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.validation import check_tolerance, mapped, real
-from lenience.segments.segments import Segments
+from lenience.segments.segments import Segments, plain_belief
 from lenience.solvers.stopping.solve import solve_discounted
 
 SEGMENTS = "Segments with Discounted objectives, such as Segments.of(shares, Discounted(0.8, 0.99), prior)"
@@ -233,10 +233,11 @@ def _cells(segments: Segments, amounts: Mapping[str, float] | None, uses_money: 
         label = f"amount of {cell.name}"
         amount = 1.0 if stakes is None else real("amounts", stakes[cell.name], above=0, label=label)
         use = amount if uses_money else 1.0
+        prior = plain_belief(cell, "capacity_price")
         own = cell.own
         cells.append(
             _PricedSegment(
-                cell.name, cell.prior, own.cost, own.discount, cell.weight * amount, cell.weight * use, use / amount
+                cell.name, prior, own.cost, own.discount, cell.weight * amount, cell.weight * use, use / amount
             )
         )
     return cells

@@ -27,7 +27,7 @@ from lenience.core.validation import having, listed, mapped, whole
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.exposure import ExposurePolicy
-from lenience.segments.segments import Segment, Segments
+from lenience.segments.segments import Segment, Segments, plain_belief
 
 TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first one that fits the time limit is used
 SECONDS = 10.0  # time limit for one segment, by the solver's estimate
@@ -192,7 +192,8 @@ def exposure_limits(
         if name not in names:
             raise InputError("pending", name, f"one of the {len(cells):,} segments")
 
-    known = {(cell.own, cell.prior): _without_solving(cell.own, cell.prior) for cell in cells}
+    keys: list[tuple[Delayed, Belief]] = [(cell.own, plain_belief(cell, "exposure_limits")) for cell in cells]
+    known = {key: _without_solving(*key) for key in keys}
     until = time.monotonic() + ALL_SECONDS
     solved: dict[tuple[Delayed, Belief], ExposurePolicy | NotComputed] = {}
     # Segments whose decision depends on the solve come first.
@@ -200,8 +201,8 @@ def exposure_limits(
     for key in sorted(open_keys, key=lambda key: (known[key] is not None, key[0].volume)):
         solved[key] = _in_time(*key) if time.monotonic() < until else NO_TIME
     return [
-        _exposure(cell, counts.get(cell.name, 0), known[cell.own, cell.prior], solved.get((cell.own, cell.prior)))
-        for cell in cells
+        _exposure(cell.name, *key, counts.get(cell.name, 0), known[key], solved.get(key))
+        for cell, key in zip(cells, keys, strict=True)
     ]
 
 
@@ -240,20 +241,26 @@ def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed
     return reason
 
 
-def _exposure(cell: Segment, pending: int, sure: int | None, solved: ExposurePolicy | NotComputed | None) -> Exposure:
-    """Combine what is known of a cell without a solve with the result of a solve."""
+def _exposure(
+    name: str,
+    own: Delayed,
+    belief: Belief,
+    pending: int,
+    sure: int | None,
+    solved: ExposurePolicy | NotComputed | None,
+) -> Exposure:
+    """Combine what is known of a segment without a solve with the result of a solve."""
     policy = solved if isinstance(solved, ExposurePolicy) else None
     reason = solved if isinstance(solved, NotComputed) else None
-    own: Delayed = cell.own
     # Accepting everyone, or nobody, is always possible.
-    worth = max(0.0, own.volume * (cell.prior.mean - own.cost))
+    worth = max(0.0, own.volume * (belief.mean - own.cost))
     if policy is not None:
         worth = max(worth, *policy.lower[: pending + 1])
-    known = (cell.name, cell.prior, own, pending)
+    known = (name, belief, own, pending)
     if sure is not None:
         limit = None if sure == UNLIMITED else sure
         return Exposure(*known, limit, limit is None, True, worth, policy)
     if policy is None:
         return Exposure(*known, None, False, False, worth, None, reason)
-    limit = policy.limit(cell.prior)
-    return Exposure(*known, limit, limit is None, policy.proved(cell.prior), worth, policy)
+    limit = policy.limit(belief)
+    return Exposure(*known, limit, limit is None, policy.proved(belief), worth, policy)

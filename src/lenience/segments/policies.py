@@ -14,21 +14,31 @@ import numpy as np
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
+from lenience.core.errors import InputError
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import Objective
+from lenience.core.offers import Offer, Offers
 from lenience.core.validation import check_tolerance, real, whole
 from lenience.objectives.discounted import Discounted
+from lenience.policies.beliefs.offers import OfferDecision, OfferPolicy, offers_of
 from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.segments.segments import Segment, Segments
 from lenience.segments.staleness import gains_of_knowing, losses_of_keeping
 
 MOST_ROWS = 1000  # A table has at most this many rows by default, and grows on demand.
+# Of a segment with offers or a mixture for a prior:
+MOST_TABLE = 2e6  # states of a table
+AT_ONCE_SECONDS, MOST_SECONDS = 0.02, 0.5  # for a solve, as estimated
+SHORT_LOOK_AHEAD = 200  # rows; they suffice where much is known
+CLOSE = 1e-5  # bounds that are close enough: of a label, relative to the mean amount, and relative to the value
+COARSE = 1e-6  # a tolerance in units of the mean amount
 
 
 class Solved(NamedTuple):
     """A segment's policy, the objective and the prior that it was solved for, and the optimal value there."""
 
     objective: Any
-    prior: Belief
+    prior: Belief | MixtureBelief
     policy: Any
     value: Bounds
 
@@ -114,15 +124,23 @@ class SegmentPolicies(Mapping[str, Any]):
         """The number of tables. Segments with the same problem share one."""
         return len({id(entry.policy) for entry in self._solved})
 
-    def accepts(self, name: str, belief: Belief | None = None) -> bool:
+    def accepts(
+        self,
+        name: str,
+        belief: Belief | MixtureBelief | None = None,
+        offer: Offer | Offers | Sequence[Offer] | None = None,
+    ) -> bool:
         """Return whether the next member of a segment is accepted.
 
         Parameters
         ----------
         name : str
             The segment.
-        belief : Belief, optional
+        belief : Belief or MixtureBelief, optional
             What is known of it; by default its prior.
+        offer : Offer, Offers or sequence of Offer, optional
+            The member's offer, or the offers to choose from, where the segment has offers. It may be left out if every
+            member brings the same choice.
 
         Returns
         -------
@@ -132,7 +150,7 @@ class SegmentPolicies(Mapping[str, Any]):
         Raises
         ------
         InputError
-            If the segment is unknown.
+            If the segment is unknown, an offer is missing, or an offer is given to a segment with one break-even.
 
         Examples
         --------
@@ -143,7 +161,60 @@ class SegmentPolicies(Mapping[str, Any]):
         (True, False, True)
         """
         cell = self.segments[name]
-        return bool(self._by_name[name].policy.accepts(cell.prior if belief is None else belief))
+        known = cell.prior if belief is None else belief
+        policy = self._by_name[name].policy
+        if offer is None:
+            return bool(policy.accepts(known))
+        _check_takes_offers(cell, offer)
+        return bool(policy.accepts(known, offer))
+
+    def decide(
+        self,
+        name: str,
+        belief: Belief | MixtureBelief | None = None,
+        offer: Offer | Offers | Sequence[Offer] | None = None,
+    ) -> OfferDecision:
+        """Return the decision on the next member of a segment, and what it rests on.
+
+        Parameters
+        ----------
+        name : str
+            The segment.
+        belief : Belief or MixtureBelief, optional
+            What is known of it; by default its prior.
+        offer : Offer, Offers or sequence of Offer, optional
+            The member's offer, or the offers to choose from, where the segment has offers.
+
+        Returns
+        -------
+        OfferDecision
+            The decision, with nothing pending. A segment with one break-even has one offer, of amount 1.
+
+        Raises
+        ------
+        InputError
+            If the segment is unknown, an offer is missing, or an offer is given to a segment with one break-even.
+
+        Examples
+        --------
+        >>> from lenience import Belief, Discounted, Segments
+        >>> loans = Discounted(offers=Offers([500, 5000], [0.8, 0.8], currency="$"), discount=0.99)
+        >>> policies = Segments.of({"young": 0.4, "old": 0.6}, loans, Belief(2, 1)).solve()
+        >>> decision = policies.decide("young", offer=Offer(500, 0.8))
+        >>> decision.accepted, round(decision.expected_profit), round(decision.label_value.midpoint)
+        (True, -150, 207)
+        """
+        cell = self.segments[name]
+        known = cell.prior if belief is None else belief
+        if offer is not None:
+            _check_takes_offers(cell, offer)
+        policy = self._by_name[name].policy
+        if not hasattr(policy, "decide"):
+            # The policy of one break-even has no value of a label ready. As a mixture of one, the belief is solved with
+            # an offer of amount 1.
+            policy = cell.own.solve(MixtureBelief.of(known), rows=1)
+        decision: OfferDecision = policy.decide(known, offer)
+        return decision
 
     def segment_value(self, name: str) -> Bounds:
         """Return what a segment adds to the value of the whole population, from its prior on.
@@ -218,26 +289,32 @@ class SegmentPolicies(Mapping[str, Any]):
         >>> {name: round(loss, 3) for name, loss in losses.items()}
         {'a': 0.02, 'b': 0.019}
         """
-        old = [entry for cell, entry in zip(self.segments, self._solved, strict=True) if cell.name in segments]
-        new = [segments[cell.name] for cell in self.segments if cell.name in segments]
+        shared = [cell.name for cell in self.segments if cell.name in segments]
+        old = [self._by_name[name] for name in shared]
+        new = [segments[name] for name in shared]
         own = [cell.own for cell in new]
-        if not all(entry.objective.stationary for entry in old):
-            # No bound is known for other objectives, so every changed segment is solved again.
-            return {
-                cell.name: 0.0 if (cell.own, cell.prior) == (entry.objective, entry.prior) else math.inf
-                for cell, entry in zip(new, old, strict=True)
-            }
+        # No bound is known for late labels, offers and mixtures. There every changed segment is solved again.
+        losses = {
+            cell.name: 0.0 if (objective, cell.prior) == (entry.objective, entry.prior) else math.inf
+            for cell, objective, entry in zip(new, own, old, strict=True)
+        }
+        bounded = [
+            (cell, objective, entry)
+            for cell, objective, entry in zip(new, own, old, strict=True)
+            if _has_plain_table(objective, cell.prior) and _has_plain_table(entry.objective, entry.prior)
+        ]
         bound = losses_of_keeping(
-            [entry.objective.discount for entry in old],
-            [entry.prior.n for entry in old],
-            [entry.prior.s for entry in old],
-            [objective.discount for objective in own],
-            [cell.prior.n for cell in new],
-            [cell.prior.s for cell in new],
-            [objective.cost for objective in own],
+            [entry.objective.discount for _, _, entry in bounded],
+            [entry.prior.n for _, _, entry in bounded],
+            [entry.prior.s for _, _, entry in bounded],
+            [objective.discount for _, objective, _ in bounded],
+            [cell.prior.n for cell, _, _ in bounded],
+            [cell.prior.s for cell, _, _ in bounded],
+            [objective.cost for _, objective, _ in bounded],
         )
-        bound = np.where([a.objective.cost == b.cost for a, b in zip(old, own, strict=True)], bound, np.inf)
-        return {cell.name: float(loss) * cell.weight for cell, loss in zip(new, bound, strict=True)}
+        for (cell, objective, entry), loss in zip(bounded, bound.tolist(), strict=True):
+            losses[cell.name] = loss * cell.weight if objective.cost == entry.objective.cost else math.inf
+        return losses
 
     def refresh(self, segments: Segments, allowed_loss: float = 0.01) -> tuple[SegmentPolicies, RefreshReport]:
         """Return the policies for changed shares or priors, solving only where keeping the table could lose too much.
@@ -332,14 +409,16 @@ def _solve_all(
     return [solved[key] for key in keys]
 
 
-def _solve_one(objective: Objective, prior: Belief, rows: int | None, tolerance: float) -> Solved:
+def _solve_one(objective: Any, prior: Belief | MixtureBelief, rows: int | None, tolerance: float) -> Solved:
     """Solve one problem."""
     if not objective.stationary:
         policy = objective.solve(prior)
         return Solved(objective, prior, policy, policy.value(prior))
+    count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
+    if not isinstance(prior, Belief) or not _has_plain_table(objective, prior):
+        return solve_offers_in_time(objective, prior, count, tolerance)
     from lenience.solvers.stopping.solve import solve_discounted
 
-    count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
     own = Discounted(objective.cost, objective.discount)
     solution = solve_discounted(prior.n, prior.s, own.cost, own.discount, count, tolerance)
     certificate = Certificate(
@@ -348,9 +427,41 @@ def _solve_one(objective: Objective, prior: Belief, rows: int | None, tolerance:
     return Solved(own, prior, OptimalPolicy(own, prior, solution.accept_from, certificate), solution.value)
 
 
+def solve_offers_in_time(objective: Any, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> Solved:
+    """Solve one problem with offers or a mixture, in a few seconds at most.
+
+    Much evidence or a small volume is solved at once. A small belief with a large volume takes long, although more
+    volume hardly changes the value of a label there. Its table is that of a smaller volume, and its value has wider
+    bounds, which are still proved.
+    """
+    from lenience.solvers.offers.solve import offer_seconds, solve_offers, table_states
+
+    offers = offers_of(objective)
+    count = rows
+    while count > 1 and table_states(prior, offers, count) > MOST_TABLE:
+        count //= 2
+    seconds = offer_seconds(prior, offers, objective.discount, count, tolerance)
+    if seconds > AT_ONCE_SECONDS:
+        short = OfferPolicy.solve(objective, prior, count, tolerance, SHORT_LOOK_AHEAD)
+        bounds = solve_offers(prior, offers, objective.discount, 1, tolerance, SHORT_LOOK_AHEAD).value
+        unsure = float(np.max(short.table[1] - short.table[0], initial=0.0))
+        if unsure <= CLOSE * offers.mean_amount and bounds.width <= CLOSE * bounds.upper:
+            return Solved(objective, prior, short, bounds)
+    if seconds <= MOST_SECONDS:
+        policy = objective.solve(prior, rows=count, tolerance=tolerance)
+        return Solved(objective, prior, policy, policy.value(prior))
+    volume, coarse = objective.volume, max(tolerance, COARSE)
+    while offer_seconds(prior, offers, volume / (1.0 + volume), count, coarse) > MOST_SECONDS:
+        volume /= 1.5
+    smaller = Discounted(objective.cost, volume / (1.0 + volume), offers=objective.offers)
+    policy = OfferPolicy.solve(smaller, prior, count, coarse)
+    bounds = solve_offers(prior, offers, objective.discount, 1, tolerance, count + policy.certificate.look_ahead).value
+    return Solved(objective, prior, policy, bounds)
+
+
 def _merged(objective: Objective, allowed: float) -> Objective:
     """Return the objective whose table is used: x = 1/(1 − γ) rounded so that it changes by at most ``allowed`` · x."""
-    if allowed == 0.0 or not objective.stationary:
+    if allowed == 0.0 or not objective.stationary or objective.offers is not None:
         return objective
     step = 2.0 * math.log1p(allowed) if allowed < 0.5 else 0.8
     x = math.exp(round(math.log1p(objective.volume) / step) * step)
@@ -362,7 +473,7 @@ def _own_value(cell: Segment, entry: Solved) -> Bounds:
     own = cell.own
     if (own, cell.prior) == (entry.objective, entry.prior):
         return entry.value
-    if not own.stationary:
+    if not (_has_plain_table(own, cell.prior) and _has_plain_table(entry.objective, entry.prior)):
         value: Bounds = entry.policy.value(cell.prior)
         return value
     loss = losses_of_keeping(
@@ -375,9 +486,44 @@ def _own_value(cell: Segment, entry: Solved) -> Bounds:
 
 def _clairvoyant(cells: Sequence[Segment]) -> list[float]:
     """Return what each segment could earn if p were known: G q/(1 − γ), in units of the whole population's value."""
-    n = np.array([cell.prior.n for cell in cells])
-    s = np.array([cell.prior.s for cell in cells])
-    cost = np.array([cell.objective.cost for cell in cells])
-    gain = gains_of_knowing(n, s, cost)
+    gain = np.zeros(len(cells))
+    plain = [i for i, cell in enumerate(cells) if cell.objective.offers is None and isinstance(cell.prior, Belief)]
+    gain[plain] = gains_of_knowing(
+        [cells[i].prior.n for i in plain],
+        [cells[i].prior.s for i in plain],
+        [cells[i].objective.cost for i in plain],
+    )
+    for i in set(range(len(cells))).difference(plain):
+        gain[i] = _gain_of_knowing(cells[i])
     scale = np.array([cell.weight * (1.0 + cell.volume) for cell in cells])
     return [float(value) for value in gain * scale]
+
+
+def _gain_of_knowing(cell: Segment) -> float:
+    """Return what an arrival earns on average if p is known: the best offer of each menu, or nothing."""
+    from lenience.solvers.offers.solve import prepare
+
+    # The profit at a known p is a sum of slope · (p − kink)⁺.
+    arrays = prepare(offers_of(cell.objective))
+    prior = MixtureBelief.of(cell.prior)
+    return arrays.unit * math.fsum(
+        weight * float(arrays.slope @ gains_of_knowing(belief.n, belief.s, arrays.kink))
+        for belief, weight in zip(prior.beliefs, prior.weights, strict=True)
+    )
+
+
+def _has_plain_table(objective: Objective, prior: Belief | MixtureBelief) -> bool:
+    """Return whether the optimum is a threshold for each belief size: one break-even, one belief, labels at once."""
+    return objective.stationary and objective.offers is None and isinstance(prior, Belief)
+
+
+def _check_takes_offers(cell: Segment, offer: object) -> None:
+    """Raise InputError if a segment with one break-even is given an offer."""
+    if cell.objective.offers is None:
+        raise InputError.because(
+            f"must be left out, because segment {cell.name!r} has one break-even for all",
+            "offer",
+            value=offer,
+            code="conflicting_fields",
+            hint="Solve the segment with offers= instead of cost= to decide offers.",
+        )

@@ -27,7 +27,9 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
-from lenience.core.objective import Objective, one_break_even
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.objective import ABSENT, Objective, one_break_even
+from lenience.core.offers import Offers
 from lenience.core.validation import listed, mapped, real
 from lenience.objectives.discounted import Discounted
 
@@ -48,9 +50,10 @@ class Segment(msgspec.Struct, frozen=True):
     share
         Its share of the arrivals, above 0 and at most 1.
     objective
-        The objective of the whole population, with this segment's cost (e.g. larger loans may have a higher one).
+        The objective of the whole population, with this segment's cost (e.g. larger loans may have a higher one) or
+        with the offers that its members bring.
     prior
-        What is known of its success probability.
+        What is known of its success probability: a Belief, or a MixtureBelief for a prior that may be wrong.
     group
         The group it belongs to, for comparisons between groups; empty for no group.
 
@@ -59,12 +62,15 @@ class Segment(msgspec.Struct, frozen=True):
     >>> segment = Segment("young", share=0.1, objective=Discounted(cost=0.8, discount=0.999), prior=Belief(2, 1))
     >>> round(segment.own.discount, 6), round(segment.volume, 1)
     (0.990089, 99.9)
+    >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.75], currency="$")
+    >>> Segment("young", 0.1, Discounted(offers=loans, discount=0.999), Belief(2, 1)).currency
+    '$'
     """
 
     name: str
     share: float
     objective: Objective
-    prior: Belief
+    prior: Belief | MixtureBelief
     group: str = ""
 
     def __post_init__(self) -> None:
@@ -74,8 +80,8 @@ class Segment(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "share", share)
         if not isinstance(self.objective, Objective) or not self.objective.divisible:
             raise InputError("objective", self.objective, "an objective that segments can share, such as Discounted")
-        one_break_even(self.objective, "A segment")
-        check_prior(self.prior)
+        if not isinstance(self.prior, MixtureBelief):
+            check_prior(self.prior)
         if not isinstance(self.group, str):
             raise InputError("group", self.group, "a text")
 
@@ -94,6 +100,16 @@ class Segment(msgspec.Struct, frozen=True):
         """γq/(1 − γ): the discounted number of the segment's members to come."""
         return self.share * self.objective.volume
 
+    @property
+    def break_even(self) -> float:
+        """The break-even success rate of accepting everyone: the cost, or that of all offers together."""
+        return self.objective.offers.mean_cost if self.objective.offers else self.objective.cost
+
+    @property
+    def currency(self) -> str:
+        """The currency of the segment's values; empty if they have none."""
+        return self.objective.offers.currency if self.objective.offers else ""
+
 
 class Segments:
     """The cells of a population, by name.
@@ -106,7 +122,7 @@ class Segments:
     Raises
     ------
     InputError
-        If there is no segment, a name occurs twice, or the shares add up to more than 1.
+        If there is no segment, a name occurs twice, the shares add up to more than 1, or the currencies differ.
 
     Examples
     --------
@@ -116,6 +132,17 @@ class Segments:
     16.4053048... ± ...
     >>> policies["south"].accepts(Belief(10, 7))
     True
+
+    Each segment may have offers of its own. Values are then in money:
+
+    >>> from lenience import Offer
+    >>> offers = {"north": Offers([500, 5000], [0.8, 0.8], currency="$"), "south": Offers([300], [0.7], currency="$")}
+    >>> objectives = {name: Discounted(offers=own, discount=0.99) for name, own in offers.items()}
+    >>> policies = Segments.of({"north": 0.7, "south": 0.3}, objectives, Belief(2, 1)).solve()
+    >>> policies.accepts("north", offer=Offer(500, 0.8)), policies.accepts("north", offer=Offer(5000, 0.8))
+    (True, False)
+    >>> round(policies.value().midpoint)
+    2685
     """
 
     def __init__(self, cells: Iterable[Segment]) -> None:
@@ -137,13 +164,22 @@ class Segments:
             raise InputError.because(
                 f"must add up to at most 1, not {total!r}", "shares", value=total, allowed="at most 1 together"
             )
+        currencies = {cell.currency: cell.name for cell in self.cells}
+        if len(currencies) > 1:
+            shown = " and ".join(f"{sign!r} in {name!r}" for sign, name in list(currencies.items())[:2])
+            raise InputError.because(
+                f"must have the same currency, because their values add up; found {shown}",
+                "segments",
+                value=list(currencies),
+                code="conflicting_fields",
+            )
 
     @classmethod
     def of(
         cls,
         shares: Mapping[str, float],
         objective: Objective | Mapping[str, Objective],
-        prior: Belief | Mapping[str, Belief],
+        prior: Belief | MixtureBelief | Mapping[str, Belief | MixtureBelief],
         groups: Mapping[str, str] | None = None,
     ) -> Segments:
         """Create segments from their shares.
@@ -153,8 +189,8 @@ class Segments:
         shares : mapping
             The share of the arrivals by segment.
         objective : Objective or mapping
-            The objective of the whole population; by segment if costs differ.
-        prior : Belief or mapping
+            The objective of the whole population; by segment if costs or offers differ.
+        prior : Belief, MixtureBelief or mapping
             The belief about every segment, or the belief by segment.
         groups : mapping, optional
             The group of every segment.
@@ -184,25 +220,23 @@ class Segments:
                     value=name,
                     code="unknown_name",
                 )
-        return cls(
-            Segment(
-                name,
-                share,
-                _own(objective, name, "objective"),
-                _own(prior, name, "prior"),
-                _own(of_group, name, "groups"),
+        cells = []
+        for name, share in known.items():
+            own_prior: Any = _own(prior, name, "prior")
+            cells.append(
+                Segment(name, share, _own(objective, name, "objective"), own_prior, _own(of_group, name, "groups"))
             )
-            for name, share in known.items()
-        )
+        return cls(cells)
 
     @classmethod
     def from_rates(
         cls,
         arrivals: Mapping[str, float],
-        cost: float | Mapping[str, float],
-        discount_rate: float,
-        prior: Belief | Mapping[str, Belief],
+        cost: float | Mapping[str, float] | None = None,
+        discount_rate: float = ABSENT,
+        prior: Belief | MixtureBelief | Mapping[str, Belief | MixtureBelief] = ABSENT,
         groups: Mapping[str, str] | None = None,
+        offers: Offers | Mapping[str, Offers] | None = None,
     ) -> Segments:
         """Create segments from arrivals per unit of time and a discount rate: γ = λ/(λ + r), q_x = λ_x/λ.
 
@@ -210,14 +244,16 @@ class Segments:
         ----------
         arrivals : mapping
             The arrivals per unit of time by segment.
-        cost : float or mapping
+        cost : float or mapping, optional
             The break-even success rate, for all segments or by segment.
         discount_rate : float
             The discount rate per unit of time.
-        prior : Belief or mapping
+        prior : Belief, MixtureBelief or mapping
             The belief about every segment, or the belief by segment.
         groups : mapping, optional
             The group of every segment.
+        offers : Offers or mapping, optional
+            The offers that arrivals bring, instead of the cost: for all segments or by segment.
 
         Returns
         -------
@@ -227,7 +263,8 @@ class Segments:
         Raises
         ------
         InputError
-            If a rate is invalid, or if a segment lacks a cost, a prior or a group.
+            If a rate is invalid, if a segment lacks a cost, offers, a prior or a group, or if both a cost and offers
+            are given.
 
         Examples
         --------
@@ -242,7 +279,14 @@ class Segments:
         }
         total = sum(rates.values())
         money = real("discount_rate", discount_rate, above=0)
-        objectives = {name: Discounted(_own(cost, name, "cost"), discount=total / (total + money)) for name in rates}
+        objectives = {
+            name: Discounted(
+                ABSENT if cost is None else _own(cost, name, "cost"),
+                discount=total / (total + money),
+                offers=_own(offers, name, "offers"),
+            )
+            for name in rates
+        }
         return cls.of({name: rate / total for name, rate in rates.items()}, objectives, prior, groups)
 
     def solve(
@@ -250,7 +294,9 @@ class Segments:
     ) -> SegmentPolicies:
         """Solve for the optimal policy of every segment, on all cores.
 
-        Segments whose own objective and prior are equal share one table.
+        Segments whose own objective and prior are equal share one table. With offers, a segment with little evidence
+        and many members to come has the table of a smaller volume, because a solve would take too long. Its value has
+        wider bounds, which are still proved.
 
         Parameters
         ----------
@@ -307,7 +353,7 @@ class Segments:
             msgspec.structs.replace(cell, share=shares.get(cell.name, cell.share)) for cell in self._known(shares)
         )
 
-    def with_priors(self, priors: Mapping[str, Belief]) -> Segments:
+    def with_priors(self, priors: Mapping[str, Belief | MixtureBelief]) -> Segments:
         """Return the same segments with other priors.
 
         Parameters
@@ -341,6 +387,11 @@ class Segments:
         return list(self._index)
 
     @property
+    def currency(self) -> str:
+        """The currency of the values; empty if they have none."""
+        return self.cells[0].currency
+
+    @property
     def groups(self) -> list[str]:
         """The groups, in order of appearance."""
         return list(dict.fromkeys(cell.group for cell in self.cells))
@@ -369,6 +420,35 @@ class Segments:
         for name in changes:
             self[name]
         return self.cells
+
+
+def plain_belief(cell: Segment, feature: str) -> Belief:
+    """Return the prior of a segment with one break-even and one belief.
+
+    Parameters
+    ----------
+    cell : Segment
+        The segment.
+    feature : str
+        What needs it, as the subject of a sentence.
+
+    Returns
+    -------
+    Belief
+        The prior.
+
+    Raises
+    ------
+    InputError
+        If the segment has offers, or if its prior is a mixture.
+
+    Examples
+    --------
+    >>> plain_belief(Segment("a", 0.5, Discounted(0.8, 0.99), Belief(2, 1)), "fairness")
+    Belief(n=2.0, s=1.0)
+    """
+    one_break_even(cell.objective, feature)
+    return check_prior(cell.prior)
 
 
 def _own(given: Entry | Mapping[str, Entry], name: str, field: str) -> Entry:

@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import money
 from lenience.core.offer_rows import OfferRows
 from lenience.core.validation import floats, mapped, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
@@ -183,32 +182,6 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
             if result.policy == policy:
                 return result
         raise InputError.unknown_name("policy", policy, [result.policy for result in self.policies])
-
-    def format_reward(self, value: float, decimals: int = 2) -> str:
-        """Format a reward: in money if the objective has offers.
-
-        Parameters
-        ----------
-        value : float
-            The reward.
-        decimals : int, optional
-            Digits after the point of a reward that is not money.
-
-        Returns
-        -------
-        str
-            The reward as text.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
-        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
-        >>> result.format_reward(1.2345)
-        '1.23'
-        """
-        offers = self.objective.offers
-        return f"{value:.{decimals}f}" if offers is None else money(value, offers.currency)
 
     def summary(self) -> list[dict[str, Any]]:
         """Summarise the results of all policies.

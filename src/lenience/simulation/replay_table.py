@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 
 from lenience.core.formatting import even_percent
+from lenience.core.money import Money
 from lenience.simulation.replay import PolicyResult, ReplayResult
 
 MOST_GROUPS = 4  # groups that fit beside the other columns
 
 
-def replay_rows(result: ReplayResult) -> tuple[list[str], list[list[str]]]:
-    """Return the headings and one row per policy. The others are compared with the first policy."""
+def replay_rows(result: ReplayResult, given: Money | None = None) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and one row per policy. The others are compared with the first policy.
+
+    Rewards are shown in the given money, by default in that of the objective.
+    """
+    money = given or result.objective.money
     groups = list(result.policies[0].by_group)
     headings = ["policy", "reward", "± 95%", "lead", "± 95%", "total", "regret", "accepted", *groups]
     rows = []
@@ -21,12 +26,12 @@ def replay_rows(result: ReplayResult) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [
                 outcome.policy,
-                result.format_reward(outcome.mean),
-                _finite(result, outcome.half_width),
-                "" if first else _signed(result, difference),
-                "" if first else _finite(result, half),
-                result.format_reward(float(outcome.total.mean()), 1),
-                result.format_reward(float(outcome.regret.mean())),
+                money.format(outcome.mean, 2),
+                _finite(outcome.half_width, money),
+                "" if first else money.format_change(difference, 2),
+                "" if first else _finite(half, money),
+                money.format(float(outcome.total.mean()), 1),
+                money.format(float(outcome.regret.mean()), 2),
                 even_percent(outcome.accepted, 0),
                 *(_accepted(outcome, group) for group in groups),
             ]
@@ -34,9 +39,12 @@ def replay_rows(result: ReplayResult) -> tuple[list[str], list[list[str]]]:
     return headings, rows
 
 
-def replay_tables(result: ReplayResult) -> list[tuple[list[str], list[list[str]]]]:
-    """Return one table, or two if there are many groups: the rewards, and the acceptance by group."""
-    headings, rows = replay_rows(result)
+def replay_tables(result: ReplayResult, money: Money | None = None) -> list[tuple[list[str], list[list[str]]]]:
+    """Return one table, or two if there are many groups: the rewards, and the acceptance by group.
+
+    Rewards are shown in the given money, by default in that of the objective.
+    """
+    headings, rows = replay_rows(result, money)
     groups = list(result.policies[0].by_group)
     if len(groups) <= MOST_GROUPS:
         return [(headings, rows)]
@@ -54,11 +62,5 @@ def _accepted(outcome: PolicyResult, group: str) -> str:
     return even_percent(share, 0) if math.isfinite(share) else "–"
 
 
-def _finite(result: ReplayResult, value: float) -> str:
-    return result.format_reward(value) if math.isfinite(value) else "–"
-
-
-def _signed(result: ReplayResult, value: float) -> str:
-    """Format a difference with its sign."""
-    text = result.format_reward(value)
-    return text if text.startswith(("-", "−")) else f"+{text}"
+def _finite(value: float, money: Money) -> str:
+    return money.format(value, 2) if math.isfinite(value) else "–"

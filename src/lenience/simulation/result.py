@@ -20,14 +20,17 @@ from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
 from lenience.core.intervals import wilson_interval
+from lenience.core.money import UNITS, Money
 from lenience.core.validation import real
 from lenience.simulation.block import COLUMNS, ReplicationBlock
 
 if TYPE_CHECKING:
+    from lenience.core.offers import Offers
     from lenience.simulation.stream import World
 
 METRICS = ("discounted", "reward", "regret", "accepted", "shut_out", "stopped", "learning_cost", "red_until")
 SHARES = ("shut_out", "stopped")
+REWARDS = ("discounted", "expected", "reward", "regret", "behind", "learning_cost")  # amounts of money
 SHOWN = ("discounted", "regret", "behind", "accepted", "shut_out", "learning_cost")
 
 
@@ -168,7 +171,7 @@ class Simulation:
     world : World
         The world.
     cost : float
-        The break-even success rate.
+        The break-even success rate; with offers, the lowest one.
     discount : float
         The discount factor from one arrival to the next.
     horizon : int
@@ -185,6 +188,8 @@ class Simulation:
         The policy that the others are compared with.
     note : str, optional
         Which assumptions of the optimum the world violates, in a sentence.
+    offers : Offers or None, optional
+        What arrivals bring. Rewards are then in money.
 
     Examples
     --------
@@ -211,9 +216,11 @@ class Simulation:
         runs: Mapping[str, ReplicationBlock],
         baseline: str | None,
         note: str = "",
+        offers: Offers | None = None,
     ) -> None:
         self.world, self.cost, self.discount, self.horizon = world, cost, discount, horizon
         self.prior, self.seed, self.checkpoints = prior, seed, checkpoints
+        self.offers = offers
         self.runs = dict(runs)
         self.baseline = baseline  # the policy that the others are compared with
         self.note = note  # which assumptions of the optimum the world violates
@@ -584,13 +591,15 @@ class Simulation:
         }
         return [save_frame(frame, target / f"{name}.parquet") for name, frame in frames.items()]
 
-    def table(self, confidence: float = 0.95) -> list[list[str]]:
+    def table(self, confidence: float = 0.95, money: Money = UNITS) -> list[list[str]]:
         """Format the main metrics as text.
 
         Parameters
         ----------
         confidence : float, optional
             The confidence level of the interval, strictly between 0 and 1.
+        money : Money, optional
+            How to show rewards; by default in units of gain + loss.
 
         Returns
         -------
@@ -606,6 +615,12 @@ class Simulation:
         >>> [line[0] for line in simulation.table()]
         ['policy', 'optimum', 'greedy']
         """
+
+        def show(metric: str, estimate: Estimate) -> str:
+            if not money.known or metric not in REWARDS:
+                return str(estimate)
+            return money.format_interval(estimate.mean, estimate.lower, estimate.upper)
+
         shown = [metric for metric in SHOWN if metric != "behind" or self.baseline is not None]
         titles = {"behind": f"behind {self.baseline}"}
         lines = [["policy", *(titles.get(metric, metric.replace("_", " ")) for metric in shown)]]
@@ -614,7 +629,7 @@ class Simulation:
                 self.behind(name, confidence) if metric == "behind" else self.estimate(name, metric, confidence)
                 for metric in shown
             ]
-            lines.append([name, *(str(each) for each in result)])
+            lines.append([name, *(show(metric, each) for metric, each in zip(shown, result, strict=True))])
         return lines
 
     def __str__(self) -> str:

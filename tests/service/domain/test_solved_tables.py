@@ -39,7 +39,9 @@ from rejections import rejected
 
 
 def table_of(problem: Objective, prior: Belief) -> StoppingTable | ExposureTable:
-    return load(solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0)))
+    table = load(solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0)))
+    assert isinstance(table, StoppingTable | ExposureTable)
+    return table
 
 
 @cache

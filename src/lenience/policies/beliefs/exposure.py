@@ -22,12 +22,13 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.belief import Belief
+from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, observed, percents
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import AT_COST, is_near, near, size_distance, success_distance
+from lenience.core.money import UNITS, Money
 from lenience.core.objective import ExposureObjective
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
@@ -113,6 +114,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         >>> policy.limit(Belief(10, 7)), policy.limit(Belief(10, 9))
         (5, None)
         """
+        check_prior(belief, "belief")
         limit = int(self.exposure(belief.n, belief.s)[()])
         return None if limit == UNLIMITED else limit
 
@@ -295,7 +297,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
             return Bounds(self.lower[count], self.upper[count])
         return _enclose(self.objective, belief, count, self.certificate.tolerance)[0]
 
-    def explain(self, belief: Belief, pending: int = 0) -> str:
+    def explain(self, belief: Belief, pending: int = 0, money: Money = UNITS) -> str:
         """Return the decision and its reason, in words.
 
         Parameters
@@ -304,6 +306,8 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
             What is known of the success probability.
         pending : int
             The number of accepted individuals without an outcome.
+        money : Money, optional
+            How to show amounts; by default in units of gain + loss.
 
         Returns
         -------
@@ -325,7 +329,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         if limit is None:
             return f"Accept: {seen}, not below the break-even of {even}. Any number of outcomes may be pending."
         seen = f"{seen}, below the break-even of {even}"
-        loss = f"the expected loss of {self.objective.cost - belief.mean:.2g}"
+        loss = f"the expected loss of {money.format(self.objective.cost - belief.mean)}"
         if limit > 0:
             exposure = (
                 f"{counted(count, 'outcome')} {'is' if count == 1 else 'are'} pending, and the limit is {limit:,}."

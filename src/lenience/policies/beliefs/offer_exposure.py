@@ -12,10 +12,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.formatting import counted, money, percents
+from lenience.core.formatting import counted, percents
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ExposureObjective
 from lenience.core.offers import Offer, Offers
@@ -179,6 +181,45 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         """
         return self.decide(belief, offer, pending).accepted
 
+    def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        """Return which offers are accepted at many beliefs of one size. Each belief needs its own solve.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations.
+        s : array_like
+            Numbers of successes.
+        offers : Offers
+            The offers.
+        pending : array_like
+            Numbers of accepted individuals whose label is not known yet, one for each belief.
+
+        Returns
+        -------
+        ndarray of float
+            0 or 1: one line for each belief, one column for each offer.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> offers = Offers(amount=[0.1, 1], cost=[0.8, 0.8])
+        >>> policy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.5).solve(Belief(2, 1))
+        >>> policy.offer_acceptance(2, [1, 1], offers, pending=[0, 30])
+        array([[1., 0.],
+               [0., 0.]])
+        """
+        successes = np.atleast_1d(np.asarray(s, dtype=np.float64))
+        counts = np.broadcast_to(np.asarray(pending, dtype=np.int64), successes.shape)
+        gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
+        labels = np.array(
+            [
+                self.label_value(Belief(n, good), count).midpoint if gain < 0.0 else 0.0
+                for good, count, gain in zip(successes.tolist(), counts.tolist(), gains.min(axis=1), strict=True)
+            ]
+        )
+        return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
+
     def limit(self, belief: Belief | MixtureBelief, offer: Offer | None = None) -> int | None:
         """Return the exposure limit of an offer: it is accepted while fewer than this many labels are pending.
 
@@ -239,17 +280,17 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         outcomes pending, one more is worth only $33.65. The limit is 5 pending outcomes.
         """
         decision = self.decide(belief, offer, pending)
-        best, currency = decision.offer, self.offers.currency
+        best, money = decision.offer, self.offers.money
         mean, even = percents(belief.mean, best.cost)
-        size = money(best.amount, currency)
+        size = money.format(best.amount)
         facts = f"the expected success rate is {mean}"
         if decision.expected_profit > 0.0:
-            profit = money(decision.expected_profit, currency)
+            profit = money.format(decision.expected_profit)
             return f"Accept {size}: {facts}, above the break-even of {even}. The expected profit is {profit}."
-        loss = money(-decision.expected_profit, currency)
+        loss = money.format(-decision.expected_profit)
         facts += f", below the break-even of {even}. The expected loss is {loss}."
         known = f"With {counted(pending, 'outcome')} pending, one more is worth"
-        worth = money(decision.label_value.midpoint, currency)
+        worth = money.format(decision.label_value.midpoint)
         if decision.accepted:
             return f"Accept {size}: {facts} {known} {worth} for later decisions."
         limit = self.limit(belief, best)

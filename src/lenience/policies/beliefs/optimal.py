@@ -20,6 +20,7 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import describe_stopping
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, near, size_distance, success_distance
+from lenience.core.money import UNITS, Money
 from lenience.core.objective import StoppingObjective
 from lenience.core.validation import check_tolerance, real
 
@@ -366,13 +367,15 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         lowest = least is not None and least <= self.prior.s
         return Bounds(0.0 if lowest else stopped, self.objective.cost if least is None else least / n)
 
-    def explain(self, belief: Belief) -> str:
+    def explain(self, belief: Belief, money: Money = UNITS) -> str:
         """Return the decision at a belief and its reason, in words.
 
         Parameters
         ----------
         belief : Belief
             What is known of the success probability.
+        money : Money, optional
+            How to show amounts; by default in units of gain + loss.
 
         Returns
         -------
@@ -385,6 +388,12 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         >>> print(Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 7)))
         Accept: 7 of 10 succeeded (70%), below the break-even of 80%. The minimum after 10 observations is 65.4%. What
         the outcome teaches is worth more than the expected loss of 0.1. Accepting is worth 0.563 in all.
+
+        Where a success gains $200 and a failure loses $800:
+
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
+        >>> print(policy.explain(Belief(10, 9), Money(unit=1000, currency="$")))
+        Accept: 9 of 10 succeeded (90%), above the break-even of 80%. Accepting is worth $10,748 in all.
         """
         check_prior(belief, "belief")
         left = self._left(belief.n)
@@ -393,7 +402,7 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         continuation = _enclose(left, belief, self.certificate.tolerance)[1]
         long = left.solve_seconds(belief, 1, self.certificate.tolerance) > LONG
         threshold = None if long else self.threshold(belief.n, tolerance=1e-6).midpoint
-        return describe_stopping(belief, left.cost, self.accepts(belief), continuation.midpoint, threshold)
+        return describe_stopping(belief, left.cost, self.accepts(belief), continuation.midpoint, threshold, money)
 
     @property
     def stop_ceiling(self) -> float:

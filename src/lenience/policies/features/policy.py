@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
 from lenience.core.errors import InputError
-from lenience.core.formatting import count, money, percents, plural
+from lenience.core.formatting import count, percents, plural
 from lenience.core.objective import ExposureObjective
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
@@ -256,20 +256,20 @@ class FeaturePolicy(SelectivePolicy):
 
     def _explain_offer(self, d: OfferedDecision, choice: OfferRows, remarks: str) -> str:
         """Return the decision on an offer and its reason, in money."""
-        currency = self.objective.offers.currency
-        size, largest = money(d.amount, currency), float(choice.stake[0])
-        verb = f"Offer {size} instead of {money(largest, currency)}" if largest > d.amount else f"Accept {size}"
+        money = self.objective.offers.money
+        size, largest = money.format(d.amount), float(choice.stake[0])
+        verb = f"Offer {size} instead of {money.format(largest)}" if largest > d.amount else f"Accept {size}"
         mean, even = percents(d.mean, d.cost)
         profit, label = d.amount * (d.mean - d.cost), d.label_value or 0.0
         estimate = f"expected success {mean} (evidence: {count(d.n)} observations){remarks}"
         if profit > 0.0:
-            return f"{verb}: {estimate}, above the {even} break-even. The expected profit is {money(profit, currency)}."
-        facts = f"{estimate}, not above the {even} break-even. The expected loss is {money(-profit, currency)}."
-        worth = money(label, currency)
+            return f"{verb}: {estimate}, above the {even} break-even. The expected profit is {money.format(profit)}."
+        facts = f"{estimate}, not above the {even} break-even. The expected loss is {money.format(-profit)}."
+        worth = money.format(label)
         if d.propensity == 1.0:
             return f"{verb}: {facts} What the outcome teaches about similar people is worth {worth}."
         waiting = f" {d.pending:.1f} acceptances of similar people are pending." if (d.pending or 0.0) >= 0.05 else ""
-        most = money(label / (d.cost - d.mean), currency) if d.cost > d.mean else ""
+        most = money.format(label / (d.cost - d.mean)) if d.cost > d.mean else ""
         below = f" At this break-even, amounts below {most} are accepted." if most and profit + label <= 0.0 else ""
         return f"Reject {size}: {facts} What the outcome teaches about similar people is worth {worth}.{waiting}{below}"
 

@@ -47,6 +47,7 @@ from lenience.core.compiled import compiled
 from lenience.solvers.stopping.band import put_above
 
 MARGIN = 4e-15  # relative, a row: more than 16 roundings of 2⁻⁵³
+BLOCK = 16  # Loops over a run go on to a multiple of this, because what is left over would be slow.
 
 
 @compiled
@@ -60,24 +61,27 @@ def known_gain(
 ) -> float:
     """Bound from above what knowing p adds: Σ b E(p − κ)⁺ − φ(p̂), at the state of k labels and j successes."""
     count = mixture.shape[0]
+    total = 0.0
+    if count == 1:
+        n = mixture[0, 1] + mixture[0, 2] + k
+        mean = (mixture[0, 1] + j) / n
+        variance = mean * (1.0 - mean) / (n + 1.0)
+        for m in range(kink.size):
+            total += slope[m] * put_above(abs(kink[m] - mean), n, variance)
+        return total * (1.0 + 1e-12)
     weights = np.empty(count)
     component_weights(k, j, mixture, log_start, weights)
     mean = 0.0
     for i in range(count):
         mean += weights[i] * (mixture[i, 1] + j) / (mixture[i, 1] + mixture[i, 2] + k)
-    total = 0.0
     for m in range(kink.size):
         gain = 0.0
         for i in range(count):
             n = mixture[i, 1] + mixture[i, 2] + k
             own = (mixture[i, 1] + j) / n
             below = kink[m] - own
-            gain += weights[i] * put_above(abs(below), n, own * (1.0 - own) / (n + 1.0))
-            if count > 1:
-                gain += weights[i] * max(below, 0.0)
-        if count > 1:
-            gain = max(gain - max(kink[m] - mean, 0.0), 0.0) + 1e-15
-        total += slope[m] * gain
+            gain += weights[i] * (put_above(abs(below), n, own * (1.0 - own) / (n + 1.0)) + max(below, 0.0))
+        total += slope[m] * (max(gain - max(kink[m] - mean, 0.0), 0.0) + 1e-15)
     return total * (1.0 + 1e-12)
 
 
@@ -177,21 +181,21 @@ def consistent_set(
     h: float,
     worth: float,
     label: float,
-    accepted: NDArray[np.bool_],
-) -> float:
-    """Find the consistent set A where R = ``worth``, by Newton's method from any ``label``; mark it and return d.
+    sets: NDArray[np.bool_],
+    line: int,
+) -> None:
+    """Find the consistent set A where R = ``worth``, by Newton's method from any ``label``; mark it in ``sets[line]``.
 
     After the first step the labels fall, so the sets are nested and soon equal.
     """
-    d = 0.0
     for _ in range(gain.size + 2):
         d = 0.0
         loss = 0.0
         least = -math.inf
         most = math.inf
         for m in range(gain.size):
-            accepted[m] = gain[m] + label > 0.0
-            if accepted[m]:
+            sets[line, m] = gain[m] + label > 0.0
+            if sets[line, m]:
                 d += share[m]
                 loss += share[m] * max(-gain[m], 0.0)
                 least = max(least, -gain[m])
@@ -200,7 +204,52 @@ def consistent_set(
         label = h * (worth + loss) / (1.0 + h * d)
         if least < label <= most:
             break
-    return d
+
+
+@compiled
+def run_lines(
+    p: float,
+    q: float,
+    amount: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    share: NDArray[np.float64],
+    choice: NDArray[np.int64],
+    sets: NDArray[np.bool_],
+    line: int,
+) -> tuple[float, float, float, float, float, float, float]:
+    """Return what a set of accepted menus means between the means p and q, where each menu's best offer is the same.
+
+    The set's share d; its expected loss Z = z0 − z1 p̂ as z0 and z1; the largest loss that is accepted, at p and at q;
+    and the smallest loss that is not, at p and at q.
+    """
+    d = 0.0
+    z0 = 0.0
+    z1 = 0.0
+    least = -1.0
+    least_end = -1.0
+    most = math.inf
+    most_end = math.inf
+    for m in range(share.size):
+        # Selections instead of branches: which menus are accepted is hard to predict.
+        inside = sets[line, m]
+        a = amount[choice[m]]
+        c = cost[choice[m]]
+        loss = a * (c - p)
+        loss_end = a * (c - q)
+        weight = share[m] if inside else 0.0
+        d += weight
+        weight = weight * a if loss > 0.0 else 0.0
+        z0 += weight * c
+        z1 += weight
+        lower = loss if inside else -1.0
+        least = lower if lower > least else least
+        lower = loss_end if inside else -1.0
+        least_end = lower if lower > least_end else least_end
+        upper = math.inf if inside else loss
+        most = upper if upper < most else most
+        upper = math.inf if inside else loss_end
+        most_end = upper if upper < most_end else most_end
+    return d, z0, z1, least, least_end, most, most_end
 
 
 @compiled
@@ -219,6 +268,8 @@ def solve_offer_band(
     rows: int,
     drop: float,
     mean_error: float,
+    unit: float,
+    space: int,
     progress: NDArray[np.int64],
 ) -> tuple[float, float, float, int, int, NDArray[np.int64], NDArray[np.float64]]:
     """Run the recursion from row ``last`` to row 0 and keep the value of a label in the first rows.
@@ -226,7 +277,7 @@ def solve_offer_band(
     ``mixture`` has one line (weight, s, n − s) for each component; menu m has the offers ``start[m]`` to
     ``start[m+1]`` − 1; ``breaks`` are the means at which a menu's best offer or its sign changes, in increasing order.
     ``drop`` is what X may be at most where states are left out at the top; ``mean_error`` bounds the error of p̂ beyond
-    ordinary rounding.
+    ordinary rounding. The table is multiplied by ``unit``; ``space`` is about the number of states that it will hold.
 
     Returns the bounds of X at the prior, the widest X in the first rows, the number of undecided states, the number of
     states, the index of the first rows, and the table of I. Line k of the index has the first state of row k, its
@@ -234,6 +285,7 @@ def solve_offer_band(
     in its second.
     """
     menus = share.size
+    choosing = start[menus] > menus  # whether a menu has several offers
     h = gamma / (1.0 - gamma)
     total = 0.0
     for i in range(slope.size):
@@ -243,7 +295,7 @@ def solve_offer_band(
     more = 1.0 + MARGIN
     less = 1.0 - MARGIN
     one = np.uint64(1)  # unsigned offsets: without them the loops are not vectorised
-    size = last + 4
+    size = last + 4 + BLOCK
     low = np.zeros(size)
     high = np.zeros(size)
     worth_low = np.zeros(size)
@@ -253,12 +305,12 @@ def solve_offer_band(
     rest = np.zeros(size)
     mean_next = np.zeros(size)
     rest_next = np.zeros(size)
-    accepted = np.zeros(menus, dtype=np.bool_)
     gain = np.zeros(menus)
-    gain_end = np.zeros(menus)
     choice = np.zeros(menus, dtype=np.int64)
     index = np.zeros((rows, 3), dtype=np.int64)
-    table = np.empty((2, 1024))
+    table = np.empty((2, space))
+    label_low = np.zeros(size)
+    label_high = np.zeros(size)
     filled = 0
     undecided = 0
     states = 0
@@ -289,8 +341,14 @@ def solve_offer_band(
         kink_at[i] = np.searchsorted(mean_next[: last + 1], kink[i])
     for i in range(breaks.size):
         break_at[i] = np.searchsorted(mean_next[: last + 1], breaks[i])
-    run_ends = np.zeros(4 * menus + 64, dtype=np.int64)
-    run_ends_next = np.zeros(4 * menus + 64, dtype=np.int64)
+    # The runs of a row, and their sets: those of the row below are the first guess.
+    most_runs = 2 * menus + breaks.size + 64
+    run_ends = np.zeros(most_runs, dtype=np.int64)
+    run_ends_next = np.zeros(most_runs, dtype=np.int64)
+    run_sets = np.zeros((most_runs + 2, menus), dtype=np.bool_)
+    run_sets_next = np.zeros((most_runs + 2, menus), dtype=np.bool_)
+    fresh = most_runs  # the line of a set that is new
+    nobody = most_runs + 1  # the line of the empty set
     runs = 0
     runs_next = 0
 
@@ -345,126 +403,145 @@ def solve_offer_band(
             break_at[i] = j
 
         stored = k < rows
-        offset = filled - begin
-        if stored:
-            index[k, 0] = begin
-            index[k, 1] = filled
-            index[k, 2] = end - begin + 1
-            filled += end - begin + 1
-            if filled > table.shape[1]:
-                larger = np.empty((2, 2 * filled))
-                larger[:, : table.shape[1]] = table
-                table = larger
-
         j = begin
         next_break = 0
         next_run = 0
         runs = 0
-        previous = np.int64(-1)
         guess = 0.0
         alive = end + 1  # the first state where something is accepted
+        best_offers(mean[j], amount, cost, start, gain, choice)
         while j <= end:
             p = mean[j]
-            best_offers(p, amount, cost, start, gain, choice)
-            d = consistent_set(gain, share, h, worth_high[j], guess, accepted)
-            if d == 0.0:
-                low[j] = 0.0
-                high[j] = 0.0
-                if stored:
-                    table[0, offset + j] = h * max(worth_low[j], 0.0) * less
-                    table[1, offset + j] = h * worth_high[j] * more
-                j += 1
-                continue
-            alive = min(alive, j)
-            signature = np.int64(0)
-            for m in range(menus):
-                signature = signature * np.int64(1000003) + np.int64(accepted[m]) + np.int64(1)
-            # The states that may have the same set: to the next break, and to where a run ended in the row below.
+            # The states that may have the same set: to the next break, and to where the run ended in the row below.
+            crossed = False
             while next_break < breaks.size and (
-                break_at[next_break] < j or (break_at[next_break] == j and mean[j] >= breaks[next_break])
+                break_at[next_break] < j or (break_at[next_break] == j and p >= breaks[next_break])
             ):
                 next_break += 1
+                crossed = True
+            if crossed and choosing:
+                best_offers(p, amount, cost, start, gain, choice)
             until = end if next_break == breaks.size else min(break_at[next_break], end)
             while next_run < runs_next and run_ends_next[next_run] < j:
                 next_run += 1
-            if next_run < runs_next and run_ends_next[next_run] == j and signature != previous:
-                next_run += 1
-            if next_run < runs_next:
-                # A run ends where it ended in the row below, or one state before.
-                until = min(until, max(run_ends_next[next_run] - 1, j))
-            # Z = z0 − z1 p̂, and the chords that I must stay between.
-            best_offers(mean[until], amount, cost, start, gain_end, choice)
-            z0 = 0.0
-            z1 = 0.0
-            least = -1.0
-            least_end = -1.0
-            most = math.inf
-            most_end = math.inf
-            for m in range(menus):
-                if not accepted[m]:
-                    most = min(most, -gain[m])
-                    most_end = min(most_end, -gain_end[m])
-                elif gain[m] < 0.0:
-                    z0 += share[m] * amount[choice[m]] * cost[choice[m]]
-                    z1 += share[m] * amount[choice[m]]
-                    least = max(least, -gain[m])
-                    least_end = max(least_end, -gain_end[m])
+            line = next_run
+            if j < bottom:
+                line = nobody
+            elif next_run < runs_next:
+                until = min(until, run_ends_next[next_run])
+            else:
+                line = nobody
+            d, z0, z1, least, least_end, most, most_end = run_lines(
+                p, mean[until], amount, cost, share, choice, run_sets_next, line
+            )
+            label = h * (worth_high[j] + (z0 - z1 * p)) / (1.0 + h * d)
+            if not least < label <= most:
+                # The set of the row below does not suit here.
+                best_offers(p, amount, cost, start, gain, choice)
+                line = fresh
+                consistent_set(gain, share, h, worth_high[j], guess, run_sets_next, line)
+                d, z0, z1, least, least_end, most, most_end = run_lines(
+                    p, mean[until], amount, cost, share, choice, run_sets_next, line
+                )
+            if d == 0.0:
+                low[j] = 0.0
+                high[j] = 0.0
+                label_low[j] = h * max(worth_low[j], 0.0) * less
+                label_high[j] = h * worth_high[j] * more
+                j += 1
+                continue
+            alive = min(alive, j)
+            factor = h * d / (1.0 + h * d)
+            loss_factor = 1.0 / (1.0 + h * d)
+            label_factor = h / (1.0 + h * d)
+            # The chords that I must stay between.
             least_slope = 0.0
             most_slope = 0.0
             if until > j:
                 least_slope = (least_end - least) / (mean[until] - p)
                 if most < math.inf:
                     most_slope = (most_end - most) / (mean[until] - p)
-            factor = h * d / (1.0 + h * d)
-            loss_factor = 1.0 / (1.0 + h * d)
-            label_factor = h / (1.0 + h * d)
+            # The states after ``until`` are computed again with their own set.
+            beyond = np.uint64(j + ((until - j) // BLOCK + 1) * BLOCK)
+            final = float(until)
             violations = np.int64(0)
-            for i in range(np.uint64(j), np.uint64(until + 1)):
+            for i in range(np.uint64(j), beyond):
                 low[i] = max(factor * worth_low[i] - loss_factor * (z0 - z1 * mean[i] + loss_margin), 0.0)
-            for i in range(np.uint64(j), np.uint64(until + 1)):
+            for i in range(np.uint64(j), beyond):
                 loss = z0 - z1 * mean[i]
                 high[i] = factor * worth_high[i] - loss_factor * (loss - loss_margin)
                 label = label_factor * (worth_high[i] + loss)
-                violations += np.int64(label < least + least_slope * (mean[i] - p))
-                violations += np.int64(label > most + most_slope * (mean[i] - p))
+                outside = (label < least + least_slope * (mean[i] - p)) | (label > most + most_slope * (mean[i] - p))
+                violations += np.int64(outside & (numbers[i] <= final))
             if violations > 0:
-                # Keep the states before the first one that another set suits. State j itself is consistent.
-                i = j + 1
-                while i <= until:
+                # Another set suits the last state (a run ends where it ended in the row below, or one state before), or
+                # more. Keep the states before the first of these; state j itself is consistent.
+                label = label_factor * (worth_high[until] + (z0 - z1 * mean[until]))
+                distance = mean[until] - p
+                alone = label < least + least_slope * distance or label > most + most_slope * distance
+                i = until if violations == 1 and alone else j + 1
+                while i < until:
                     label = label_factor * (worth_high[i] + (z0 - z1 * mean[i]))
                     if label < least + least_slope * (mean[i] - p) or label > most + most_slope * (mean[i] - p):
                         break
                     i += 1
+                i = max(i, j + 1)
                 until = i - 1
             if stored:
-                for i in range(j, until + 1):
-                    loss = z0 - z1 * mean[i]
-                    label_high = label_factor * (worth_high[i] + loss + loss_margin) * more
+                close = np.int64(0)
+                final = float(until)
+                for i in range(np.uint64(j), beyond):
+                    label = worth_high[i] + (z0 - z1 * mean[i])
+                    upper = label_factor * (label + loss_margin) * more
                     # I does not rise by more than h for each unit of R.
-                    label_low = label_factor * (worth_high[i] + loss - loss_margin) * less
-                    label_low = max(label_low - h * (worth_high[i] - worth_low[i]) * more, 0.0)
-                    table[0, offset + i] = label_low
-                    table[1, offset + i] = label_high
+                    lower = label_factor * (label - loss_margin) * less - h * (worth_high[i] - worth_low[i]) * more
+                    lower = max(lower, 0.0)
+                    label_high[i] = upper
+                    label_low[i] = lower
+                    near = (lower <= least + least_slope * (mean[i] - p)) | (upper > most + most_slope * (mean[i] - p))
+                    close += np.int64(near & (numbers[i] <= final))
+                for i in range(j, until + 1):
                     widest = max(widest, high[i] - low[i])
-                    distance = mean[i] - p
-                    if label_low <= least + least_slope * distance or label_high > most + most_slope * distance:
-                        best_offers(mean[i], amount, cost, start, gain_end, choice)
+                if close > 0:
+                    for i in range(j, until + 1):
                         for m in range(menus):
-                            if gain_end[m] + label_high > 0.0 and gain_end[m] + label_low <= 0.0:
+                            best = amount[choice[m]] * (mean[i] - cost[choice[m]])
+                            if best + label_high[i] > 0.0 and best + label_low[i] <= 0.0:
                                 undecided += 1
                                 break
-            if signature == previous:
+            same = runs > 0 and not crossed
+            if same:
+                for m in range(menus):
+                    same = same and run_sets[runs - 1, m] == run_sets_next[line, m]
+            if same:
                 run_ends[runs - 1] = until
-            elif runs < run_ends.size:
+            elif runs < most_runs:
                 run_ends[runs] = until
+                for m in range(menus):
+                    run_sets[runs, m] = run_sets_next[line, m]
                 runs += 1
-                previous = signature
+            if next_run < runs_next and until >= run_ends_next[next_run] - 1:
+                next_run += 1
             guess = label_factor * (worth_high[until] + (z0 - z1 * mean[until]))
             states += until - j + 1
             j = until + 1
+        if stored:
+            count = end - begin + 1
+            index[k, 0] = begin
+            index[k, 1] = filled
+            index[k, 2] = count
+            if filled + count > table.shape[1]:
+                larger = np.empty((2, 2 * (filled + count)))
+                larger[:, :filled] = table[:, :filled]
+                table = larger
+            for i in range(count):
+                table[0, filled + i] = label_low[begin + i] * unit
+                table[1, filled + i] = label_high[begin + i] * unit
+            filled += count
         mean, mean_next = mean_next, mean
         rest, rest_next = rest_next, rest
         run_ends, run_ends_next = run_ends_next, run_ends
+        run_sets, run_sets_next = run_sets_next, run_sets
         runs_next = runs
         bottom = alive
         top = end

@@ -142,13 +142,14 @@ def solve_offers(
     scale = 1.0 / (1.0 - discount)
     target = max(tolerance, 4.0 * MARGIN * scale * scale)
     drop = target / scale / 8.0
-    ahead = _guess_look_ahead(prior.n + rows, discount, target) if look_ahead is None else look_ahead
+    ahead = _guess_look_ahead(arrays, prior.n + rows, discount, target) if look_ahead is None else look_ahead
     for attempt in range(ATTEMPTS):
         last = rows + ahead
         progress[:] = 0, last
+        space = int(_states(arrays, prior.n, rows, drop)) + 1024
         _check_effort(arrays, prior.n, rows, last, drop)
         low, high, widest, undecided, states, index, table = solve_offer_band(
-            mixture, log_start, *arrays[:7], discount, last, rows, drop, mean_error, progress
+            mixture, log_start, *arrays[:7], discount, last, rows, drop, mean_error, arrays.unit, space, progress
         )
         width = max(widest, high - low) * scale
         if width <= target or look_ahead is not None or attempt == ATTEMPTS - 1 or discount == 0.0:
@@ -163,9 +164,9 @@ def solve_offers(
     value = Bounds(max(known + low - slack, 0.0) * scale * unit, (known + high + slack) * scale * unit)
     return OfferSolution(
         value=value,
-        label_value=Bounds(*(table[:, index[0, 1]] * unit).tolist()) if index[0, 2] else Bounds(0.0, 0.0),
+        label_value=Bounds(*table[:, index[0, 1]].tolist()) if index[0, 2] else Bounds(0.0, 0.0),
         rows=index,
-        table=table * unit,
+        table=table,
         undecided=undecided,
         look_ahead=ahead,
         width=widest * scale * unit,
@@ -177,8 +178,14 @@ def offer_seconds(prior: Belief | MixtureBelief, offers: Offers, discount: float
     """Estimate how many seconds :func:`solve_offers` takes, if its first attempt is enough."""
     scale = 1.0 / (1.0 - discount)
     target = max(tolerance, 4.0 * MARGIN * scale * scale)
-    last = rows + _guess_look_ahead(prior.n + rows, discount, target)
-    return _states(prepare(offers), prior.n, last, target / scale / 8.0) * SECONDS_A_STATE
+    arrays = prepare(offers)
+    last = rows + _guess_look_ahead(arrays, prior.n + rows, discount, target)
+    return _states(arrays, prior.n, last, target / scale / 8.0) * SECONDS_A_STATE
+
+
+def table_states(prior: Belief | MixtureBelief, offers: Offers, rows: int) -> float:
+    """Estimate how many states a table of so many rows has."""
+    return _states(prepare(offers), prior.n, rows, 1e-9)
 
 
 def components(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
@@ -198,14 +205,22 @@ def components(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], NDAr
     return mixture, log_start, 2e-14 * (2.0 + max(belief.n for belief in beliefs))
 
 
-def _guess_look_ahead(n: float, discount: float, target: float) -> int:
-    """Return the number of rows until the last row's bounds have closed to the target."""
+def _guess_look_ahead(arrays: OfferArrays, n: float, discount: float, target: float) -> int:
+    """Return how many rows it takes until the last row's bounds have closed to the target.
+
+    ``n`` is the size of the last belief that must be this precise. The bounds close by the discount a row.
+    """
     if discount == 0.0:
         return 1
     rate = -math.log(discount)
-    gap = math.log(max(0.25 / math.sqrt(n + 3.0 / rate) / (target * (1.0 - discount)), 2.0))
-    usual = max(-math.log(target) - 2.0, 3.0)  # what was enough in all cases tried; the enclosure checks it
-    return math.ceil(min(gap, usual) / rate) + 2
+    rows = 3.0 / rate
+    distance = np.abs(arrays.kink[:, None] - arrays.kink)
+    for _ in range(3):
+        deviation = np.sqrt(arrays.kink * (1.0 - arrays.kink) / (n + rows))[:, None]
+        gain = float((0.5 * (np.hypot(deviation, distance) - distance) @ arrays.slope).max())
+        rows = math.log(max(gain / (target * (1.0 - discount)), 2.0)) / rate
+    usual = max(-math.log(target) - 2.0, 3.0) / rate  # what was enough in all cases tried; the enclosure checks it
+    return math.ceil(min(rows, usual)) + 2
 
 
 def _states(arrays: OfferArrays, n: float, last: int, drop: float) -> float:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from lenience.cli.options import break_even
+from lenience.cli.options import break_even, objective_options
 from lenience.core.errors import InputError
 from lenience.core.money import Money
 from lenience.files.economics import Economics
@@ -64,6 +64,11 @@ def economics_options(command: Command) -> Command:
     for option in OPTIONS:
         run = option(run)
     return cast("Command", run)
+
+
+def objective_or_economics_options(command: Command) -> Command:
+    """Add the options that describe the objective, with the break-even of all rows or of each."""
+    return objective_options(command, economics_options)
 
 
 def unit_of_rows(money: Money) -> dict[str, object]:

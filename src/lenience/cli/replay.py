@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lenience.cli.economics_options import economics_options, unit_of_rows
+from lenience.cli.economics_options import objective_or_economics_options, unit_of_rows
 from lenience.cli.options import (
     FILE,
     bold,
@@ -15,7 +15,6 @@ from lenience.cli.options import (
     objective,
     print_json,
     table,
-    timing_options,
     unit_of,
 )
 from lenience.core.money import Money
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--group", help="A column of groups, to report acceptance by group. Not a feature unless --features names it."
 )
-@economics_options
-@timing_options
+@objective_or_economics_options
 @click.option(
     "--seeds", type=int, default=30, show_default=True, help="The number of runs, each with newly drawn arrivals."
 )

@@ -15,7 +15,6 @@ from lenience import (
     Belief,
     Delayed,
     Discounted,
-    FeaturePolicy,
     MixtureBelief,
     Offer,
     Offers,
@@ -494,7 +493,5 @@ def test_features_that_need_one_break_even_say_so() -> None:
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
     rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
-    with rejected("objective", "unsupported_offers"):
-        FeaturePolicy(objective=objective).fit(rows, labels)
     with rejected("objective", "unsupported_offers"):
         replay(rows, labels, objective=objective)

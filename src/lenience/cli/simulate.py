@@ -14,6 +14,7 @@ from lenience.cli.options import (
     FOLDER,
     console,
     cost_or_offer_options,
+    doubt_option,
     json_option,
     known,
     print_json,
@@ -23,9 +24,11 @@ from lenience.cli.options import (
 )
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
+from lenience.core.errors import InputError
 from lenience.core.money import Money
 from lenience.core.offers import Offers, describe_offers
 
+DOUBT_WORLDS = ("prior", "bernoulli")  # worlds without drift and late labels
 POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept")
 
 
@@ -34,6 +37,7 @@ POLICIES = ("greedy", "thompson", "bayes-ucb", "epsilon-greedy", "always-accept"
 @click.option("--discount", type=float, default=1.0, show_default=True, help="The discount γ from one to the next.")
 @click.option("--horizon", type=int, default=1000, show_default=True, help="Arrivals in each replication.")
 @prior_option
+@doubt_option
 @click.option(
     "--policy",
     "policies",
@@ -61,6 +65,7 @@ def simulate(
     discount: float,
     horizon: int,
     prior: Belief,
+    doubt: float | None,
     policies: tuple[str, ...],
     world: str,
     replications: int,
@@ -71,6 +76,8 @@ def simulate(
     as_json: bool,
 ) -> None:
     """Simulate policies and the optimum in one world, with common random numbers.
+
+    With --doubt, p is drawn from the prior or, with this probability, from a flat one, and the optimum knows that.
 
     If labels come late or p drifts, the optimum is named after its assumption. If delays are exponential, the policies
     are compared with optimal exposure limits.
@@ -84,6 +91,7 @@ def simulate(
       lenience simulate --cost 0.8 --discount 0.99 --policy greedy --policy bayes-ucb:quantile=0.95
       lenience simulate --cost 0.8 --discount 0.99 --world bernoulli:p=0.85 --figure compare.png
       lenience simulate --offer 500@0.8 --offer 5000@0.8 --discount 0.99 --currency $
+      lenience simulate --gain 200 --loss 800 --currency $ --discount 0.99 --prior 10,7 --doubt 0.2
     """
     from lenience.policies.registry import policy_named, takes
     from lenience.simulation.compare import compare_policies
@@ -104,11 +112,18 @@ def simulate(
         chosen.append(policy_named(name, **{**filled, **given}))
     name, given = parse_spec("world", world)
     if name == "prior" and not given:
-        given = {"prior": prior}
+        given = {"prior": prior} if doubt is None else {"prior": prior, "doubt": doubt}
+    named: Any = chosen
+    if doubt is not None:
+        if cost is None:
+            raise InputError.because(
+                "cannot be combined with --offer", ("--doubt", "--offer"), label="--doubt", code="conflicting_fields"
+            )
+        named = _with_doubt(chosen, name, cost, horizon, discount, prior, doubt)
     bar = not as_json and sys.stderr.isatty()
     with nullcontext() if bar else announcing(f"Simulating {replications:,} replications of {horizon:,} arrivals"):
         comparison = compare_policies(
-            chosen,
+            named,
             world_named(name, **given),
             cost=cost,
             offers=offers,
@@ -173,3 +188,27 @@ def _offer_baselines(offers: Offers, discount: float, horizon: int, prior: Belie
         "same policy for all": solved(offers.mean_cost),
         "always accept": Constant(1.0),
     }
+
+
+def _with_doubt(
+    policies: list[Any], world: str, cost: float, horizon: int, discount: float, prior: Belief, doubt: float
+) -> dict[str, Any]:
+    """Return the policies by name, after the optimum for a prior that may be wrong and the one without doubt."""
+    from lenience.core.mixture_belief import MixtureBelief
+    from lenience.objectives.finite_horizon import FiniteHorizon
+    from lenience.policies.beliefs.mixture import MixturePolicy
+    from lenience.policies.registry import label_of
+    from lenience.simulation.reference_policies import OPTIMUM
+
+    if world not in DOUBT_WORLDS:
+        raise InputError.because(
+            f"can be used with the worlds {' and '.join(DOUBT_WORLDS)}, not with {world}",
+            ("--doubt", "--world"),
+            label="--doubt",
+            code="conflicting_fields",
+        )
+    problem = FiniteHorizon(cost, horizon, discount)
+    mixture = MixtureBelief.doubt(prior, doubt)
+    best = MixturePolicy.of(problem.solve(mixture), rows=horizon)
+    named = {OPTIMUM: best, f"{OPTIMUM} without doubt": problem.solve(prior)}
+    return {**named, **{label_of(policy): policy for policy in policies}}

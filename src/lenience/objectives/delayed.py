@@ -288,6 +288,7 @@ class Delayed(
         1.29 3
         """
         one_break_even(self, "enclose")
+        check_prior(belief, "belief")
         solution = self._enclose(belief, 1, tolerance, None, None, seconds)
         if pending > solution.pending_cap:
             solution = self._enclose(belief, 1, tolerance, pending, solution.look_ahead, seconds)
@@ -295,7 +296,7 @@ class Delayed(
         limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
         return Bounds(float(solution.lower[pending]), float(solution.upper[pending])), limit
 
-    def starts(self, belief: Belief) -> bool:
+    def starts(self, belief: Belief | MixtureBelief) -> bool:
         """Return whether a first acceptance pays at a belief, of any offer.
 
         Parameters
@@ -316,10 +317,11 @@ class Delayed(
         >>> Delayed(offers=starter, arrivals=5, discount_rate=0.5, label_delay=0.5).starts(Belief(2, 1))
         True
         """
-        if self.offers is None:
+        if self.offers is None and isinstance(belief, Belief):
             return ExposureObjective.starts(self, belief)
         policy = self.solve(belief)
-        return any(policy.accepts(belief, self.offers.offers_of(menu)) for menu in range(self.offers.menu_count))
+        offers: Offers = policy.offers
+        return any(policy.accepts(belief, offers.offers_of(menu)) for menu in range(offers.menu_count))
 
     def problem(self, prior: Belief) -> DelayedProblem:
         """Return the problem in the solver's own numbers.

@@ -17,13 +17,14 @@ import msgspec
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
 from lenience.analysis.status_quo import compare_with_status_quo
-from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
 from lenience.core.money import Money
 from lenience.core.validation import having
 from lenience.history.fit import History
 from lenience.models.protocol import Shrinkage
+from lenience.policies.beliefs.offers import offers_of
+from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.reports.canvas import percent_ticks
 from lenience.reports.charts import IntervalRow, interval_chart
 from lenience.reports.rendering import render
@@ -38,7 +39,7 @@ from lenience.reports.views import ReportTable, Section, TableCell, decision_cel
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segments
-from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
+from lenience.segments.starting import Shutout, Start, has_offers, shut_out_at_outset, starts
 
 MOST_DRAWN = 60  # segments in the figure; tables list more
 MOST_LISTED = 500
@@ -81,7 +82,7 @@ def segments_report(
     facts : mapping of str to str, optional
         What the page is based on, e.g. the file.
     money : Money, optional
-        How to show amounts; by default in units of gain + loss.
+        How to show amounts; by default as the objective says.
     late : sequence of Exposure, optional
         The limits of :func:`~lenience.exposure_limits`, if outcomes are delayed.
     ignored : sequence of Ignored, optional
@@ -116,7 +117,7 @@ def segments_report(
         msgspec.structs.replace(row, starts=limits[row.name].starts is not False) if late else row
         for row in starts(policies.segments)
     ]
-    shown = money or Money()
+    shown = money or next(iter(policies.segments)).objective.money
     worth = math.fsum(row.worth for row in late) if late else policies.value().midpoint
     sections = []
     if late:
@@ -302,18 +303,26 @@ def _rates_section(policies: SegmentPolicies, rows: list[Start], late: bool) -> 
 
 
 def _rate_row(policies: SegmentPolicies, row: Start) -> IntervalRow:
-    interval, minimum = row.prior.interval(0.9), _minimum_rate(policies, row.name, row.prior)
+    interval, minimum = row.prior.interval(0.9), _minimum_rate(policies, row)
+    minimum_text = "" if minimum is None else f"minimum rate {percent(minimum)}, "
     tooltip = (
         f"{row.name}: expected success rate {percent(row.prior.mean)} (between {percent(interval.lower)} and "
-        f"{percent(interval.upper)}), minimum rate {percent(minimum)}, {'accepted' if row.starts else 'rejected'}"
+        f"{percent(interval.upper)}), {minimum_text}{'accepted' if row.starts else 'rejected'}"
     )
     kind = "" if row.starts else "reject"
     return IntervalRow(row.name, row.prior.mean, interval.lower, interval.upper, minimum, kind, tooltip)
 
 
-def _minimum_rate(policies: SegmentPolicies, name: str, belief: Belief) -> float:
-    policy = policies[name]
-    return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
+def _minimum_rate(policies: SegmentPolicies, row: Start) -> float | None:
+    """Return the success rate from which the next member is accepted; with offers, one with a mean offer.
+
+    None if decisions depend on more than that.
+    """
+    policy, cell = policies[row.name], policies.segments[row.name]
+    if has_offers(cell):
+        label = policy.label_value(row.prior).midpoint
+        return float(max(row.cost - label / offers_of(cell.objective).mean_amount, 0.0))
+    return float(policy.threshold(row.prior.n, tolerance=1e-3).midpoint) if isinstance(policy, OptimalPolicy) else None
 
 
 def _segments_section(

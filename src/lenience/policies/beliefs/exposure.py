@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.core.belief import Belief
+from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, observed, percents
@@ -114,6 +114,7 @@ class ExposurePolicy(msgspec.Struct, frozen=True, eq=False, omit_defaults=True, 
         >>> policy.limit(Belief(10, 7)), policy.limit(Belief(10, 9))
         (5, None)
         """
+        check_prior(belief, "belief")
         limit = int(self.exposure(belief.n, belief.s)[()])
         return None if limit == UNLIMITED else limit
 

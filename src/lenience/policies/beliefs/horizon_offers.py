@@ -23,6 +23,7 @@ from lenience.core.formatting import counted
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import whole
@@ -392,6 +393,7 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         belief: Belief | MixtureBelief,
         offer: Offer | Offers | Sequence[Offer] | None = None,
         left: int | None = None,
+        money: Money | None = None,
     ) -> str:
         """Return the decision at a belief and its reason, in words.
 
@@ -403,6 +405,8 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
             The offer, or the offers to choose from.
         left : int, optional
             Number of arrivals left, this one included.
+        money : Money, optional
+            How to show amounts; by default as the objective says.
 
         Returns
         -------
@@ -420,7 +424,9 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         choices = choices_of(self.offers, offer)
         later = self._left(belief, left) - 1
         words = f"the {counted(later, 'arrival')} after this one" if later else "this last arrival"
-        return explain_offer(belief, choices, self.decide(belief, choices, left), self.offers.money, words)
+        shown = self.objective.money if money is None else money
+        one_cost = self.objective.offers is None and offer is None
+        return explain_offer(belief, choices, self.decide(belief, choices, left), shown, words, sized=not one_cost)
 
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it.

@@ -10,7 +10,18 @@ from lenience.core.money import Money
 from lenience.core.offers import Offer
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
-from lenience.service.domain.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LOSS_CAP, Counts, SegmentRule, Verdict
+from lenience.service.domain.rule import (
+    ABOVE,
+    BELOW,
+    CAP,
+    CAPACITY,
+    FLOOR,
+    LEARNING,
+    LOSS_CAP,
+    Counts,
+    SegmentRule,
+    Verdict,
+)
 
 MOST_STEPS = 1_000  # outcomes that are tried to find what would have changed a decision
 
@@ -40,6 +51,11 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
             f"offer {text.money(text.offer.loss)} more, and the cap is {text.money(rule.exposure_cap_amount or 0.0)}. "
             "New outcomes make room."
         )
+    if kind == CAPACITY:
+        return (
+            f"Reject {size} for now: {text.compared}. The batch was ranked, and better-ranked applicants used its "
+            "capacity or make one more outcome of this segment worth too little."
+        )
     assert kind == BELOW
     floor = "" if verdict.probability == 0 else f" The exploration floor accepts {percent(rule.exploration_floor)}."
     return (
@@ -56,6 +72,8 @@ def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict)
     if verdict.rule == CAP:
         full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
         return [PrincipalReason("exposure_cap_reached", full)]
+    if verdict.rule == CAPACITY:
+        return [PrincipalReason("no_capacity", "Other applicants of the same batch were ranked higher.")]
     if verdict.rule == LOSS_CAP:
         cap = text.money(rule.exposure_cap_amount or 0.0)
         full = f"With this offer, open cases of this segment could lose more than the cap of {cap}."
@@ -84,6 +102,8 @@ def what_would_change_offer(
     if verdict.rule == LOSS_CAP and rule.exposure_cap_amount is not None:
         excess = counts.at_risk + text.offer.loss - rule.exposure_cap_amount
         changes.append(f"{text.money(excess)} less at risk in pending outcomes: accept.")
+    if verdict.rule == CAPACITY:
+        changes.append("More capacity for the batch, or a higher rank: accept.")
     accepted = verdict.decision == "accept"
     if verdict.rule == BELOW:
         if text.most > 0.0:

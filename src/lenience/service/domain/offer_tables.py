@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL = 1e-6  # times the mean amount: labels that are worth no more are not stored
+MOST_LABELS = 100  # of a segment in one batch that are valued one by one; the last stands for all further ones
 VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
 
 
@@ -109,6 +110,23 @@ class OfferTable:
             lower = float(self._labels[self._begin[k] + at])
             return Bounds(lower, lower + self.body.gap)
         return Bounds(0.0, self.body.small)
+
+    def batch_label_values(self, successes: int, failures: int, count: int) -> tuple[float, ...]:
+        """Return what the first, second, … outcome is worth if all of a batch are obtained at the same time.
+
+        The k-th adds the expected value of a label after k − 1 outcomes.
+        """
+        chances, values = [1.0], list[float]()  # the probability of each number of new successes
+        for k in range(count):
+            states = [(successes + j, failures + k - j) for j in range(k + 1)]
+            labels = [self.label_value(*state).lower for state in states]
+            values.append(math.fsum(chance * label for chance, label in zip(chances, labels, strict=True)))
+            good = [chance * self.rate(*state) for chance, state in zip(chances, states, strict=True)]
+            bad = [chance - part for chance, part in zip(chances, good, strict=True)]
+            chances = [a + b for a, b in zip([*bad, 0.0], [0.0, *good], strict=True)]
+            if k >= MOST_LABELS:
+                break
+        return tuple(values)
 
     def limit(self, successes: int, failures: int) -> int | None:
         """Return None where one of the offers that arrivals bring is accepted, otherwise 0."""

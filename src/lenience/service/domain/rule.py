@@ -19,7 +19,7 @@ from lenience.service.domain.solved_tables import SolvedTable
 
 ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
 BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "horizon_over"
-LOSS_CAP = "exposure_cap_amount"
+LOSS_CAP, CAPACITY = "exposure_cap_amount", "capacity"
 
 
 @dataclass(slots=True)
@@ -195,6 +195,11 @@ class SegmentRule:
         threshold = min(max(offer.cost - now.label_value.lower / offer.amount, 0.0), 1.0)
         profit = offer.expected_profit(now.rate)
         return Verdict(decision, rule, self.exposure_cap, probability, threshold, offer, profit, now.label_value)
+
+
+def without_capacity(verdict: Verdict) -> Verdict:
+    """Return the rejection of an individual that would be accepted, but is not among the chosen ones of its batch."""
+    return verdict._replace(decision="reject", rule=CAPACITY, probability=0.0)
 
 
 def best_offer(choices: Sequence[Offer], rate: float) -> Offer:

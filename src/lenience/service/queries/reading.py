@@ -34,6 +34,7 @@ from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.state import realised_profit
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
+from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
@@ -95,6 +96,7 @@ class Queries:
                 raise NotFound(detail, code="unknown_version", field="version")
             version = self.registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
+            warnings = drift_warnings(connection, version.rules, record.segments)
         counts = {row.segment: Counts(*row[6:12]) for row in chains}
         until = time.monotonic() + VALUES_SECONDS
         return PolicyView(
@@ -105,6 +107,7 @@ class Queries:
             state=record.states[shown],
             specification=version.specification,
             segments=[self._segment(version, segment, counts[segment], until) for segment in version.rules],
+            warnings=warnings,
         )
 
     def decision(self, identity: str) -> DecisionView:

@@ -380,6 +380,14 @@ def test_known_values_of_baselines(offers: Offers, discount: float, blind: float
     assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5
 
 
+def test_known_values_of_baselines_far_ahead() -> None:
+    """At a discount of 0.998, thousands of rows count."""
+    objective, prior = Discounted(offers=THREE, discount=0.998), Belief(2, 1)
+    same = Discounted(0.8, 0.998).solve(prior)
+    assert evaluate(same, objective, prior, 1e-4).midpoint == pytest.approx(16.5217, abs=1.5e-4)
+    assert abs(evaluate(GreedyOffers(), objective, prior, 1e-4).midpoint) < 1e-5
+
+
 @pytest.mark.parametrize("offers", [THREE, NINE, STARTER])
 def test_the_optimal_policy_earns_its_value(offers: Offers) -> None:
     """The evaluation is another recursion, which does not know how the policy was found."""

@@ -54,13 +54,7 @@ def main() -> None:
     for name, policy in policies:
         time = best(
             lambda policy=policy: compare_policies(  # type: ignore[misc]
-                {"it": policy},
-                world,
-                offers=nine,
-                horizon=ARRIVALS,
-                replications=REPLICATIONS,
-                optimum=False,
-                workers=1,
+                {"it": policy}, world, offers=nine, **settings
             ),
             repeats=3,
         )

@@ -90,8 +90,8 @@ def simulate(
     Example:
       lenience simulate --cost 0.8 --discount 0.99 --policy greedy --policy bayes-ucb:quantile=0.95
       lenience simulate --cost 0.8 --discount 0.99 --world bernoulli:p=0.85 --figure compare.png
-      lenience simulate --offer 500@0.8 --offer 5000@0.8 --discount 0.99 --currency $
       lenience simulate --gain 200 --loss 800 --currency $ --discount 0.99 --prior 10,7 --doubt 0.2
+      lenience simulate --offer 500@0.8 --offer 5000@0.8 --discount 0.99 --currency $
     """
     from lenience.policies.registry import policy_named, takes
     from lenience.simulation.compare import compare_policies
@@ -171,25 +171,6 @@ def simulate(
         click.echo(f"Wrote {path}")
 
 
-def _offer_baselines(offers: Offers, discount: float, horizon: int, prior: Belief) -> dict[str, Any]:
-    """Return what the optimum is compared with, unless policies are given."""
-    from lenience.objectives.discounted import Discounted
-    from lenience.objectives.finite_horizon import FiniteHorizon
-    from lenience.policies.beliefs.constant import Constant
-    from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
-
-    def solved(cost: float) -> Any:
-        problem = Discounted(cost, discount) if discount < 1.0 else FiniteHorizon(cost, horizon)
-        return problem.solve(prior)
-
-    return {
-        "greedy": GreedyOffers(),
-        "policy for each break-even": PolicyPerCost({cost: solved(cost) for cost in set(offers.cost)}),
-        "same policy for all": solved(offers.mean_cost),
-        "always accept": Constant(1.0),
-    }
-
-
 def _with_doubt(
     policies: list[Any], world: str, cost: float, horizon: int, discount: float, prior: Belief, doubt: float
 ) -> dict[str, Any]:
@@ -212,3 +193,22 @@ def _with_doubt(
     best = MixturePolicy.of(problem.solve(mixture), rows=horizon)
     named = {OPTIMUM: best, f"{OPTIMUM} without doubt": problem.solve(prior)}
     return {**named, **{label_of(policy): policy for policy in policies}}
+
+
+def _offer_baselines(offers: Offers, discount: float, horizon: int, prior: Belief) -> dict[str, Any]:
+    """Return what the optimum is compared with, unless policies are given."""
+    from lenience.objectives.discounted import Discounted
+    from lenience.objectives.finite_horizon import FiniteHorizon
+    from lenience.policies.beliefs.constant import Constant
+    from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
+
+    def solved(cost: float) -> Any:
+        problem = Discounted(cost, discount) if discount < 1.0 else FiniteHorizon(cost, horizon)
+        return problem.solve(prior)
+
+    return {
+        "greedy": GreedyOffers(),
+        "policy for each break-even": PolicyPerCost({cost: solved(cost) for cost in set(offers.cost)}),
+        "same policy for all": solved(offers.mean_cost),
+        "always accept": Constant(1.0),
+    }

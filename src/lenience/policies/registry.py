@@ -30,6 +30,7 @@ POLICIES: Mapping[str, tuple[str, str]] = {
     "epsilon_greedy": ("epsilon_greedy", "EpsilonGreedy"),
     "explore_then_exploit": ("explore_then_exploit", "ExploreThenExploit"),
     "exposure": ("exposure", "ExposurePolicy"),
+    "estimated_exposure": ("estimated_exposure", "EstimatedExposurePolicy"),
     "forgetting": ("forgetting", "Forgetting"),
     "gittins": ("gittins", "Gittins"),
     "greedy": ("greedy", "Greedy"),

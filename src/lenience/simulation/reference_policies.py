@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
 from lenience.core.counter_rng import replication_keys
-from lenience.core.errors import TooLargeError
 from lenience.core.money import UNITS, Money
 from lenience.core.offers import Offers
 from lenience.objectives.delayed import Delayed
@@ -68,14 +67,10 @@ def references(world: World, cost: float, discount: float, horizon: int, priors:
     delay = _exponential_delay(world)
     if delay is not None and not drifts and 0 < discount < 1 and discount**horizon <= BEYOND:
         problem = Delayed(cost, 1.0, 1 / discount - 1, delay)
-        try:
-            limits = tuple(
-                problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
-                for q, prior in zip(shares, each, strict=True)
-            )
-        except TooLargeError:
-            return References(policies, name, note)
-        policies[EXPOSURE] = limits
+        policies[EXPOSURE] = tuple(
+            problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
+            for q, prior in zip(shares, each, strict=True)
+        )
         return References(policies, EXPOSURE, f"{note} The {EXPOSURE} take exponential delays into account.")
     return References(policies, name, note)
 

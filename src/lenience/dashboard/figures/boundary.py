@@ -81,7 +81,9 @@ class Boundary:
         """
         least = [table.boundary[k] for k in self.outcomes]
         pairs = list(zip(least, self.outcomes, strict=True))
-        below = np.array([table.rate(s - 1, k - s + 1) if s > 0 else 0.0 for s, k in pairs])
+        # Where every reachable rate is accepted, nothing is known but that the line is lower: extend it.
+        first = next((table.rate(s - 1, k - s + 1) for s, k in pairs if s > 0), 0.0)
+        below = np.array([table.rate(s - 1, k - s + 1) if s > 0 else first for s, k in pairs])
         above = np.array([table.rate(s, k - s) if s <= k else self.cost for s, k in pairs])
         low = np.maximum.accumulate(np.minimum(below, self.cost))
         high = np.minimum.accumulate(np.clip(above, below, self.cost)[::-1])[::-1]

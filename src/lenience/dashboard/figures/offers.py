@@ -63,7 +63,7 @@ def _drawn(name: str, accepted: AcceptedOffers, recent: Sequence[RecentOffer], n
         "note even",
         "end",
     )
-    if not narrow and canvas.height - canvas.bottom - canvas.y(rate) > 40:
+    if not narrow and canvas.height - canvas.bottom - canvas.y(min(top for _, top in pays)) > 40:
         canvas.text(canvas.left + 10, canvas.height - canvas.bottom - 10, "any amount", "note paying")
     kind = "narrow" if narrow else "wide"
     return canvas.drawn(f"Offers that {name} accepts", accepted.sentence, kind)

@@ -10,6 +10,7 @@ from lenience.core.money import Money
 from lenience.reports.canvas import Canvas, linear_ticks
 
 MONTHS = 24  # the latest months that are drawn
+FEWEST = 6  # months for which there is room, so that one bar does not fill the chart
 
 
 def pictures(months: Mapping[str, float], money: Money) -> list[Markup]:
@@ -25,18 +26,15 @@ def _drawn(months: list[tuple[str, float]], money: Money, narrow: bool) -> Marku
         high = 1.0
     room = 0.06 * (high - low)
     ends = (low - room if low < 0 else 0.0, high + room if high > 0 else 0.0)
-    canvas = Canvas(440 if narrow else 960, 230, (0.0, float(len(months))), ends, margins=(10, 16, 28, 78))
-    canvas.vertical_axis([(value, money.format(value)) for value in linear_ticks(*ends, 5)], "profit")
+    canvas = Canvas(440 if narrow else 960, 230, (0.0, float(max(len(months), FEWEST))), ends, margins=(10, 16, 28, 92))
+    canvas.vertical_axis([(value, money.format(value)) for value in linear_ticks(*ends, 5)], "")
     every = max(round(len(months) / (4 if narrow else 12)), 1)
     names = [(place + 0.5, month) for place, (month, _) in enumerate(months) if place % every == 0]
     canvas.horizontal_axis(names, "")
     for place, (month, profit) in enumerate(months):
         kind = "accepted" if profit >= 0 else "rejected"
         bottom, top = min(profit, 0.0), max(profit, 0.0)
-        # A single month does not fill the whole chart.
-        canvas.box(
-            place + 0.2, place + (0.8 if len(months) > 3 else 0.5), bottom, top, kind, _words(month, profit, money)
-        )
+        canvas.box(place + 0.2, place + 0.8, bottom, top, kind, _words(month, profit, money))
     canvas.rule(0.0, "zero")
     words = "; ".join(_words(month, profit, money) for month, profit in months)
     return canvas.drawn("Realised profit by month of the decision", words, "narrow" if narrow else "wide")

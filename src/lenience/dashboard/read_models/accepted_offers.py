@@ -28,6 +28,7 @@ class LargestAmount(msgspec.Struct, frozen=True):
     cost: float
     amount: float
     expected: bool  # whether the policy expects offers with this break-even
+    capped: bool  # whether the cap on losses leaves out larger amounts, and nothing else does
 
     @property
     def loss(self) -> float:
@@ -65,26 +66,23 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """The share of the expected applicants who bring an offer that is accepted."""
-        if self.cap_reached:
-            return 0.0
+        """The share of the expected applicants who bring an offer that is accepted, caps aside."""
         rows = zip(self.offers.amount, self.offers.cost, self.offers.menu_of, strict=True)
         return math.fsum(
             self.offers.share[menu] for menu in {menu for amount, cost, menu in rows if self.accepts(amount, cost)}
         )
 
     def accepts(self, amount: float, cost: float) -> bool:
-        """Return whether an offer is accepted, the cap on the number of pending outcomes aside."""
-        return amount * (self.rate - cost) + self.label > 0.0 and amount * cost <= self.room
+        """Return whether an offer is accepted, caps aside."""
+        return amount * (self.rate - cost) + self.label > 0.0
 
     def largest(self, cost: float) -> float:
-        """Return the largest amount that is accepted at a break-even: infinity for any amount, 0 for none."""
+        """Return the largest amount that is accepted at a break-even, caps aside: infinity for any, 0 for none."""
         gap = cost - self.rate
-        amount = math.inf if gap < 0.0 else self.label / gap if gap > 0.0 else math.inf if self.label > 0.0 else 0.0
-        return min(amount, self.room / cost)
+        return math.inf if gap < 0.0 else self.label / gap if gap > 0.0 else math.inf if self.label > 0.0 else 0.0
 
     def highest(self, amount: float) -> float:
-        """Return the break-even below which an amount is accepted."""
+        """Return the break-even below which an amount is accepted and its loss fits the cap."""
         return min(self.rate + self.label / amount, self.room / amount, 1.0)
 
     @property
@@ -97,7 +95,11 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
         higher = [(1.0 + 2.0 * expected[-1]) / 3.0, (2.0 + expected[-1]) / 3.0] if len(expected) < 3 else []
         lower = [expected[0] * 0.8] if len(expected) < 3 else []
         costs = sorted({*expected, *(round(cost, 2) for cost in [*lower, *higher] if round(cost, 2) < 1.0)})
-        return [LargestAmount(cost, self.largest(cost), cost in expected) for cost in costs if cost > 0.0]
+        return [self._row(cost, cost in expected) for cost in costs if cost > 0.0]
+
+    def _row(self, cost: float, expected: bool) -> LargestAmount:
+        pays, fits = self.largest(cost), self.room / cost
+        return LargestAmount(cost, min(pays, fits), expected, fits < pays)
 
     @property
     def usual_cost(self) -> float | None:
@@ -124,10 +126,11 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
             text = f"Today: any amount with {below}; above that, {small}."
         else:
             text = f"Today: any amount with {below}; above that, none."
-        if self.share == 0.0:
+        if usual is not None and self.share == 0.0:
             text += " None of the offers that this policy expects qualifies."
-        if self.room < math.inf:
-            text += f" The cap leaves room for a loss of {self.money.format(self.room)}."
+        if self.room < max(amount * cost for amount, cost in zip(self.offers.amount, self.offers.cost, strict=True)):
+            loss = self.money.format(self.room)
+            text += f" Until outcomes arrive, the cap on losses accepts only offers that can lose at most {loss}."
         return text
 
 

@@ -57,6 +57,7 @@ EXACT_OFFERS = "tests/analysis/test_offers_exact.py"
 HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'not long_horizons'"
 CAPACITY = "tests/segments/test_capacity.py"
 RANKING = "tests/segments/test_ranking.py"
+OFFER_DECISIONS = "tests/service/commands/test_offer_decisions.py -k 'not postgresql'"
 OFFER_RULES = "tests/service/domain/test_offer_rules.py"
 VERSIONS = "tests/service/commands/test_versions.py -k 'not postgresql'"
 
@@ -180,9 +181,9 @@ TARGETS = (
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
-    Target(COMMANDS + "decide.py", (RULES, ENGINE)),
-    Target(COMMANDS + "outcomes.py", (ENGINE,)),
-    Target(COMMANDS + "transitions.py", (RULES, ENGINE)),
+    Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS)),
+    Target(COMMANDS + "outcomes.py", (OFFER_DECISIONS, ENGINE)),
+    Target(COMMANDS + "transitions.py", (RULES, OFFER_DECISIONS, ENGINE)),
     Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/intervals.py", ("tests/core/test_intervals.py",)),

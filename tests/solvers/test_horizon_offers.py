@@ -206,12 +206,12 @@ def test_rows_and_planes_of_labels_are_those_of_each_state() -> None:
 def test_many_beliefs_are_decided_like_each_of_them(left: int | None) -> None:
     policy = FiniteHorizon(offers=DRAWN, horizon=30).solve(Belief(2, 1))
     accepted = set()
-    for n, successes in [(2, [1, 0.7]), (6, [1, 2.5, 4, 5]), (9, [1, 3, 7, 8]), (25, [4, 12, 17, 20])]:
-        if left is None and n == 2:
-            successes = [1]
-        lattice = [s for s in successes if left is not None or s == round(s)]
-        together = policy.offer_acceptance(n, lattice, DRAWN, left)
-        for line, s in zip(together.tolist(), lattice, strict=True):
+    cases: list[tuple[int, list[float]]] = [(2, [1, 0.7]), (6, [1, 2.5, 4, 5]), (9, [1, 3, 7]), (25, [4, 12, 17, 20])]
+    for n, all_successes in cases:
+        # Beside the lattice it must be said how many arrivals are left.
+        successes = [s for s in all_successes if left is not None or s == round(s)]
+        together = policy.offer_acceptance(n, successes, DRAWN, left)
+        for line, s in zip(together.tolist(), successes, strict=True):
             pairs = zip(DRAWN.amount, DRAWN.cost, strict=True)
             single = [policy.accepts(Belief(n, s), Offer(a, c), left) for a, c in pairs]
             assert line == [float(one) for one in single], (n, s)

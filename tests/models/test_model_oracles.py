@@ -421,3 +421,17 @@ def test_the_curve_is_climbed_in_a_few_newton_steps(seed: int, monkeypatch: pyte
     getattr(curve.climb, "py_func", curve.climb)(design, n, s, mean, precision, b)
     gradient = design.T @ (s - n * expit(design @ b)) - precision * (b - mean)
     assert gradient == pytest.approx(np.zeros(3), abs=1e-5)
+
+
+@pytest.mark.parametrize("m", [-3.0, 0.4, 2.5])
+@pytest.mark.parametrize("v", [0.01, 1.0, 4.0])
+@pytest.mark.parametrize(("y", "weight"), LABELS)
+def test_a_mode_is_reached_in_a_few_newton_steps(
+    m: float, v: float, y: float, weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halving the interval would take about forty."""
+    from lenience.models import gaussian
+
+    monkeypatch.setattr(gaussian, "STEPS", 8)
+    root = getattr(mode_after, "py_func", mode_after)(m, v, y, weight)
+    assert root - m == pytest.approx(v * weight * (y - float(expit(root))), rel=1e-9, abs=1e-9)

@@ -225,7 +225,7 @@ def late_plainly(
         return [max(a * (p - c) for a, c in menu) for menu in menus]
 
     def known(p: float) -> float:
-        return sum(w * max(g, 0.0) for g, w in zip(gains(p), arrays.share, strict=True))
+        return math.fsum(w * max(g, 0.0) for g, w in zip(gains(p), arrays.share, strict=True))
 
     low = [[volume * known(mean_of(prior, last, j))] * (cap + 1) for j in range(last + 1)]
     high = [[one + volume * plain_gain(prior, last, j, arrays) for one in values] for j, values in enumerate(low)]

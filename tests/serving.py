@@ -36,6 +36,11 @@ LATE: dict[str, Any] = {
     "name": "loans",
     "objective": {"type": "delayed", "cost": 0.8, "arrivals": 50, "discount_rate": 0.1, "label_delay": 1},
 }
+OFFERS: dict[str, Any] = {
+    "type": "discounted",
+    "offers": {"amount": [500, 5000], "cost": [0.8, 0.8], "currency": "$"},
+    "discount": 0.99,
+}
 _number = itertools.count()
 
 

@@ -46,6 +46,8 @@ def test_the_image_has_no_root_user_and_its_health_does_not_depend_on_the_databa
         "FROM ${PYTHON_IMAGE} AS build",
         "FROM ${PYTHON_IMAGE}",
     ]
+    (image,) = [line for line in lines if line.startswith("ARG PYTHON_IMAGE=")]
+    assert re.fullmatch(r"ARG PYTHON_IMAGE=python:3\.12[\w.-]*@sha256:[0-9a-f]{64}", image)
     assert "--constraint deploy/constraints.txt" in text
     (check,) = [line for line in lines if line.startswith("HEALTHCHECK")]
     assert "/health'" in check

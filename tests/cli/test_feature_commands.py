@@ -100,7 +100,7 @@ def test_replay_table(run: Run, loans: Path) -> None:
     assert "total reward, not discounted" in page.read_text()
     assert "5 outcomes are known at the start" in out
     assert "Thompson" in out
-    assert "120 individuals, 2 features, c = 0.6" in out
+    assert "120 individuals, 2 features, break-even 60%" in out
     assert "2 runs are too few to tell whether another policy is ahead of lenience" in " ".join(out.split())
     assert "--seeds" not in page.read_text()
 

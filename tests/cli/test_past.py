@@ -105,7 +105,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     assert "accept at least 10% was not computed: Evaluating" in out
     text = page.read_text()
     assert text.count("The cost of this constraint was not computed: Evaluating") == 2
-    assert "arrivals a year <b>5</b>; yearly interest rate <b>0.1</b>" in text
+    assert "arrivals a year <b>5</b>; yearly interest rate <b>10%</b>" in text
     truths.write_text("race,band,p\nx,10,0.5\n")
     for extra in (
         ["--group", "region"],
@@ -314,7 +314,7 @@ def test_report_says_by_how_much_better_than_now(run: Run, tmp_path: Path) -> No
     expected = {band: 30 / 3 * 0.8 * 1000 * ((1 + good) / 42 - 0.5) for band, good in BANDS}
     assert {row["segment"]: row["as_now"] for row in now["segments"]} == pytest.approx(expected)
     assert now["as_now"] == pytest.approx(sum(expected.values()))
-    assert now["amounts"] == "in your currency, per year"
+    assert now["amounts"] == "in your currency per year"
     assert all(row["proposed"] > max(row["as_now"], 0) - 1e-6 for row in now["segments"])
     assert [row["accept"] for row in now["segments"]] == [True, False, True]
     uneven = "decisions along region go up and down (300-499 accept, 500-599 reject, 600-699 accept)"

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from lenience.reports.charts import SERIES_STYLES, IntervalRow, LineSeries, interval_chart, line_chart
+from lenience.reports.charts import LETTER, SERIES_STYLES, IntervalRow, LineSeries, interval_chart, line_chart
 
 STYLE = files("lenience.reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
 
@@ -25,7 +25,7 @@ def test_lines_span_the_plot() -> None:
 @pytest.mark.parametrize("values", [[0.0, 0.13, 0.97], [-0.31, 0.2, 1.03], [5.0, 5.0, 5.0]])
 def test_no_line_leaves_the_labelled_range(values: list[float]) -> None:
     picture = line_chart([LineSeries("a", [0, 1, 2], values)], "x", "y")
-    labels = [float(text) for text in re.findall(r'text-anchor="end">(-?[\d.]+)</text>', picture)]
+    labels = [float(text.replace("−", "-")) for text in re.findall(r'text-anchor="end">(−?[\d.]+)</text>', picture)]
     assert min(labels) <= min(values)
     assert max(labels) >= max(values)
 
@@ -52,3 +52,10 @@ def test_intervals_are_drawn_to_scale_and_names_are_escaped() -> None:
     assert [x for x, _ in places(bar)] == pytest.approx([left + 0.25 * inner, left + inner], abs=0.06)
     [tick] = re.findall(r'class="line minimum" d="([^"]+)"', picture)
     assert {x for x, _ in places(tick)} == {round(left + 0.75 * inner, 1)}
+
+
+def test_long_labels_leave_room_for_the_title_of_the_axis() -> None:
+    picture = line_chart([LineSeries("a", [0, 1], [-1e7, 3e7])], "x", "Value, $")
+    (place,) = {float(x) for x in re.findall(r'<text class="ticks" x="([\d.]+)"[^>]*text-anchor="end"', picture)}
+    longest = max(len(text) for text in re.findall(r'text-anchor="end">([^<]+)</text>', picture))
+    assert place - LETTER * longest > 12  # the title stands at 12

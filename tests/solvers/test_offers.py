@@ -21,12 +21,10 @@ from lenience import (
     Offers,
     Segment,
     Segments,
-    characteristics,
     evaluate,
     replay,
 )
 from lenience.analysis.fairness import segment_fates
-from lenience.policies import Greedy
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
 from lenience.solvers.offers.delayed import solve_delayed_offers
 from lenience.solvers.offers.solve import prepare, solve_offers, upper_envelope
@@ -495,8 +493,6 @@ def test_features_that_need_one_break_even_say_so() -> None:
         segment_fates(Segments([Segment("a", 0.5, objective, Belief(2, 1))]).solve())
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
-    with rejected("objective", "unsupported_offers"):
-        characteristics(Greedy(0.8), objective=objective, belief=Belief(2, 1))
     rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
     with rejected("objective", "unsupported_offers"):
         FeaturePolicy(objective=objective).fit(rows, labels)

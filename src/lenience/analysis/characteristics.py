@@ -7,12 +7,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
-from lenience.core.objective import StoppingObjective, one_break_even
-from lenience.core.protocols import Policy
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.objective import StoppingObjective
+from lenience.core.offers import Offers
+from lenience.core.protocols import Accepts, OfferRule, Policy
 from lenience.core.validation import having, real, whole
 
 # Rounding error of a row: 1 − p, two products and a sum, for the probabilities and for the totals. The states of a row
@@ -29,17 +32,21 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
     p : float or None
         The true success probability, or None if averaged over the belief.
     cost : float
-        The break-even success rate.
+        The break-even success rate; with offers, the lowest one.
     stops : Bounds
-        The probability of ever stopping for good.
+        The probability of ever stopping for good: no later arrival is accepted, whatever it brings.
     stops_at : ndarray
         ``stops_at[k]`` is the probability of stopping after exactly k acceptances.
     accepted : Bounds
         The expected number accepted.
     reward : Bounds
-        The expected (discounted) reward.
+        The expected (discounted) reward; in money if there are offers.
     shut_out : Bounds or None
-        The probability that the policy rejects a population with p > c for good; None if p ≤ c.
+        The probability that the policy rejects a population with p > c for good; None if p ≤ c. With offers, c is the
+        lowest break-even: some offer would pay.
+    offer_acceptance : tuple of Bounds or None
+        With offers, the share of the arrivals with each offer that are accepted at this offer, discounted: who gets
+        what. None with one break-even.
 
     Examples
     --------
@@ -57,6 +64,7 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
     accepted: Bounds
     reward: Bounds
     shut_out: Bounds | None
+    offer_acceptance: tuple[Bounds, ...] | None = None
 
     def __repr__(self) -> str:
         whom = "averaged over the belief" if self.p is None else f"p={self.p}"
@@ -64,7 +72,7 @@ class Characteristics(msgspec.Struct, frozen=True, eq=False):
 
 
 def characteristics(
-    policy: Policy,
+    policy: Policy | OfferRule,
     p: float | None = None,
     objective: StoppingObjective | None = None,
     belief: Belief | None = None,
@@ -77,8 +85,9 @@ def characteristics(
 
     Parameters
     ----------
-    policy : Policy
-        Any policy with an ``acceptance(n, s)``.
+    policy : Policy or OfferRule
+        Any policy with an ``acceptance(n, s)``. If the objective has offers, it may look at the offer, too
+        (``offer_acceptance``); one that does not treats all offers alike.
     p : float, optional
         The true success probability; by default the result is averaged over the belief.
     objective : Discounted or FiniteHorizon, optional
@@ -110,17 +119,39 @@ def characteristics(
     >>> bad = characteristics(policy, p=0.7)
     >>> print(bad.accepted)
     10.018577... ± ...
-    """
-    from lenience.solvers.stopping.forward import Later, later_acceptances, later_stops, walk
 
-    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    With offers, small amounts are accepted more often:
+
+    >>> from lenience import Offers
+    >>> policy = Discounted(offers=Offers(amount=[1, 5], cost=[0.8, 0.8]), discount=0.99).solve(Belief(2, 1))
+    >>> [round(share.midpoint, 3) for share in characteristics(policy, p=0.9).offer_acceptance]
+    [0.854, 0.774]
+    """
+    if not isinstance(policy, OfferRule):
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     goal = _own(policy, "objective", objective)
-    start = check_prior(_own(policy, "prior", belief), "belief")
     if not isinstance(goal, StoppingObjective):
         raise InputError("objective", goal, "a Discounted or a FiniteHorizon objective")
-    one_break_even(goal, "characteristics")
+    if goal.offers is None:
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    given = _own(policy, "prior", belief)
+    start = check_prior(given.simplified if isinstance(given, MixtureBelief) else given, "belief")
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
+    rule: Any = policy
+    if goal.offers is not None:
+        if goal.horizon is not None:
+            return _over_horizon(rule, truth, goal, goal.offers, start)
+        return _with_offers(rule, truth, goal, goal.offers, start, rows)
+    return _with_one_cost(rule, truth, goal, start, rows)
+
+
+def _with_one_cost(
+    policy: Policy, truth: float | None, goal: StoppingObjective, start: Belief, rows: int
+) -> Characteristics:
+    """Follow a policy with one break-even."""
+    from lenience.solvers.stopping.forward import Later, later_acceptances, later_stops, walk
+
     cost, discount = goal.cost, goal.discount
     if goal.horizon is None:  # these methods of the policy bound what happens after the last row
         having("policy", policy, "stop_ceiling", "one with a stop_ceiling and a stop_floor(n)")
@@ -153,12 +184,88 @@ def characteristics(
     )
 
 
+def _with_offers(
+    policy: OfferRule | Accepts, truth: float | None, goal: StoppingObjective, offers: Offers, start: Belief, rows: int
+) -> Characteristics:
+    """Follow a policy with offers, without a horizon."""
+    from lenience.solvers.offers.forward import stop_rates, walk_offers
+    from lenience.solvers.stopping.forward import later_acceptances, later_stops
+
+    lowest, discount = _lowest_cost(offers), goal.discount
+    result, made = walk_offers(policy, start.n, start.s, offers, discount, rows, truth, lowest)
+    rates: Any = stop_rates(policy, start.n + rows, offers)
+    later = later_stops(rates, result, start.n, start.s, lowest, rows, truth)
+    more = later_acceptances(rates, result, start.n, start.s, rows, truth)
+    left = float(result.left_weight.sum()) + result.aside
+    tail = left * offers.mean_amount / (1.0 - discount)
+    stopped, deserving = float(result.stopped.sum()), float(result.stopped_deserving.sum())
+    accepted, earned = float(result.moving.sum()), float(result.earned.sum())
+    rounding = ROUNDING * (rows + 1)
+    slack = rounding * (1.0 + accepted)
+    stops = _probability(stopped + later.stop_lower, stopped + later.stop_upper, rounding)
+    endless = stops.upper < 1.0
+    money_slack = rounding * offers.mean_amount * (1.0 + 1.0 / (1.0 - discount))
+    shares = (1.0 - discount) * made / _offer_shares(offers)
+    return Characteristics(
+        p=truth,
+        cost=lowest,
+        stops=stops,
+        stops_at=result.stopped,
+        accepted=Bounds(math.inf, math.inf) if endless else Bounds(accepted - slack, accepted + more + slack),
+        reward=Bounds(earned - tail - money_slack, earned + tail + money_slack),
+        shut_out=None
+        if truth is not None and truth <= lowest
+        else _probability(deserving, deserving + later.deserving_upper, rounding),
+        offer_acceptance=tuple(_probability(share, share + left, rounding) for share in shares.tolist()),
+    )
+
+
+def _over_horizon(
+    policy: OfferRule | Accepts, truth: float | None, goal: StoppingObjective, offers: Offers, start: Belief
+) -> Characteristics:
+    """Follow a policy with offers over a known number of arrivals."""
+    from lenience.solvers.offers.pyramid import OfferPyramid, walk_pyramid
+
+    lowest, horizon = _lowest_cost(offers), goal.horizon or 0
+    result = walk_pyramid(OfferPyramid(policy, start, offers, horizon, truth), goal.discount, lowest)
+    rounding = ROUNDING * (horizon + 1)
+    accepted = float(result.accepted.sum())
+    slack = rounding * (1.0 + accepted)
+    count = goal.discounted_count
+    shares = result.made / (count * _offer_shares(offers))
+    return Characteristics(
+        p=truth,
+        cost=lowest,
+        stops=_probability(float(result.stopped.sum()), float(result.stopped.sum()), rounding),
+        stops_at=result.stopped,
+        accepted=Bounds(accepted - slack, accepted + slack),
+        reward=Bounds(result.earned - slack * offers.mean_amount, result.earned + slack * offers.mean_amount),
+        shut_out=None
+        if truth is not None and truth <= lowest
+        else _probability(result.stopped_deserving, result.stopped_deserving, rounding),
+        offer_acceptance=tuple(_probability(share, share, rounding) for share in shares.tolist()),
+    )
+
+
+def _lowest_cost(offers: Offers) -> float:
+    """Return the lowest break-even of the offers that come."""
+    costs = [cost for cost, menu in zip(offers.cost, offers.menu_of, strict=True) if offers.share[menu] > 0.0]
+    return float(min(costs))
+
+
+def _offer_shares(offers: Offers) -> NDArray[np.float64]:
+    """Return the share of arrivals that bring each offer; infinity if none does, so that its acceptance is 0."""
+    shares: NDArray[np.float64] = np.array(offers.share)[np.array(offers.menu_of)]
+    shares[shares == 0.0] = np.inf
+    return shares
+
+
 def _probability(lower: float, upper: float, rounding: float) -> Bounds:
     """Return bounds of a probability, widened by rounding and clipped to 0 and 1."""
     return Bounds(max(lower - rounding, 0.0), min(upper + rounding, 1.0))
 
 
-def _own(policy: Policy, name: str, given: object) -> object:
+def _own(policy: Policy | OfferRule, name: str, given: object) -> object:
     """Return the given value, or the attribute of the policy if none is given."""
     value = getattr(policy, name, None) if given is None else given
     if value is None:

@@ -23,7 +23,7 @@ def evaluate(policy: Policy | OfferRule, objective: Objective, belief: Belief, t
         Any policy with an ``acceptance(n, s)``. If the objective has offers, it may look at the offer, too
         (``offer_acceptance``); one that does not treats all offers alike.
     objective : Objective
-        What the policy earns, such as ``Discounted`` or ``FiniteHorizon``.
+        What the policy earns, such as ``Discounted`` or ``FiniteHorizon``, with one break-even or with offers.
     belief : Belief
         The belief at the start.
     tolerance : float, optional

@@ -72,7 +72,7 @@ def replay(
 
     from lenience.cli.progress import announcing, solving
     from lenience.core.errors import InputError
-    from lenience.core.formatting import counted
+    from lenience.core.formatting import counted, percent
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
@@ -109,7 +109,8 @@ def replay(
             data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups
         ),
     )
-    title = f"{data_table.name}: {counted(len(data_table.y), 'individual')}, {data_table.size}, c = {goal.cost:g}"
+    size = f"{counted(len(data_table.y), 'individual')}, {data_table.size}"
+    title = f"{data_table.name}: {size}, break-even {percent(cost, 2)}"
     written = []
     if figure is not None:
         from lenience.plot import save

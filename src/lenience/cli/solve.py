@@ -12,6 +12,7 @@ from lenience.cli.options import (
     bold,
     console,
     discounted,
+    doubt_option,
     json_option,
     objective,
     objective_options,
@@ -21,16 +22,21 @@ from lenience.cli.options import (
     table,
     tolerance_option,
     unit_of,
+    with_doubt,
 )
 from lenience.cli.progress import each, solving
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import count, counted, describe_rule, describe_unit, plural
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
+    from lenience.policies.beliefs.offers import OfferPolicy
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
 LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
@@ -39,6 +45,7 @@ LONG_WAIT = 3.0  # seconds from which an estimate of the time is printed
 @click.command(short_help="Compute the optimal acceptance policy, with a proof.")
 @objective_options
 @prior_option
+@doubt_option
 @rows_option
 @tolerance_option
 @click.option(
@@ -56,6 +63,7 @@ def solve(
     discount_rate: float | None,
     horizon: int | None,
     prior: Belief,
+    doubt: float | None,
     rows: int,
     tolerance: float,
     look_ahead: int | None,
@@ -70,8 +78,18 @@ def solve(
       lenience solve --gain 400 --loss 1600 --currency $ --arrivals 50 --discount-rate 0.1
       lenience solve --cost 0.8 --horizon 1000 --json
       lenience solve --cost 0.8 --discount 0.9998 --segment north=0.7 --segment island=0.02
+      lenience solve --cost 0.8 --discount 0.99 --prior 4,2.8 --doubt 0.2
     """
-    if segments:
+    start = with_doubt(prior, doubt)
+    if isinstance(start, MixtureBelief):
+        if segments:
+            raise InputError.because(
+                "cannot be combined with --segment: the volume to start is known for a prior without doubt only",
+                ("--doubt", "--segment"),
+                label="--doubt",
+                code="conflicting_fields",
+            )
+    elif segments:
         if horizon is not None or look_ahead is not None:
             raise InputError.because(
                 "needs an infinite horizon: do not use --horizon and --look-ahead",
@@ -90,6 +108,9 @@ def solve(
             label="--look-ahead",
             code="conflicting_fields",
         )
+    if isinstance(start, MixtureBelief):
+        solve_with_doubt(problem, money, start, rows, tolerance, look_ahead, as_json)
+        return
 
     def work() -> OptimalPolicy:
         if horizon is not None:
@@ -109,6 +130,33 @@ def solve(
         print_json(answer(policy, money))
     else:
         print_policy(policy, money)
+
+
+def solve_with_doubt(
+    problem: Discounted | FiniteHorizon,
+    money: Money,
+    prior: MixtureBelief,
+    rows: int,
+    tolerance: float,
+    look_ahead: int | None,
+    as_json: bool,
+) -> None:
+    """Solve for a prior that may be wrong, and print the policy."""
+    from lenience.cli.doubt import print_doubt
+
+    def work() -> OfferPolicy | HorizonOfferPolicy:
+        policy: OfferPolicy | HorizonOfferPolicy
+        if isinstance(problem, FiniteHorizon):
+            policy = problem.solve(prior, rows=min(rows, problem.horizon), tolerance=tolerance)
+        else:
+            policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)
+        policy.value(prior)  # solve for the value here too, while progress is shown; the result is cached
+        return policy
+
+    def estimate() -> str:
+        return _time_estimate(problem, problem.solve_seconds(prior, rows, tolerance))
+
+    print_doubt(solving("Solving", work, estimate), prior, money, as_json)
 
 
 def solve_segments(
@@ -210,7 +258,7 @@ def answer(policy: OptimalPolicy, money: Money) -> dict[str, object]:
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
             "proved": policy.certificate.proved,
-            "statement": policy.certificate.statement,
+            "statement": policy.certificate.describe(money),
         },
         "thresholds": [{"n": n, "accept_from": policy.least_accepted(n)} for n in sizes],
     }
@@ -274,7 +322,7 @@ def print_policy(policy: OptimalPolicy, money: Money) -> None:
             f"Volume still to come, where later individuals count less: {count(volumes['volume'] or 0.0)}. To start "
             f"from this prior, {enough}."
         )
-    out.print(policy.certificate.statement)
+    out.print(policy.certificate.describe(money))
 
 
 def _time_estimate(problem: StoppingObjective, seconds: float) -> str:

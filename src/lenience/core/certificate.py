@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from lenience.core.money import UNITS, Money
+
 
 class Certificate(msgspec.Struct, frozen=True):
     """State what the solver proved about a policy, floating-point error included.
@@ -50,10 +52,32 @@ class Certificate(msgspec.Struct, frozen=True):
         >>> Certificate(1e-9, rows=1000, look_ahead=1706, undecided=0, width=4e-10, states=226554).statement
         'Every decision of 1,000 rows is proved optimal; values at the boundary are known to within 4e-10.'
         """
-        known = f"values at the boundary are known to within {self.width:.2g}"
+        return self.describe()
+
+    def describe(self, money: Money = UNITS) -> str:
+        """Return the certificate in words, with values in money where it is known.
+
+        Parameters
+        ----------
+        money : Money, optional
+            How to show values; by default in units of gain + loss.
+
+        Returns
+        -------
+        str
+            One sentence.
+
+        Examples
+        --------
+        >>> certificate = Certificate(1e-9, rows=1000, look_ahead=1706, undecided=0, width=4e-10, states=226554)
+        >>> certificate.describe(Money(6400, "$"))
+        'Every decision of 1,000 rows is proved optimal; values at the boundary are known to within $0.01.'
+        """
+        known = f"values at the boundary are known to within {money.format_error(self.width)}"
         if self.proved:
             return f"Every decision of {self.rows:,} rows is proved optimal; {known}."
         return (
             f"All but {self.undecided:,} decisions of {self.rows:,} rows are proved optimal; those lie so near the "
-            f"boundary that either choice is optimal to within {self.width:.2g}, and the policy rejects."
+            f"boundary that either choice is optimal to within {money.format_error(self.width)}, and the policy "
+            "rejects."
         )

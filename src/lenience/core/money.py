@@ -39,7 +39,7 @@ class Money(msgspec.Struct, frozen=True):
     Examples
     --------
     >>> Money(unit=6400, currency="$").format(1.5), Money(unit=6400, currency="EUR").format(-0.002), Money().format(1.5)
-    ('$9,600', '−EUR 12.80', '1.5')
+    ('$9,600', '−EUR 13', '1.5')
     """
 
     unit: float | None = None
@@ -135,7 +135,8 @@ class Money(msgspec.Struct, frozen=True):
     def format(self, value: float, decimals: int | None = None) -> str:
         """Format a value as an amount.
 
-        With a currency, amounts below 100 have cents, and larger ones do not. Without one, they have three digits.
+        With a currency, amounts below 100 have cents, and larger ones do not. If the unit is 100 or more, only amounts
+        below 1 have cents. Without a currency, amounts have three digits.
 
         Parameters
         ----------
@@ -161,7 +162,10 @@ class Money(msgspec.Struct, frozen=True):
         if decimals is not None and not self.known:
             text = f"{abs(amount):,.{decimals}f}"
         else:
-            text = _cents(abs(amount), self._cent) if self.currency else _significant(abs(amount))
+            large = self.unit is not None and self.unit >= 100.0
+            text = (
+                _cents(abs(amount), self._cent, 1.0 if large else 100.0) if self.currency else _significant(abs(amount))
+            )
         sign = "−" if (amount < 0 and any(digit in "123456789" for digit in text)) or amount == -math.inf else ""
         return f"{sign}{self.currency}{' ' if self.currency[-1:].isalpha() else ''}{text}"
 
@@ -252,16 +256,40 @@ class Money(msgspec.Struct, frozen=True):
         >>> Money(6400, "$").format_bounds(Bounds(1.25, 1.2501)), Money().format_bounds(Bounds(1.25, 1.25))
         ('$8,000.32 ± $0.32', '1.25')
         """
-        if not self.known or not math.isfinite(bounds.width):
+        if not self.currency or not math.isfinite(bounds.width):
             return str(Bounds(self.amount(bounds.lower), self.amount(bounds.upper)))
-        cent = 10.0**-self._cent
         middle = round(self.amount(bounds.midpoint), self._cent)
-        # The exact value must lie within what is shown, so the distance is rounded up.
         distance = max(self.amount(bounds.upper) - middle, middle - self.amount(bounds.lower))
-        within = math.ceil(distance / cent - 1e-6) * cent
-        return f"{self._exact(middle)} ± {self._exact(within)}" if within > 0 else self._exact(middle)
+        error = self._rounded_up(distance)
+        return f"{self._exact(middle)} ± {self._exact(error)}" if error > 0 else self._exact(middle)
+
+    def format_error(self, value: float) -> str:
+        """Format what a value is known to within; money is rounded up to the next cent.
+
+        Parameters
+        ----------
+        value : float
+            The largest error, in units.
+
+        Returns
+        -------
+        str
+            The amount, or the number with two digits if no money is known.
+
+        Examples
+        --------
+        >>> Money(6400, "$").format_error(4e-10), Money().format_error(4e-10)
+        ('$0.01', '4e-10')
+        """
+        return self._exact(self._rounded_up(self.amount(value))) if self.currency else f"{self.amount(value):.2g}"
+
+    def _rounded_up(self, distance: float) -> float:
+        """Round up to a cent, so that what is shown contains the exact value."""
+        cent = 10.0**-self._cent
+        return math.ceil(distance / cent - 1e-6) * cent
 
     def _exact(self, amount: float) -> str:
+        """Format an amount of money with cents."""
         space = " " if self.currency[-1:].isalpha() else ""
         return f"{'−' if amount < 0 else ''}{self.currency}{space}{abs(amount):,.{self._cent}f}"
 
@@ -296,10 +324,10 @@ class Money(msgspec.Struct, frozen=True):
         Examples
         --------
         >>> Money().words, Money(6400, "$").words, Money(6400, yearly=0.1).words
-        ('in units of gain + loss, in total from now on', 'in $, in total from now on', 'in your currency, per year')
+        ('in units of gain + loss, in total from now on', 'in $, in total from now on', 'in your currency per year')
         """
         kind = f"in {self.currency or 'your currency'}" if self.known else f"in {UNIT_WORDS}"
-        return f"{kind}, {'in total from now on' if self.yearly is None else 'per year'}"
+        return f"{kind}, in total from now on" if self.yearly is None else f"{kind} per year"
 
     @property
     def _cent(self) -> int:
@@ -310,13 +338,13 @@ class Money(msgspec.Struct, frozen=True):
 UNITS = Money()  # no money is known: values are in units of gain + loss
 
 
-def _cents(size: float, decimals: int) -> str:
-    """Format an amount with cents below 100, unless it is whole.
+def _cents(size: float, decimals: int, below: float = 100.0) -> str:
+    """Format an amount, with cents if it is small and not whole.
 
-    >>> _cents(5.0, 2), _cents(5.126, 2), _cents(99.999, 2), _cents(1234.5, 2), _cents(0.0124, 4)
-    ('5', '5.13', '100', '1,234', '0.0124')
+    >>> _cents(5.0, 2), _cents(5.126, 2), _cents(99.999, 2), _cents(1234.5, 2), _cents(0.0124, 4), _cents(5.126, 2, 1.0)
+    ('5', '5.13', '100', '1,234', '0.0124', '5')
     """
-    whole = not size < 99.995 or round(size, decimals) == round(size)
+    whole = not size < below - 0.005 or round(size, decimals) == round(size)
     return f"{size:,.{0 if whole else decimals}f}"
 
 

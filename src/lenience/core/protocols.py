@@ -9,6 +9,7 @@ changes with the belief size n, which a rejection does not change. Forgetting po
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
@@ -288,6 +289,41 @@ def acceptance_at(policy: Accepts, n: ArrayLike, s: ArrayLike, pending: ArrayLik
         result: NDArray[np.float64] = aware.acceptance(n, s, pending)
         return result
     return policy.acceptance(n, s)
+
+
+def offer_acceptance_at(
+    policy: OfferRule | Accepts,
+    n: float,
+    s: NDArray[np.float64],
+    offers: Offers,
+    pending: ArrayLike = 0,
+    left: int | None = None,
+) -> NDArray[np.float64]:
+    """Return the probability that any policy accepts each offer, at beliefs of one size.
+
+    Pass the number pending and the number of arrivals left only to policies that take them. A policy that does not
+    look at the offer treats all of them alike.
+    """
+    if isinstance(policy, OfferRule):
+        aware: Any = policy
+        known: dict[str, Any] = {"pending": pending, "left": left}
+        given = {name: value for name, value in known.items() if looks_at(policy, name)}
+        result: NDArray[np.float64] = aware.offer_acceptance(n, s, offers, **given)
+        return result
+    alike = np.broadcast_to(np.asarray(acceptance_at(policy, n, s, pending), dtype=np.float64), s.shape)
+    return np.repeat(alike[:, None], len(offers.amount), axis=1)
+
+
+def looks_at(policy: OfferRule | Accepts, parameter: str) -> bool:
+    """Return whether a policy takes a parameter, such as ``pending`` or ``left``, to decide."""
+    method = policy.offer_acceptance if isinstance(policy, OfferRule) else policy.acceptance
+    return parameter in _parameters(getattr(method, "__func__", method))
+
+
+@lru_cache(maxsize=256)
+def _parameters(function: Any) -> frozenset[str]:
+    """Return the names of the parameters of a function, cached because :func:`inspect.signature` is slow."""
+    return frozenset(inspect.signature(function).parameters)
 
 
 class StoppingProblem(Protocol):

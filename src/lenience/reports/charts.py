@@ -55,6 +55,27 @@ class IntervalRow(msgspec.Struct, frozen=True):
     tooltip: str = ""
 
 
+def tick_label(number: float) -> str:
+    """Format a number on an axis.
+
+    Parameters
+    ----------
+    number : float
+        The number.
+
+    Returns
+    -------
+    str
+        The number, with a minus sign if it is negative.
+
+    Examples
+    --------
+    >>> tick_label(-5000.0), tick_label(0.25)
+    ('−5,000', '0.25')
+    """
+    return f"{number:,.10g}".replace("-", "−")
+
+
 def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: bool = False) -> Markup:
     """Draw lines with a legend below them.
 
@@ -90,10 +111,13 @@ def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: 
         ticks.append(ticks[-1] + step)
     right = right if right > left else left + 1.0
     span = (ticks[0], ticks[-1]) if ticks[-1] > ticks[0] else (ticks[0], ticks[0] + 1.0)
-    canvas = Canvas(480, 330, (left, right), span, log_x=log_x, margins=(14, 22, 46, 56))
-    canvas.vertical_axis([(tick, f"{tick:,.10g}") for tick in ticks], y_label)
+    labels = [(tick, tick_label(tick)) for tick in ticks]
+    room = max(56.0, 28.0 + LETTER * max(len(label) for _, label in labels))  # the axis title is left of the labels
+    canvas = Canvas(480, 330, (left, right), span, log_x=log_x, margins=(14, 22, 46, room))
+    canvas.vertical_axis(labels, y_label)
     canvas.horizontal_axis(
-        log_ticks(left, right, 6) if log_x else [(tick, f"{tick:,.10g}") for tick in linear_ticks(left, right)], x_label
+        log_ticks(left, right, 6) if log_x else [(tick, tick_label(tick)) for tick in linear_ticks(left, right)],
+        x_label,
     )
     for i, line in enumerate(series):
         canvas.line(zip(line.x, line.y, strict=True), f"series-{i % SERIES_STYLES}", line.label)

@@ -11,7 +11,7 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import counted, describe_unit, even_percent, plural
 from lenience.core.money import Money
 from lenience.reports.canvas import linear_ticks
-from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart
+from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart, tick_label
 from lenience.reports.rendering import render
 from lenience.reports.views import ReportTable, TableCell
 from lenience.simulation.replay import ReplayResult
@@ -166,7 +166,7 @@ def _reward_chart(result: ReplayResult, money: Money) -> Markup:
     room = 0.04 * ((high - low) or 1.0)
     return interval_chart(
         rows,
-        [(tick, f"{tick:,.10g}") for tick in linear_ticks(low, high, 5)],
+        [(tick, tick_label(tick)) for tick in linear_ticks(low, high, 5)],
         (low - room, high + room),
         [(known, "all outcomes known")],
         x_label=money.axis_label("discounted reward, 95% interval"),

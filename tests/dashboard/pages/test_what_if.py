@@ -138,8 +138,8 @@ def test_the_line_drawn_is_the_threshold(prior: Belief) -> None:
 @pytest.mark.parametrize("spec", [GROUPED, LATE])
 def test_presets_give_the_policy_s_own_figures(spec: dict[str, Any]) -> None:
     for one in msgspec.convert(spec, PolicySpecification).problems():
-        theirs = foresee(one.problem, one.prior, load(solve(one)))
-        mine = answer_question(preset(one.problem, one.prior).shown).outlook
+        theirs = foresee(one.problem, one.belief, load(solve(one)))
+        mine = answer_question(preset(one.problem, one.belief).shown).outlook
         assert mine.volume == pytest.approx(theirs.volume, rel=1e-3)
         assert mine.value.midpoint == pytest.approx(theirs.value.midpoint, rel=1e-3)
         assert mine.shut_out == pytest.approx(theirs.shut_out, abs=0.01)
@@ -184,7 +184,7 @@ def test_a_draft_changes_what_was_changed_and_nothing_else() -> None:
         history={"a": Record(5, 5), "b": Record(1, 2)},
     )
     a, b = base.problems()
-    start = preset(b.problem, b.prior).shown
+    start = preset(b.problem, b.belief).shown
     assert draft(start, "cards", base, "b") == base
     other = read_question({"success": "90"}, start)
     made = draft(other, "cards", base, "b")
@@ -213,7 +213,7 @@ def test_a_belief_of_a_segment_made_of_features_becomes_its_own() -> None:
     features = [{"name": "age", "edges": [30]}]
     base = msgspec.convert({**LATE, "features": features}, PolicySpecification)
     one = base.problems()[0]
-    start = preset(one.problem, one.prior).shown
+    start = preset(one.problem, one.belief).shown
     assert draft(start, "loans", base, one.name) == base
     surer = draft(read_question({"success": "90"}, start), "loans", base, one.name).problems()
     assert [problem.name for problem in surer] == ["age<30", "age>=30"]

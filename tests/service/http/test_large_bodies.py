@@ -22,8 +22,9 @@ from lenience.service.commands.outcomes import OutcomesRequest
 from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import PolicySpecification
-from lenience.service.http import bodies, decisions
+from lenience.service.http import bodies, decisions, large_bodies
 from lenience.service.http.bodies import decoded
+from lenience.service.http.large_bodies import process_body
 from serving import SPEC, sqlite_file
 
 JSON, CSV = {"Content-Type": "application/json"}, {"Content-Type": "text/csv"}
@@ -163,6 +164,67 @@ def test_health_answers_while_a_large_body_is_processed(
     awaited(app.app.state.service.stop())
     assert gate.passed
     assert status == 400
+
+
+class LeavingClient:
+    """A request whose client disconnects once the work has begun, and work that then waits until the service knows."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.checks = 0
+
+    async def receive(self) -> dict[str, str]:
+        await asyncio.to_thread(self.begun.wait, 10)
+        return {"type": "http.disconnect"}
+
+    def check(self) -> None:
+        """Check for the client as the service does, but not before its disconnection is known."""
+        self.checks += 1
+        self.begun.set()
+        large_bodies._current.left.wait(10)
+        large_bodies.stop_if_disconnected()
+
+
+GOOD = {"id": "a", "outcome": "success"}
+
+
+@pytest.mark.parametrize(
+    ("body", "work", "module"),
+    [
+        (json.dumps({"outcomes": [GOOD] * 2_000}).encode(), lambda body: decoded(body, OutcomesRequest), bodies),
+        (b"id,outcome\n" + b"someone,success\n" * 900 + b" " * 40_000, decisions.read_csv, decisions),
+    ],
+)
+def test_work_on_a_large_body_stops_when_the_client_disconnects(
+    monkeypatch: pytest.MonkeyPatch, body: bytes, work: Callable[[bytes], Any], module: Any
+) -> None:
+    client: Any = LeavingClient()
+    monkeypatch.setattr(module, "stop_if_disconnected", client.check)
+    ended = threading.Event()
+
+    def watched(content: bytes) -> Any:
+        try:
+            return work(content)
+        finally:
+            ended.set()
+
+    with pytest.raises(BadRequest, match="the client disconnected"):
+        awaited(process_body(client, body, watched))
+    assert ended.wait(10)
+    assert client.checks == 1
+
+
+def test_a_body_that_waits_is_not_processed_after_its_client_disconnected() -> None:
+    free = threading.Event()
+    blocking = [large_bodies._threads.submit(free.wait, 10) for _ in range(2)]
+    client: Any = LeavingClient()
+    client.begun.set()
+    processed: list[bytes] = []
+    with pytest.raises(BadRequest, match="the client disconnected"):
+        awaited(process_body(client, b" " * 40_000, processed.append))
+    free.set()
+    assert all(future.result() for future in blocking)
+    assert large_bodies._threads.submit(lambda: list(processed)).result() == []
 
 
 def test_the_check_of_an_absurd_objective_is_short(monkeypatch: pytest.MonkeyPatch) -> None:

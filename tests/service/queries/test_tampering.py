@@ -13,9 +13,10 @@ from engines import Engine
 from lenience.service.commands.keys import create_key, revoke_key
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.events import Decided, read, write
+from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.queries.audit import Head, audit
 from lenience.service.storage import schema
-from serving import Postgres, sqlite_file
+from serving import OFFERS, Postgres, sqlite_file
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -37,6 +38,9 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     engine.give_up(made[2])
     engine.override(made[3], "reject")
     engine.decide("old", reference="someone")
+    engine.create(name="loans", objective=OFFERS)
+    engine.decide(policy="loans", offer=OfferRequest(amount=500, cost=0.8))
+    engine.decide(policy="loans", offers=[OfferRequest(gain=20, loss=80), OfferRequest(amount=5000, cost=0.8)])
     create_key(engine.store, "scoring", ("decide",), None, "tester")
     revoke_key(engine.store, create_key(engine.store, "old", ("read",), None, "tester")[0], "tester")
     assert engine.audit().whole
@@ -64,6 +68,8 @@ def changed(engine: Engine, change: Callable[[Connection], None]) -> list[str]:
 
 def other(value: Any, column: str) -> Any:
     """A value of the same kind that differs."""
+    if column in ("amount", "cost", "at_risk"):
+        return 0.25 if value is None else value + 0.125
     if value is None:
         return 1 if column == "policy_id" else 1_900_000_000_000_000 if column.endswith("_at") else "made up"
     if isinstance(value, int):

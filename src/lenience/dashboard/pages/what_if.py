@@ -122,7 +122,7 @@ def compared(service: Service, policy: str, segment: str) -> Against | None:
     problem = next(each for each in specification.problems() if each.name == chosen.name)
     outlook = _outlooks.get(chosen.rule.digest)
     if outlook is None:
-        outlook = foresee(problem.problem, problem.prior, chosen.rule.table)
+        outlook = foresee(problem.problem, problem.belief, chosen.rule.table)
         if len(_outlooks) > 500:
             _outlooks.clear()
         _outlooks[chosen.rule.digest] = outlook

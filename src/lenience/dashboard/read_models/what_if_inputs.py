@@ -186,7 +186,7 @@ def preset_of(specification: PolicySpecification, segment: SegmentProblem) -> Pr
     rates = None
     if aim.arrivals is not None and aim.discount_rate is not None:
         rates = (aim.arrivals * segment.share, aim.discount_rate)
-    return preset(segment.problem, segment.prior, rates)
+    return preset(segment.problem, segment.belief, rates)
 
 
 def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None = None) -> Preset:

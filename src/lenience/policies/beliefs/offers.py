@@ -8,6 +8,7 @@ the doubt first. Unlike with one offer, a rejection is not final: a smaller or b
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -28,7 +29,7 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
-from lenience.core.validation import listed, real, whole
+from lenience.core.validation import check_tolerance, listed, real, whole
 from lenience.solvers.offers.solve import OfferSolution, solve_offers
 
 
@@ -323,6 +324,38 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
         return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
+    def stop_rates(self, n: float, offers: Offers) -> tuple[float, float]:
+        """Return the success rates between which the policy may stop for good, from a belief size on.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations: the prior's and a whole number.
+        offers : Offers
+            What arrivals bring.
+
+        Returns
+        -------
+        tuple of float
+            A rate above which the policy never stops: the lowest break-even. And one at or below which it has stopped
+            at this size and at every larger one; −1 if none is known.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> offers = Offers([1, 5], [0.8, 0.8])
+        >>> Discounted(offers=offers, discount=0.99).solve(Belief(2, 1)).stop_rates(10, offers)
+        (0.8, 0.6)
+        """
+        ceiling = min(cost for cost, menu in zip(offers.cost, offers.menu_of, strict=True) if offers.share[menu] > 0.0)
+        prior = self.prior.simplified
+        if not isinstance(prior, Belief) or offers != self.offers:
+            return ceiling, -1.0
+        # The value does not fall with s and does not rise with n, so the beliefs at which it is 0 are the lowest ones.
+        successes = prior.s + np.arange(round(n - prior.n) + 1.0)
+        rejected = np.flatnonzero(~self.offer_acceptance(n, successes, offers).any(axis=1))
+        return ceiling, float(successes[rejected[-1]] / n) if rejected.size else -1.0
+
     def largest_amount(self, belief: Belief | MixtureBelief, cost: float) -> float:
         """Return the largest amount at stake that is accepted at a belief, for a break-even.
 
@@ -369,7 +402,82 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """
         return self._solved(check_belief(belief)).value
 
-    def explain(self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None) -> str:
+    def continuation(
+        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None
+    ) -> Bounds:
+        """Return the value of accepting now and being optimal afterwards.
+
+        Parameters
+        ----------
+        belief : Belief or MixtureBelief
+            What is known of the success probability.
+        offer : Offer, Offers or sequence of Offer, optional
+            The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the expected profit, the value of the label and the value of later arrivals, added up.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> prior = MixtureBelief.doubt(Belief(5, 1), 0.5)
+        >>> print(Discounted(cost=0.8, discount=0.99).solve(prior).continuation(prior))
+        0.12381870... ± ...
+        """
+        decision, value = self.decide(belief, offer), self.value(belief)
+        profit, label, discount = decision.expected_profit, decision.label_value, self.objective.discount
+        return Bounds(profit + label.lower + discount * value.lower, profit + label.upper + discount * value.upper)
+
+    def threshold(self, n: float, tolerance: float | None = None) -> Bounds:
+        """Return c_n, the success rate above which the policy accepts at a belief size, if there is one offer only.
+
+        Parameters
+        ----------
+        n : float
+            The belief size, any number above 0.
+        tolerance : float, optional
+            The precision; by default that of the policy.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the threshold.
+
+        Raises
+        ------
+        InputError
+            If amounts or break-evens differ, or the prior may be wrong: decisions then depend on more than n.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(offers=Offers([1000], [0.8], currency="$"), discount=0.99).solve(Belief(2, 1))
+        >>> print(policy.threshold(10))
+        0.65437640... ± ...
+        """
+        from lenience.solvers.stopping.threshold import enclose_threshold
+
+        if not self.offers.single or isinstance(self.prior.simplified, MixtureBelief):
+            why = "amounts or break-evens differ" if not self.offers.single else "the prior may be wrong"
+            raise InputError.because(
+                f"does not decide alone where {why}",
+                "n",
+                value=n,
+                hint="Use decide(belief, offer), largest_amount(belief, cost) or least_accepted(outcomes).",
+                code="unsupported_offers",
+            )
+        fine = self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
+        problem: StoppingObjective = msgspec.structs.replace(self.objective, cost=self.offers.cost[0], offers=None)  # type: ignore[type-var]
+        return enclose_threshold(problem, real("n", n, above=0), fine)
+
+    def explain(
+        self,
+        belief: Belief | MixtureBelief,
+        offer: Offer | Offers | Sequence[Offer] | None = None,
+        money: Money | None = None,
+    ) -> str:
         """Return the decision at a belief and its reason, in words.
 
         Parameters
@@ -378,6 +486,8 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
             What is known of the success probability.
         offer : Offer, Offers or sequence of Offer, optional
             The offer, or the offers to choose from.
+        money : Money, optional
+            How to show amounts; by default as the objective says.
 
         Returns
         -------
@@ -391,9 +501,58 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> print(Discounted(offers=menu, discount=0.99).solve(Belief(2, 1)).explain(Belief(10, 6)))
         Offer $500 instead of $5,000: 6 of 10 succeeded (60%), below the break-even of 80%. The expected loss is $100.
         One more outcome is worth $105 for later decisions.
+
+        With one break-even and a prior that may be wrong:
+
+        >>> prior = MixtureBelief.doubt(Belief(5, 1), 0.5)
+        >>> print(Discounted(cost=0.7, discount=0.99).solve(prior).explain(prior))
+        Accept: 35% are expected to succeed, below the break-even of 70%. The expected loss is 0.35. One more outcome is
+        worth 0.363 for later decisions.
         """
         choices = choices_of(self.offers, offer)
-        return explain_offer(belief, choices, self.decide(belief, choices), self.offers.money)
+        shown = self.objective.money if money is None else money
+        one_cost = self.objective.offers is None and offer is None
+        return explain_offer(belief, choices, self.decide(belief, choices), shown, sized=not one_cost)
+
+    def least_accepted(self, outcomes: int, offer: Offer | Offers | Sequence[Offer] | None = None) -> int | None:
+        """Return the smallest number of successes among new outcomes that is accepted.
+
+        With one break-even, every larger number is accepted, too.
+
+        Parameters
+        ----------
+        outcomes : int
+            The number of outcomes since the prior.
+        offer : Offer, Offers or sequence of Offer, optional
+            The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
+
+        Returns
+        -------
+        int or None
+            The number of successes; None if none is enough.
+
+        Raises
+        ------
+        InputError
+            If the offer is needed.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(cost=0.8, discount=0.99).solve(MixtureBelief.doubt(Belief(4, 2.8), 0.2))
+        >>> [policy.least_accepted(k) for k in (0, 1, 5, 20)]
+        [0, 1, 4, 15]
+        """
+        count = whole("outcomes", outcomes, least=0)
+        choices = choices_of(self.offers, offer)
+
+        def accepted(successes: int) -> bool:
+            return self.accepts(self.prior.after(count, successes), choices)
+
+        if not self.offers.single or choices != self.offers.offers_of(0):
+            return next((successes for successes in range(count + 1) if accepted(successes)), None)
+        least = bisect_left(range(count + 1), True, key=accepted)
+        return least if least <= count else None
 
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it without solving anything.
@@ -508,12 +667,16 @@ def explain_offer(
     decision: OfferDecision,
     money: Money,
     later: str = "later decisions",
+    sized: bool = True,
 ) -> str:
-    """Return a decision and its reason in words; ``later`` says what one more outcome is worth something for."""
+    """Return a decision and its reason in words; ``later`` says what one more outcome is worth something for.
+
+    If all applicants bring the same break-even and no amount, ``sized`` is False.
+    """
     best = decision.offer
-    size = money.format(best.amount)
+    size = f" {money.format(best.amount)}" if sized else ""
     others = [one for one in choices if one.amount > best.amount]
-    verb = f"Offer {size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept {size}"
+    verb = f"Offer{size} instead of {money.format(max(one.amount for one in others))}" if others else f"Accept{size}"
     mean, even = percents(belief.mean, best.cost)
     evidence = f"{number_text(belief.s)} of {number_text(belief.n)} succeeded ({mean})"
     if isinstance(belief, MixtureBelief):
@@ -527,10 +690,13 @@ def explain_offer(
     if decision.accepted:
         return f"{verb}: {facts} One more outcome is worth {label} for {later}."
     if label == money.format(0.0):
-        return f"Reject {size}: {facts} One more outcome is worth nothing for {later}."
+        return f"Reject{size}: {facts} One more outcome is worth nothing for {later}."
+    if not sized:
+        final = "The rejection is final, because nothing more is learnt without acceptances."
+        return f"Reject: {facts} One more outcome is worth only {label} for {later}. {final}"
     most = money.format(largest_accepted(belief, best.cost, decision.label_value))
     return (
-        f"Reject {size}: {facts} One more outcome is worth only {label} for {later}. "
+        f"Reject{size}: {facts} One more outcome is worth only {label} for {later}. "
         f"At this break-even, amounts below {most} are accepted."
     )
 

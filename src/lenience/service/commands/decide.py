@@ -1,21 +1,28 @@
-"""Decide: accept or reject one or several individuals in order. Each sees the pending outcomes of those before it."""
+"""Decide: accept or reject one or several individuals in order. Each sees the pending outcomes of those before it.
+
+Where amounts differ, a request holds the offer, or the offers of which one can be made.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from lenience.core.errors import InputError
+from lenience.core.offers import Offer
 from lenience.service.domain import limits
-from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, decision_answer
+from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, RankAnswer, decision_answer
 from lenience.service.domain.chain import draw
-from lenience.service.domain.events import Decided, Shadow
+from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
+from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
-from lenience.service.domain.rule import Counts
+from lenience.service.domain.rule import Counts, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -23,11 +30,36 @@ from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 
 class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One individual: its segment, or its features if the policy uses features."""
+    """One individual: its segment, or its features if the policy uses features, and its offer where amounts differ.
+
+    The offers are not encoded where they are not given, so that a request of an earlier release has the same digest.
+    """
 
     segment: limits.SegmentName | None = None
     reference: limits.Reference | None = None
     features: Annotated[dict[limits.FeatureName, limits.FeatureValue], Meta(max_length=limits.FEATURES)] | None = None
+    offer: Annotated[OfferRequest, Meta(description="The offer to decide")] | UnsetType | None = UNSET
+    offers: (
+        Annotated[
+            list[OfferRequest],
+            Meta(min_length=1, max_length=limits.CHOICES, description="The offers of which one can be made"),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+
+    def __post_init__(self) -> None:
+        if self.offer and self.offers:
+            raise InputError.because(
+                "must not be given together", ("offer", "offers"), label="offer and offers", code="conflicting_fields"
+            )
+
+    @property
+    def choices(self) -> tuple[Offer, ...]:
+        """The offers of which one can be made. Empty if none is given."""
+        if self.offer:
+            return (self.offer.offer,)
+        return tuple(each.offer for each in self.offers) if self.offers else ()
 
 
 class BatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +78,7 @@ class Decide:
     single: bool
     _located: tuple[PolicyRecord, list[int]] | None = None  # the policy as last loaded, and the chain of each request
     _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the position of a request
+    _choices: list[tuple[Offer, ...]] = field(default_factory=list)  # the offers of each request
 
     @property
     def size(self) -> int:
@@ -75,8 +108,12 @@ class Decide:
         """Return the chain of each request, or raise BadRequest."""
         if self._located is None or self._located[0] is not record:
             self._tidy(record)
-            places = [record.segments[record.segment(request.segment, request.features)] for request in self.requests]
-            self._located = (record, places)
+            segments = [record.segment(request.segment, request.features) for request in self.requests]
+            self._choices = [
+                record.choices(segment, request.choices)
+                for segment, request in zip(segments, self.requests, strict=True)
+            ]
+            self._located = (record, [record.segments[segment] for segment in segments])
         return self._located[1]
 
     def _tidy(self, record: PolicyRecord) -> None:
@@ -104,27 +141,42 @@ class Decide:
             chains = self.chains(ledger)
             ledger.lock(chains)
         version = record.ruling()
-        answers: list[DecisionAnswer] = []
-        last = len(chains) - 1
-        for i in range(len(chains)):
+        answers: dict[int, DecisionAnswer] = {}
+        order = self._order(ledger, version, chains)
+        for i in order:
             chain = ledger.chains[chains[i]]
             event, answer, personal = self._decide(ledger, record, version, chain, i)
-            answers.append(answer)
-            if i == last:  # the event that carries the receipt of the whole answer
-                accepted = sum(answer.decision == "accept" for answer in answers)
+            answers[i] = answer
+            if len(answers) == len(chains):  # the event that carries the receipt of the whole answer
+                accepted = sum(answer.decision == "accept" for answer in answers.values())
                 made = WriteCounts(self.policy, accepted, len(answers) - accepted)
-                full_answer = CommandAnswer(
-                    201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made
-                )
+                body = answer if self.single else self._all([answers[position] for position in range(len(chains))])
+                full_answer = CommandAnswer(201, encoder.encode(body), made)
                 receipt = make_receipt(self.sender, full_answer)
                 if receipt.digest is not None:
                     event = msgspec.structs.replace(event, receipt=receipt.digest)
             seq = ledger.append(chain, event)
-            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept")
+            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept", event.offer)
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
         store_answer(ledger, self.sender, receipt, chain.id, seq, full_answer)
         return full_answer
+
+    def _order(self, ledger: Ledger, version: Version, chains: list[int]) -> Sequence[int]:
+        """Return the positions of the requests in the order in which they are decided."""
+        return range(len(chains))
+
+    def _all(self, answers: list[DecisionAnswer]) -> DecisionsAnswer | RankAnswer:
+        """Return the answer to a batch."""
+        return DecisionsAnswer(answers)
+
+    def _rank(self, place: int) -> Rank | None:
+        """Return the rank of a request. Only a ranked batch has ranks."""
+        return None
+
+    def _after_ranking(self, verdict: Verdict, place: int) -> Verdict:
+        """Return the verdict after the ranking of the batch, if there is one."""
+        return verdict
 
     def _known(self, record: PolicyRecord) -> bool:
         """Return whether the cached policy has all requested segments. If not, it may have changed."""
@@ -138,23 +190,25 @@ class Decide:
         self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, place: int
     ) -> tuple[Decided, DecisionAnswer, Personal | None]:
         assert chain.segment is not None
-        request, warnings = self.requests[place], self._warnings.get(place, [])
+        request, warnings, choices = self.requests[place], self._warnings.get(place, []), self._choices[place]
         rule = version.rules[chain.segment]
         counts = chain.counts
         identity, salt = new_id_and_salt(ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
-        verdict = rule.decide(counts, chance)
+        verdict = self._after_ranking(rule.decide(counts, chance, choices), place)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
                 [
-                    self._shadow(shadow, chain, counts, identity)
+                    self._shadow(shadow, chain, counts, identity, choices)
                     for shadow in record.shadows
-                    if chain.segment in shadow.rules
+                    if chain.segment in shadow.rules and (choices or not shadow.rules[chain.segment].needs_offer)
                 ]
             )
-        answer = decision_answer(record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings)
+        answer = decision_answer(
+            record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings, choices
+        )
         personal = None
         if request.reference is not None or request.features is not None:
             details = None if request.features is None else encoder.encode(request.features).decode()
@@ -177,18 +231,26 @@ class Decide:
             reason=answer.reason,
             personal=None if personal is None else personal.commitment,
             shadows=shadows,
+            offers=choices,
+            offer=verdict.offer,
+            expected_profit=verdict.expected_profit,
+            label_value=verdict.label_value,
+            at_risk=counts.at_risk or None,
+            rank=self._rank(place),
         )
         counts.arrivals += 1
         chain.changed = True
         if verdict.decision == "accept":
             counts.accepted += 1
             counts.pending += 1
+            if verdict.offer is not None:
+                counts.at_risk = at_risk_after(counts.at_risk, verdict.offer.loss, counts.pending)
         return event, answer, personal
 
-    def _shadow(self, version: Version, chain: ChainState, counts: Counts, identity: str) -> Shadow:
+    def _shadow(
+        self, version: Version, chain: ChainState, counts: Counts, identity: str, choices: tuple[Offer, ...]
+    ) -> Shadow:
         assert chain.segment is not None
         rule = version.rules[chain.segment]
-        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0)
-        return Shadow(
-            version.number, verdict.decision, verdict.rule, verdict.limit, verdict.probability, verdict.threshold
-        )
+        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)
+        return Shadow(version.number, *verdict)

@@ -24,6 +24,7 @@ from lenience.service.domain.solved_tables import load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 from lenience.service.domain.version_warnings import dropped_segment_warnings, version_warnings
 from lenience.service.storage import schema
+from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
@@ -87,7 +88,14 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
             digest = sha256(text.encode()).hexdigest()
             tables[digest] = text
             stored.append(
-                StoredSegment(segment.name, segment.share, digest, segment.exposure_cap, segment.exploration_floor)
+                StoredSegment(
+                    segment.name,
+                    segment.share,
+                    digest,
+                    segment.exposure_cap,
+                    segment.exploration_floor,
+                    segment.exposure_cap_amount,
+                )
             )
     except TooLargeError as error:
         # The solver's own hint is about its tolerance, which a request cannot choose.
@@ -262,6 +270,8 @@ class ChangeState:
         warnings = [] if self.state == "retired" else version_warnings(version.specification, tables)
         if self.state == "active":
             warnings += _dropped(ledger, record, list(tables))
+        if self.state != "retired":
+            warnings += drift_warnings(ledger.connection, version.rules, record.segments)
         version_answer = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
         answer = CommandAnswer(200, encoder.encode(version_answer))
         receipt = make_receipt(self.sender, answer)

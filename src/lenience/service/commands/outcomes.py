@@ -26,7 +26,7 @@ from lenience.service.domain.events import Outcome, Repeated
 from lenience.service.domain.problems import UNKNOWN_DECISIONS, NotFound, Problem, not_one, unknown_decision
 from lenience.service.domain.receipts import NO_RECEIPT, CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule
-from lenience.service.domain.state import ChainState, DecisionState
+from lenience.service.domain.state import ChainState, DecisionState, realised_profit
 from lenience.service.storage import schema
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -106,6 +106,7 @@ class Change:
             outcome_answer(state, policy, rule, counts, planned.recorded),
             status=planned.status,
             decision=planned.choice,
+            profit=realised_profit(planned.status, state.amount, state.cost),
         )
         made = WriteCounts(outcomes=int(planned.recorded and self.kind == "outcome"))
         answer = CommandAnswer(200, encoder.encode(after), made)

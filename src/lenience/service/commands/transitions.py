@@ -21,7 +21,7 @@ from lenience.service.domain.events import (
 )
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.receipts import Receipt, Sender
-from lenience.service.domain.rule import Counts
+from lenience.service.domain.rule import Counts, at_risk_after
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
@@ -54,12 +54,14 @@ class Transition:
 
     def counts_after(self, counts: Counts) -> Counts:
         """Return the segment's counts after the transition."""
+        pending = counts.pending + self.pending
         return Counts(
             counts.arrivals,
             counts.accepted + self.accepted,
-            counts.pending + self.pending,
+            pending,
             counts.successes + self.successes,
             counts.failures + self.failures,
+            at_risk_after(counts.at_risk, self.pending * self.state.loss, pending),
         )
 
     def event(self, ledger: Ledger, sender: Sender, receipt: Receipt) -> Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -9,8 +10,10 @@ from msgspec import UNSET, Meta
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
+from lenience.core.offers import Offer
 from lenience.service.domain.events import Choice, State
-from lenience.service.domain.reasons import PrincipalReason, reasons
+from lenience.service.domain.reason_parts import PrincipalReason
+from lenience.service.domain.reasons import reasons
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.domain.state import DecisionState
@@ -18,8 +21,21 @@ from lenience.service.domain.state import DecisionState
 Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected"]
 
 
+class OfferAnswer(msgspec.Struct, frozen=True, gc=False):
+    """An offer: the amount at stake, the break-even, what a success earns and what a failure loses."""
+
+    amount: float
+    cost: float
+    gain: float
+    loss: float
+
+
 class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
-    """A decision. Counts and belief are those before this decision was counted."""
+    """A decision. Counts and belief are those before this decision was counted.
+
+    Where amounts differ, ``offer`` is the one to make, or the one that is rejected. ``expected_profit`` is its own,
+    ``label_value`` is what its outcome is worth for later decisions, both in money. All three are null otherwise.
+    """
 
     id: str
     policy: str
@@ -37,6 +53,9 @@ class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
     cost: float
     decided_at: str
     warnings: list[str]  # about feature values that the policy does not list
+    offer: OfferAnswer | None = None
+    expected_profit: float | None = None
+    label_value: Bounds | None = None
 
 
 class DecisionsAnswer(msgspec.Struct, frozen=True):
@@ -45,8 +64,26 @@ class DecisionsAnswer(msgspec.Struct, frozen=True):
     decisions: list[DecisionAnswer]
 
 
+class RankAnswer(msgspec.Struct, frozen=True):
+    """Decisions of a ranked batch, in the order of the request.
+
+    ``order`` has their positions, the best first, and ``index`` what accepting each is worth. ``chosen`` is how many
+    had capacity. ``total`` is the sum of their indices, which no choice that fits can raise above ``bound``.
+    """
+
+    decisions: list[DecisionAnswer]
+    order: list[int]
+    index: list[float]
+    chosen: int
+    total: float
+    bound: float
+
+
 class OutcomeAnswer(msgspec.Struct, frozen=True):
-    """A decision after a change (outcome, correction, expiry, override, erasure), with the segment's belief."""
+    """A decision after a change (outcome, correction, expiry, override, erasure), with the segment's belief.
+
+    ``profit`` is what the outcome has earned, in money. It is null without an outcome or an offer.
+    """
 
     id: str
     policy: str
@@ -56,6 +93,7 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
     recorded: bool  # false if it was recorded before
     belief: Belief
     pending: int
+    profit: float | None
 
 
 class OutcomeProblem(msgspec.Struct, frozen=True):
@@ -109,6 +147,11 @@ class SegmentView(msgspec.Struct, frozen=True):
     ``volume`` is the number of members still to come, each weighted by its discount. ``volume_to_start`` is the
     smallest volume at which a first acceptance pays under the version's prior (if outcomes came without delay). It is
     null if no volume up to a million is enough. Both are null for an objective with a horizon.
+
+    Where amounts differ, ``accepts`` and ``threshold`` are about the offer of the version that is best now. ``cost`` is
+    the break-even of accepting everyone. ``label_value`` is what one more outcome is worth. ``largest_amount`` is the
+    largest amount that is accepted at that ``cost`` (null if any is). ``share_accepted`` is the share of arrivals with
+    an offer that is accepted, and ``at_risk`` what the pending outcomes lose if all fail.
     """
 
     name: str
@@ -126,6 +169,10 @@ class SegmentView(msgspec.Struct, frozen=True):
     value: Bounds | None
     proved: bool
     certificate: str
+    label_value: Bounds | None
+    largest_amount: float | None
+    share_accepted: float | None
+    at_risk: float | None
 
 
 class VersionView(msgspec.Struct, frozen=True):
@@ -136,7 +183,10 @@ class VersionView(msgspec.Struct, frozen=True):
 
 
 class PolicyView(msgspec.Struct, frozen=True):
-    """A policy with its versions and the segments of the version shown (the active one, else the newest)."""
+    """A policy with its versions and the segments of the version shown (the active one, else the newest).
+
+    ``warnings`` name segments whose arriving offers are no longer those that the version was solved for.
+    """
 
     name: str
     created_at: str
@@ -145,6 +195,7 @@ class PolicyView(msgspec.Struct, frozen=True):
     state: State
     specification: PolicySpecification
     segments: list[SegmentView]
+    warnings: list[str]
 
 
 class PolicyEntry(msgspec.Struct, frozen=True):
@@ -171,6 +222,8 @@ class ShadowView(msgspec.Struct, frozen=True):
     threshold: float
     limit: int | None
     probability: float
+    offer: OfferAnswer | None
+    expected_profit: float | None
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
@@ -187,10 +240,12 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-class DecisionView(DecisionAnswer, frozen=True):
+class DecisionView(DecisionAnswer, frozen=True, kw_only=True):
     """A decision with its explanation and its history."""
 
     status: Status
+    profit: float | None
+    offers: list[OfferAnswer]
     overridden: bool
     value: Bounds | None
     value_of_continuing: Bounds | None
@@ -250,9 +305,10 @@ def decision_answer(
     identity: str,
     at: str,
     warnings: list[str],
+    choices: Sequence[Offer] = (),
 ) -> DecisionAnswer:
     """Return the answer to a decision. ``counts`` are those before it."""
-    why, principal = reasons(rule, counts, verdict)
+    why, principal = reasons(rule, counts, verdict, choices)
     return DecisionAnswer(
         id=identity,
         policy=policy,
@@ -267,10 +323,18 @@ def decision_answer(
         pending=counts.pending,
         limit=verdict.limit,
         threshold=verdict.threshold,
-        cost=rule.table.cost,
+        cost=rule.table.cost if verdict.offer is None else verdict.offer.cost,
         decided_at=at,
         warnings=warnings,
+        offer=offer_answer(verdict.offer),
+        expected_profit=verdict.expected_profit,
+        label_value=verdict.label_value,
     )
+
+
+def offer_answer(offer: Offer | None) -> OfferAnswer | None:
+    """Return an offer as it is answered, or None if there is none."""
+    return None if offer is None else OfferAnswer(offer.amount, offer.cost, offer.gain, offer.loss)
 
 
 def outcome_answer(
@@ -286,4 +350,5 @@ def outcome_answer(
         recorded=recorded,
         belief=rule.belief(counts),
         pending=counts.pending,
+        profit=state.profit,
     )

@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from lenience.core.bounds import Bounds
+from lenience.core.offers import Offer
+
 Choice: TypeAlias = Literal["accept", "reject"]
 Outcome: TypeAlias = Literal["success", "failure"]
 State: TypeAlias = Literal["draft", "shadow", "active", "retired"]
@@ -25,6 +28,17 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     limit: int | None
     probability: float
     threshold: float
+    offer: Offer | None = None
+    expected_profit: float | None = None
+    label_value: Bounds | None = None
+
+
+class Rank(msgspec.Struct, frozen=True):
+    """The place of an individual in a ranked batch, and the index that it was ranked by."""
+
+    place: int
+    size: int
+    index: float
 
 
 class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True, gc=False):
@@ -34,7 +48,11 @@ class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, 
 
 
 class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
-    """A decision and everything that determined it: with the version's table, it can be reproduced."""
+    """A decision and everything that determined it: with the version's table, it can be reproduced.
+
+    ``offers`` are those of the request, ``offer`` is the one that is made or rejected. ``at_risk`` is what the segment
+    would have lost before this decision if all its pending outcomes had failed.
+    """
 
     id: str
     version: int
@@ -51,6 +69,12 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     reason: str
     personal: str | None = None
     shadows: tuple[Shadow, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    offer: Offer | None = None
+    expected_profit: float | None = None
+    label_value: Bounds | None = None
+    at_risk: float | None = None  # absent if nothing is
+    rank: Rank | None = None
 
 
 class Observed(_Event, frozen=True, tag="outcome", kw_only=True):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
 
 from lenience.core.formatting import count, counted, percent, plural
+from lenience.core.offers import Offer
+from lenience.service.domain.offer_reasons import offer_principal_reasons, offer_reason, what_would_change_offer
+from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
 from lenience.service.domain.rule import (
     ABOVE,
     BELOW,
@@ -19,15 +22,12 @@ from lenience.service.domain.rule import (
 )
 
 
-class PrincipalReason(msgspec.Struct, frozen=True):
-    """One of the main reasons of a rejection, as adverse action notices require."""
-
-    code: str
-    text: str
-
-
-def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, list[PrincipalReason]]:
+def reasons(
+    rule: SegmentRule, counts: Counts, verdict: Verdict, choices: Sequence[Offer] = ()
+) -> tuple[str, list[PrincipalReason]]:
     """Return the reason and the principal reasons, cached while the counts they mention stay the same."""
+    if verdict.offer is not None:  # hardly two offers are the same
+        return offer_reason(rule, counts, verdict, choices), offer_principal_reasons(rule, counts, verdict)
     pending = -1 if verdict.limit is None else counts.pending
     cache = rule.basis(counts).reasons
     texts = cache.get((verdict.rule, pending))
@@ -41,16 +41,18 @@ def reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> tuple[str, l
 
 def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
     """Return the reason for a decision, in one or two sentences."""
+    if verdict.offer is not None:
+        return offer_reason(rule, counts, verdict)
     cost = rule.table.cost
-    seen, n = _seen(rule, counts), rule.table.prior.n + counts.successes + counts.failures
+    seen, n = evidence(rule, counts), rule.table.prior.n + counts.successes + counts.failures
     kind = verdict.rule
     if kind == ABOVE:
-        return f"Accept: {seen}, above the break-even of {percent(cost)}.{_out(counts, verdict)}"
+        return f"Accept: {seen}, above the break-even of {percent(cost)}.{limit_text(counts, verdict)}"
     if kind == LEARNING:
         return (
             f"Accept: {seen}, not above the break-even of {percent(cost)}, but above the minimum of "
             f"{percent(verdict.threshold)} at this amount of evidence. What an acceptance teaches is worth more than "
-            f"its expected loss.{_out(counts, verdict)}"
+            f"its expected loss.{limit_text(counts, verdict)}"
         )
     if kind == FLOOR:
         return (
@@ -61,10 +63,10 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
     if kind == CAP:
         cap = f"the exposure cap is {rule.exposure_cap:,}"
-        return f"Reject for now: {_pending(counts)}, and {cap}. New outcomes make room."
+        return f"Reject for now: {pending_text(counts)}, and {cap}. New outcomes make room."
     if kind == LIMIT:
         return (
-            f"Reject for now: {seen}, not above the break-even of {percent(cost)}, and {_pending(counts)}. "
+            f"Reject for now: {seen}, not above the break-even of {percent(cost)}, and {pending_text(counts)}. "
             f"The limit at this amount of evidence is {verdict.limit:,}. New outcomes make room."
         )
     assert kind == BELOW
@@ -82,10 +84,12 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
 
 def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[PrincipalReason]:
     """Return the main reasons of a rejection, the most important first. An acceptance has none."""
+    if verdict.offer is not None:
+        return offer_principal_reasons(rule, counts, verdict)
     if verdict.decision == "accept":
         return []
-    prior, cost = rule.table.prior, rule.table.cost
-    seen = f"For applicants in the same segment, {_seen(rule, counts)}"
+    cost = rule.table.cost
+    seen = f"For applicants in the same segment, {evidence(rule, counts)}"
     kind = verdict.rule
     if kind == OVER:
         return [PrincipalReason("no_more_acceptances", "The planned number of acceptances has been reached.")]
@@ -103,16 +107,13 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
             PrincipalReason("exposure_limit_reached", out),
             PrincipalReason("record_of_similar_applicants", below),
         ]
-    reasons = [short]
-    known = counts.successes + counts.failures
-    if prior.n + known < 30:  # the prior counts as evidence too
-        few = f"Only {counted(known, 'outcome')} {'is' if known == 1 else 'are'} known in this segment."
-        reasons.append(PrincipalReason("limited_experience_with_segment", few))
-    return reasons
+    return [short, *few_outcomes(rule, counts)]
 
 
-def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[str]:
+def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: Sequence[Offer] = ()) -> list[str]:
     """Return the changes that would have reversed the decision, each in one sentence."""
+    if verdict.offer is not None:
+        return what_would_change_offer(rule, counts, verdict, choices)
     outcomes = counts.successes + counts.failures
     least = rule.table.least_accepted(outcomes)
     kind = verdict.rule
@@ -148,34 +149,6 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     if kind == FLOOR:
         changes.append("Another draw of the exploration floor: reject.")
     return changes
-
-
-def _seen(rule: SegmentRule, counts: Counts) -> str:
-    """Return the expected success rate of a segment and its evidence: outcomes, and the prior."""
-    prior, known = rule.table.prior, counts.successes + counts.failures
-    expected = percent((prior.s + counts.successes) / (prior.n + known))
-    before = f"prior evidence worth {counted_roughly(prior.n)}"
-    record = f"{counts.successes:,} of {known:,} succeeded, plus {before}" if known else before
-    return f"the expected success rate is {expected} ({record})"
-
-
-def counted_roughly(outcomes: float) -> str:
-    """Format a number of outcomes that need not be whole.
-
-    >>> counted_roughly(1), counted_roughly(0.5), counted_roughly(1188)
-    ('1 outcome', '0.5 outcomes', '1,188 outcomes')
-    """
-    return f"{count(outcomes)} {plural(outcomes, 'outcome')}"
-
-
-def _out(counts: Counts, verdict: Verdict) -> str:
-    if verdict.limit is None:
-        return ""
-    return f" {counted(counts.pending, 'outcome')} pending, of at most {verdict.limit:,} at once."
-
-
-def _pending(counts: Counts) -> str:
-    return f"{counted(counts.pending, 'outcome')} {'is' if counts.pending == 1 else 'are'} pending"
 
 
 def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:

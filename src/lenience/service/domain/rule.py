@@ -1,52 +1,97 @@
-"""The decision: a pure function of a segment's rule and counts. The audit calls the same function again."""
+"""The decision: a pure function of a segment's rule, its counts and the offers. The audit calls the same function.
+
+Where amounts differ, the offer with the largest expected profit is decided: it is accepted if the profit and the value
+of the label are above 0. A cap in money leaves out the offers whose loss does not fit any more.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
+from lenience.core.offers import Offer
 from lenience.service.domain.events import Choice
+from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.solved_tables import SolvedTable
 
 ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
 BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "horizon_over"
+LOSS_CAP, CAPACITY = "exposure_cap_amount", "capacity"
 
 
 @dataclass(slots=True)
 class Counts:
-    """The counts of a segment: arrivals, accepted, pending, successes and failures."""
+    """The counts of a segment: arrivals, accepted, pending, successes and failures.
+
+    ``at_risk`` is what the segment loses if all its pending outcomes fail, in money. It is 0 without offers.
+    """
 
     arrivals: int = 0
     accepted: int = 0
     pending: int = 0
     successes: int = 0
     failures: int = 0
+    at_risk: float = 0.0
+
+
+def at_risk_after(at_risk: float, change: float, pending: int) -> float:
+    """Return the money at risk after a change. Nothing is at risk where nothing is pending, without rounding.
+
+    >>> at_risk_after(800.0, 400.0, pending=2), at_risk_after(0.1 + 0.2, -0.3, pending=0)
+    (1200.0, 0.0)
+    """
+    return max(at_risk + change, 0.0) if pending > 0 else 0.0
 
 
 class Verdict(NamedTuple):
-    """A decision and its grounds. ``limit`` is None if any number of outcomes may be pending."""
+    """A decision and its grounds. ``limit`` is None if any number of outcomes may be pending.
+
+    Where amounts differ, ``offer`` is the one that is made, or that would be made if it were not rejected.
+    ``threshold`` is then the least success rate at which it is accepted.
+    """
 
     decision: Choice
     rule: str
     limit: int | None
     probability: float
     threshold: float
+    offer: Offer | None = None
+    expected_profit: float | None = None
+    label_value: Bounds | None = None
 
 
 class DecisionBasis:
     """Everything that follows from a segment's outcomes alone. It is computed when they change, not per decision."""
 
-    __slots__ = ("above", "belief", "failures", "limit", "optimum", "reasons", "successes", "threshold")
+    __slots__ = (
+        "above",
+        "belief",
+        "evidence",
+        "failures",
+        "label_value",
+        "limit",
+        "optimum",
+        "rate",
+        "reasons",
+        "successes",
+        "threshold",
+    )
 
     def __init__(self, table: SolvedTable, cap: int | None, successes: int, failures: int) -> None:
-        prior = table.prior
         self.successes, self.failures = successes, failures
-        self.belief = Belief(prior.n + successes + failures, prior.s + successes)
+        self.belief = table.belief(successes, failures)
         self.threshold = table.threshold(successes, failures)
         self.optimum = optimum = table.limit(successes, failures)
         self.limit = optimum if cap is None else cap if optimum is None else min(optimum, cap)
         self.above = self.belief.s > table.cost * self.belief.n
+        self.rate, self.label_value = self.belief.mean, Bounds(0.0, 0.0)
+        if isinstance(table, OfferTable):
+            self.rate, self.label_value = table.rate(successes, failures), table.label_value(successes, failures)
+            self.above = self.rate > table.cost
+        self.evidence: str | None = None  # the text about it
         self.reasons: dict[tuple[str, int], Any] = {}  # texts of the reasons, by rule and number pending
 
 
@@ -60,7 +105,13 @@ class SegmentRule:
     digest: str
     exposure_cap: int | None
     exploration_floor: float
+    exposure_cap_amount: float | None = None
     _last: list[DecisionBasis] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def needs_offer(self) -> bool:
+        """Whether a request must hold an offer: amounts differ, and not everybody has the same choice."""
+        return isinstance(self.table, OfferTable) and self.table.offers is not None and not self.table.one_menu
 
     def basis(self, counts: Counts) -> DecisionBasis:
         """Return what follows from the outcomes so far. The last result is cached."""
@@ -81,8 +132,14 @@ class SegmentRule:
         """Return how many outcomes may be pending when one more is accepted: the smaller of optimal limit and cap."""
         return self.basis(counts).limit
 
-    def decide(self, counts: Counts, draw: float) -> Verdict:
-        """Accept or reject the next individual. ``draw`` in [0, 1) settles the exploration floor."""
+    def decide(self, counts: Counts, draw: float, choices: Sequence[Offer] = ()) -> Verdict:
+        """Accept or reject the next individual. ``draw`` in [0, 1) settles the exploration floor.
+
+        ``choices`` are the offers of which one can be made. Without any, all offers of the version can be. Where all
+        have one cost, they do not matter.
+        """
+        if isinstance(self.table, OfferTable) and self.table.offers is not None:
+            return self._decide_offer(counts, draw, choices or self.table.choices)
         now = self.basis(counts)
         limit, threshold = now.limit, now.threshold
         horizon = self.table.horizon
@@ -102,3 +159,51 @@ class SegmentRule:
             return Verdict("reject", BELOW, limit, 0.0, threshold)
         reached_cap = now.optimum is None or counts.pending < now.optimum
         return Verdict("reject", CAP if reached_cap else LIMIT, limit, 0.0, threshold)
+
+    def _decide_offer(self, counts: Counts, draw: float, choices: Sequence[Offer]) -> Verdict:
+        """Decide where amounts differ."""
+        now, cap = self.basis(counts), self.exposure_cap
+        best = best_offer(choices, now.rate)
+        if self._pays(best, now):
+            if cap is not None and counts.pending >= cap:
+                return self._verdict("reject", CAP, 0.0, best, now)
+            fitting = self._fitting(counts, choices)
+            if best not in fitting:
+                smaller = best_offer(fitting, now.rate) if fitting else None
+                if smaller is None or not self._pays(smaller, now):
+                    return self._verdict("reject", LOSS_CAP, 0.0, best, now)
+                best = smaller
+            above = best.expected_profit(now.rate) > 0.0
+            return self._verdict("accept", ABOVE if above else LEARNING, 1.0, best, now)
+        # The floor keeps a segment open only where no offer is accepted any more, so that it learns nothing.
+        floor = self.exploration_floor if now.optimum == 0 and (cap is None or counts.pending < cap) else 0.0
+        fitting = self._fitting(counts, choices) if floor > 0 else ()
+        if not fitting:
+            return self._verdict("reject", BELOW, 0.0, best, now)
+        best = best_offer(fitting, now.rate)
+        if draw < floor:
+            return self._verdict("accept", FLOOR, floor, best, now)
+        return self._verdict("reject", BELOW, floor, best, now)
+
+    def _pays(self, offer: Offer, now: DecisionBasis) -> bool:
+        return offer.expected_profit(now.rate) + now.label_value.lower > 0.0
+
+    def _fitting(self, counts: Counts, choices: Sequence[Offer]) -> Sequence[Offer]:
+        """Return the offers whose loss the cap in money still allows."""
+        cap = self.exposure_cap_amount
+        return choices if cap is None else [one for one in choices if counts.at_risk + one.loss <= cap]
+
+    def _verdict(self, decision: Choice, rule: str, probability: float, offer: Offer, now: DecisionBasis) -> Verdict:
+        threshold = min(max(offer.cost - now.label_value.lower / offer.amount, 0.0), 1.0)
+        profit = offer.expected_profit(now.rate)
+        return Verdict(decision, rule, self.exposure_cap, probability, threshold, offer, profit, now.label_value)
+
+
+def without_capacity(verdict: Verdict) -> Verdict:
+    """Return the rejection of an individual that would be accepted, but is not among the chosen ones of its batch."""
+    return verdict._replace(decision="reject", rule=CAPACITY, probability=0.0)
+
+
+def best_offer(choices: Sequence[Offer], rate: float) -> Offer:
+    """Return the offer with the largest expected profit at a success rate, the first one of equals."""
+    return max(choices, key=lambda one: one.expected_profit(rate))

@@ -1,8 +1,9 @@
 """Solved tables: the optimal decision at every belief of a segment, stored so that a decision needs no solver.
 
-Both kinds of table answer one question, the *exposure limit* after a number of new successes and failures: how many
-outcomes may be pending when one more individual is accepted. In a stopping problem the limit is zero or infinite.
-Counts are whole numbers on the prior's lattice, so nothing is rounded.
+Tables answer one question, the *exposure limit* after a number of new successes and failures: how many outcomes may be
+pending when one more individual is accepted. In a stopping problem the limit is zero or infinite. Counts are whole
+numbers on the prior's lattice, so nothing is rounded. Where amounts differ, the value of one label is stored instead
+(:mod:`lenience.service.domain.offer_tables`).
 
 A stopping table holds, for each number of outcomes k, the least accepted number of successes, as one bit per row (it
 rises by 0 or 1). Beyond its last row, rates above the cost are accepted and rates at or below the last row's stop are
@@ -26,9 +27,12 @@ from lenience.core.certificate import Certificate
 from lenience.core.errors import TooLargeError
 from lenience.core.json_arrays import decode_array
 from lenience.core.lattice import AT_COST
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ExposureObjective, StoppingObjective
+from lenience.core.offers import Offers
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain import limits
+from lenience.service.domain.offer_tables import OfferBody, OfferTable, solve_offer_table
 from lenience.service.domain.specification import SegmentProblem
 from lenience.service.domain.threshold_curve import fitted_curve
 from lenience.solvers.stopping.leniency_curve import threshold_on_curve
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from lenience.policies.beliefs.exposure import ExposurePolicy
 
 ROWS = 100_000  # outcomes of a discounted problem up to which decisions are looked up
+OFFER_ROWS = 1_000  # outcomes with offers up to which labels are valued: each row holds hundreds of numbers
 VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
 VALUE_TOLERANCE = 1e-4  # of such a value with late outcomes
 LOOSEST = 1e-2  # largest tolerance (of the value at the prior) for late outcomes when time is short
@@ -55,6 +60,8 @@ class Effort(NamedTuple):
     seconds: float = limits.SOLVE_SECONDS  # to solve late outcomes, as estimated by the solver
     limit: bool = True  # whether to fit the curve of thresholds that pages show
     late_rows: int | None = None  # rows with late outcomes; by default as many as the tolerance needs
+    offer_rows: int = OFFER_ROWS
+    offer_tolerance: float = 1e-6  # of values with offers, in units of their mean amount
 
 
 STORED = Effort()
@@ -81,11 +88,13 @@ class ExposureBody(msgspec.Struct, frozen=True, tag="exposure", tag_field="kind"
     curve_to: float = 0.0
 
 
-Body: TypeAlias = StoppingBody | ExposureBody
+Body: TypeAlias = StoppingBody | ExposureBody | OfferBody
 
 
 class StoppingTable:
     """Accept while there are enough successes, then stop for good."""
+
+    offers: Offers | None = None
 
     def __init__(self, body: StoppingBody) -> None:
         import numpy as np
@@ -97,6 +106,10 @@ class StoppingTable:
         bits = np.unpackbits(np.frombuffer(b64decode(body.rises), dtype=np.uint8), count=self.rows - 1)
         least = body.first + np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(bits, dtype=np.int64)))
         self._least = array("i", least.astype(np.int32).tobytes())
+
+    def belief(self, successes: int, failures: int) -> Belief:
+        """Return the prior plus the outcomes."""
+        return Belief(self.prior.n + successes + failures, self.prior.s + successes)
 
     def limit(self, successes: int, failures: int) -> int | None:
         """Return the exposure limit: 0, or None for no limit."""
@@ -194,6 +207,7 @@ class ExposureTable:
     """Accept while fewer outcomes than the limit are pending."""
 
     horizon: int | None = None
+    offers: Offers | None = None
 
     def __init__(self, body: ExposureBody) -> None:
         from lenience.policies.beliefs.exposure import ExposurePolicy
@@ -205,6 +219,10 @@ class ExposureTable:
         self._first: list[int] = self.policy.first.tolist()
         self._offsets = self.policy.offsets.tolist()
         self._limits = self.policy.limits.tolist()
+
+    def belief(self, successes: int, failures: int) -> Belief:
+        """Return the prior plus the outcomes."""
+        return Belief(self.prior.n + successes + failures, self.prior.s + successes)
 
     def limit(self, successes: int, failures: int) -> int | None:
         """Return the exposure limit, or None for no limit."""
@@ -295,27 +313,31 @@ class ExposureTable:
         return bool(self.policy.certificate.proved)
 
 
-SolvedTable: TypeAlias = StoppingTable | ExposureTable
+SolvedTable: TypeAlias = StoppingTable | ExposureTable | OfferTable
 
 
 def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and encode its table as text. The same problem gives the same text."""
-    problem = segment.problem
+    problem, prior = segment.problem, segment.prior
+    if problem.offers is not None or isinstance(prior, MixtureBelief):
+        assert isinstance(problem, Discounted)  # the specification admits no other objective here
+        table = solve_offer_table(problem, prior, effort.offer_rows, effort.offer_tolerance)
+        return msgspec.json.encode(table).decode()
     if isinstance(problem, ExposureObjective):
-        return _solve_delayed(problem, segment.prior, effort)
+        return _solve_delayed(problem, prior, effort)
     import numpy as np
 
     if problem.horizon is None:
-        policy = problem.solve(segment.prior, rows=effort.rows, tolerance=effort.tolerance)
+        policy = problem.solve(prior, rows=effort.rows, tolerance=effort.tolerance)
     else:
-        policy = problem.solve(segment.prior)
+        policy = problem.solve(prior)
     least = steady(policy.accept_from)
     curve, reach = list[float](), 0.0
     if problem.stationary and effort.limit:
-        curve, reach = fitted_curve(Discounted(problem.cost, problem.discount), segment.prior.n)
+        curve, reach = fitted_curve(Discounted(problem.cost, problem.discount), prior.n)
     body = StoppingBody(
         objective=problem,
-        prior=segment.prior,
+        prior=prior,
         certificate=policy.certificate,
         first=int(least[0]),
         rises=b64encode(np.packbits(np.diff(least).astype(np.uint8)).tobytes()).decode(),
@@ -344,12 +366,20 @@ def steady(accept_from: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
     """Estimate the seconds that a stopping problem takes. Solvers of late outcomes limit their own time."""
-    return segment.problem.solve_seconds(segment.prior, effort.rows, effort.tolerance)
+    problem, prior = segment.problem, segment.prior
+    if problem.offers is not None or isinstance(prior, MixtureBelief):
+        from lenience.policies.beliefs.offers import offers_of
+        from lenience.solvers.offers.solve import offer_seconds
+
+        return offer_seconds(prior, offers_of(problem), problem.discount, effort.offer_rows, effort.offer_tolerance)
+    return problem.solve_seconds(prior, effort.rows, effort.tolerance)
 
 
 def load(text: str) -> SolvedTable:
     """Load a table that :func:`solve` encoded."""
-    body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody, dec_hook=decode_array)
+    body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody | OfferBody, dec_hook=decode_array)
+    if isinstance(body, OfferBody):
+        return OfferTable(body)
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
@@ -365,8 +395,7 @@ def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolic
     tolerance = effort.late_tolerance
     while True:
         try:
-            policy: ExposurePolicy = objective.solve(prior, effort.late_rows, tolerance, seconds=effort.seconds)
-            return policy
+            return objective.solve_proved(prior, effort.late_rows, tolerance, seconds=effort.seconds)
         except TooLargeError:
             tolerance *= 10
             if tolerance > LOOSEST:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import one_break_even
+from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
@@ -27,6 +29,12 @@ LEAST = 1e-9  # smallest positive value: much smaller numbers have too few digit
 Rate = Annotated[float, Meta(ge=LEAST, lt=1, description="Strictly between 0 and 1")]
 Positive = Annotated[float, Meta(ge=LEAST, le=1e12)]
 Cap = Annotated[int, Meta(ge=1, le=10**9, description="The most outcomes that may be pending at once in a segment")]
+LossCap = Annotated[
+    float, Meta(ge=LEAST, le=1e15, description="The most that a segment may lose if all its pending outcomes fail")
+]
+Doubt = Annotated[
+    float, Meta(ge=0, lt=1, description="The probability that the prior is wrong and nothing is known instead")
+]
 ONLY_SEGMENT = "all"
 
 
@@ -41,7 +49,10 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A segment with its own settings."""
+    """A segment with its own settings.
+
+    Fields that came later are not encoded where they are not given. Earlier specifications keep their text.
+    """
 
     name: limits.SegmentName
     share: Annotated[float, Meta(ge=LEAST, le=1)] | None = None
@@ -51,6 +62,9 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     group: Annotated[limits.SegmentName, Meta(description="The group its members belong to, for fairness")] | None = (
         None
     )
+    offers: Offers | UnsetType | None = UNSET
+    doubt: Doubt | UnsetType | None = UNSET
+    exposure_cap_amount: LossCap | UnsetType | None = UNSET
 
 
 class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,6 +74,7 @@ class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exploration_floor: Annotated[
         float, Meta(ge=0, lt=1, description="The least probability of acceptance where the policy has stopped")
     ] = 0.0
+    exposure_cap_amount: LossCap | UnsetType | None = UNSET
 
 
 class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,10 +119,11 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         Annotated[float, Meta(gt=0, le=36_500, description="Days after which a missing outcome expires")] | None
     ) = None
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
+    doubt: Doubt | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
-        one_break_even(self.objective, "A policy of the service")
         _check_limits(self.objective)
+        self._check_offers()
         if self.history_model != "own" and not self.history:
             raise InputError.because(
                 "needs history to fit",
@@ -120,6 +136,58 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
             raise InputError.because(
                 "must be given with history_model 'curve', and only then", "scores", code="conflicting_fields"
             )
+
+    def _check_offers(self) -> None:
+        """Raise InputError for offers, caps or doubts that the objective cannot have."""
+        own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
+        if self.objective.horizon is not None or self.objective.label_delay:
+            one_break_even(self.objective, "A policy of the service with a horizon or late outcomes")
+            doubt = next((each for each in (self.doubt, *(spec.doubt for spec in own)) if each), None)
+            if doubt is not None:
+                raise InputError.because(
+                    "needs an objective of type discounted", "doubt", value=doubt, code="conflicting_fields"
+                )
+        if self.objective.offers is None:
+            with_offers = next((spec for spec in own if spec.offers), None)
+            if with_offers is not None:
+                raise InputError.because(
+                    "must not have its own offers, because the objective has one cost",
+                    "segments",
+                    label=f"the segment {with_offers.name!r}",
+                    value=with_offers.name,
+                    hint="Give the objective offers instead of a cost.",
+                    code="conflicting_fields",
+                )
+            if self.constraints.exposure_cap_amount or any(spec.exposure_cap_amount for spec in own):
+                raise InputError.because(
+                    "needs an objective with offers, because amounts are not known otherwise",
+                    "exposure_cap_amount",
+                    hint="Use exposure_cap, which counts outcomes.",
+                    code="conflicting_fields",
+                )
+            return
+        _check_amounts("objective.offers", self.objective.offers)
+        for spec in own:
+            if spec.cost is not None:
+                raise InputError.because(
+                    "must not have its own cost, because the objective has offers",
+                    "segments",
+                    label=f"the segment {spec.name!r}",
+                    value=spec.name,
+                    hint="Give the segment its own offers.",
+                    code="conflicting_fields",
+                )
+            if spec.offers:
+                _check_amounts("segments", spec.offers)
+                if spec.offers.currency not in ("", self.objective.offers.currency):
+                    raise InputError.because(
+                        f"must have the objective's currency {self.objective.offers.currency!r}, "
+                        f"not {spec.offers.currency!r}",
+                        "segments",
+                        label=f"the segment {spec.name!r}",
+                        value=spec.offers.currency,
+                        code="conflicting_fields",
+                    )
 
     @property
     def expiry_days(self) -> float | None:
@@ -192,17 +260,32 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return fitted_priors([spec.name for spec in specs], self.history, self.scores)
 
     def _problem(self, spec: SegmentSpec, share: float, prior: Belief) -> SegmentProblem:
+        doubt = self.doubt if spec.doubt is UNSET or spec.doubt is None else spec.doubt
+        start: Belief | MixtureBelief = MixtureBelief.doubt(prior, doubt) if doubt else prior
         past = self.history.get(spec.name)
         if past is not None and past.successes + past.failures > 0:
             weight = min(1.0, self.history_cap / (past.successes + past.failures))
-            prior = Belief.from_counts(past.successes * weight, past.failures * weight, prior)
+            good, bad = past.successes * weight, past.failures * weight
+            start = Belief.from_counts(good, bad, start) if isinstance(start, Belief) else start.after(good + bad, good)
         return SegmentProblem(
             name=spec.name,
             share=share,
-            problem=self.objective.with_cost(spec.cost or self.objective.cost).for_share(share),
-            prior=prior,
+            problem=self._objective(spec).for_share(share),
+            prior=start,
             exposure_cap=spec.exposure_cap or self.constraints.exposure_cap,
             exploration_floor=self.constraints.exploration_floor,
+            exposure_cap_amount=spec.exposure_cap_amount or self.constraints.exposure_cap_amount or None,
+        )
+
+    def _objective(self, spec: SegmentSpec) -> Objective:
+        """Return the objective of a segment, before it takes its share of the arrivals."""
+        offers = self.objective.offers
+        if offers is None:
+            return self.objective.with_cost(spec.cost or self.objective.cost)
+        if not spec.offers:
+            return self.objective
+        return msgspec.structs.replace(
+            self.objective, offers=msgspec.structs.replace(spec.offers, currency=offers.currency)
         )
 
 
@@ -212,9 +295,15 @@ class SegmentProblem(msgspec.Struct, frozen=True):
     name: str
     share: float
     problem: Objective
-    prior: Belief
+    prior: Belief | MixtureBelief
     exposure_cap: int | None
     exploration_floor: float
+    exposure_cap_amount: float | None = None  # in money: what may be lost if all pending outcomes fail
+
+    @property
+    def belief(self) -> Belief:
+        """The prior as one belief: a doubtful one has the same mean and variance."""
+        return self.prior if isinstance(self.prior, Belief) else Belief(self.prior.n, self.prior.s)
 
 
 def fitted_priors(names: list[str], history: dict[str, Record], scores: dict[str, float]) -> list[Belief]:
@@ -256,6 +345,22 @@ def _check_limits(objective: Objective) -> None:
             real(f"objective.{name}", getattr(objective, name), least=LEAST, most=1e12)
     if objective.horizon is not None:
         whole("objective.horizon", objective.horizon, least=1, most=limits.HORIZON)
+
+
+def _check_amounts(field: str, offers: Offers) -> None:
+    """Raise InputError for more offers, or for smaller or larger amounts, than the service takes."""
+    if len(offers.amount) > limits.OFFERS:
+        raise InputError(
+            field,
+            len(offers.amount),
+            f"at most {limits.OFFERS:,} offers",
+            hint="Offers.compress of the Python package returns a few that stand for all.",
+            code="too_large",
+        )
+    for amount in offers.amount:
+        real(f"{field}.amount", amount, least=LEAST, most=limits.AMOUNT)
+    if len(offers.currency) > limits.CURRENCY or not offers.currency.isprintable():
+        raise InputError(f"{field}.currency", offers.currency, f"at most {limits.CURRENCY} printable characters")
 
 
 def _shares(specs: list[SegmentSpec]) -> list[float]:

@@ -36,6 +36,29 @@ class DecisionState:
     accepted: bool
     status: str
     changed: bool = False
+    amount: float | None = None  # at stake in the offer that was decided
+    cost: float | None = None  # its break-even
+
+    @property
+    def loss(self) -> float:
+        """What a failure loses, in money. It is 0 where amounts do not matter."""
+        return 0.0 if self.amount is None or self.cost is None else self.amount * self.cost
+
+    @property
+    def profit(self) -> float | None:
+        """What the outcome has earned, in money, or None if it is not known."""
+        return realised_profit(self.status, self.amount, self.cost)
+
+
+def realised_profit(status: str, amount: float | None, cost: float | None) -> float | None:
+    """Return what an outcome has earned: the gain of a success, minus the loss of a failure, None without either.
+
+    >>> realised_profit("success", 1000.0, 0.75), realised_profit("failure", 1000.0, 0.75)
+    (250.0, -750.0)
+    """
+    if amount is None or cost is None or status not in ("success", "failure"):
+        return None
+    return amount - amount * cost if status == "success" else -amount * cost
 
 
 class Personal(NamedTuple):

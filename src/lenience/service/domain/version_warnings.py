@@ -19,7 +19,7 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
     if specification.constraints.exploration_floor > 0:
         return warnings
     closed = {name: table for name, table in tables.items() if table.closed}
-    losing = [name for name, table in closed.items() if known_to_lose(table.prior, table.cost)]
+    losing = [name for name, table in closed.items() if _known_to_lose(table)]
     rare = [name for name in closed if name not in losing]
     if losing:
         warnings.append(f"{_never_start(losing, len(tables))}: almost certainly a loss, given the prior.")
@@ -27,9 +27,15 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
         warnings.append(
             f"{_never_start(rare, len(tables))}: given the prior, too few applicants are expected for a first "
             "acceptance to pay. To open them, use history_model shared or curve, coarser segments, or an exploration "
-            "floor."
+            f"floor{', or offer smaller amounts' if specification.objective.offers else ''}."
         )
     return warnings
+
+
+def _known_to_lose(table: SolvedTable) -> bool:
+    """Return whether almost certainly every offer loses, or everybody does if all have one cost."""
+    offers = table.offers
+    return known_to_lose(table.prior, table.cost if offers is None else min(offers.cost))
 
 
 def dropped_segment_warnings(segments: Mapping[str, Counts], remaining: Collection[str]) -> list[str]:

@@ -26,7 +26,7 @@ from msgspec import UNSET
 from lenience.core.errors import LONGEST, InputError
 from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest, Unsupported
-from lenience.service.http.large_bodies import process_body
+from lenience.service.http.large_bodies import process_body, stop_if_disconnected
 from lenience.service.http.validation_text import explained
 
 PLACE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)  # the place at the end of a validator's message
@@ -44,7 +44,7 @@ class StrictRequest(Request[Any, Any, State]):
         field = self.route_handler.parsed_data_field
         assert field is not None  # the handler takes a body
         kind = field.annotation
-        return await process_body(await self.body(), lambda body: decoded(body, kind))
+        return await process_body(self, await self.body(), lambda body: decoded(body, kind))
 
 
 async def check_content_type(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -72,7 +72,7 @@ async def require_empty_body(request: Request[Any, Any, State]) -> None:
     """Raise BadRequest if the body has content, because the sender would expect it to have an effect."""
     body = await request.body()
     if body.strip():
-        await process_body(body, lambda content: decoded(content, EmptyBody | None))
+        await process_body(request, body, lambda content: decoded(content, EmptyBody | None))
 
 
 def decoded(body: bytes, kind: Any) -> Any:
@@ -127,6 +127,7 @@ def _plain(body: bytes) -> Any:
 
 
 def _once(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    stop_if_disconnected()
     unique = dict(fields)
     if len(unique) < len(fields):
         counts = Counter(name for name, _ in fields)  # linear: a body may have a hundred thousand fields

@@ -25,6 +25,7 @@ from lenience.service.commands.outcomes import (
     OverrideRequest,
     RecordOutcomes,
 )
+from lenience.service.commands.ranking import DecideRanked, RankRequest
 from lenience.service.domain import limits
 from lenience.service.domain.answers import (
     DecisionAnswer,
@@ -33,13 +34,14 @@ from lenience.service.domain.answers import (
     DecisionView,
     OutcomeAnswer,
     OutcomesAnswer,
+    RankAnswer,
 )
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
-from lenience.service.http.large_bodies import process_body
+from lenience.service.http.large_bodies import process_body, stop_if_disconnected
 from lenience.service.queries import export
 from lenience.service.queries.reading import PAGE, Filters
 
@@ -78,6 +80,24 @@ async def decide_batch(
     """Decide several individuals in order. Each acceptance counts as pending for those after it."""
     sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
     return answered(await request.app.state.service.perform(Decide(sent_by, name, data.decisions, False)))
+
+
+@post(
+    "/policies/{name:str}/rank",
+    opt={"role": "decide"},
+    responses=documented(404, 409, 413, 415),
+    tags=["decide"],
+)
+async def decide_ranked(
+    name: PolicyName, data: JSONBody[RankRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[RankAnswer]:
+    """Decide several individuals of whom only some can be accepted: those with the largest indices are chosen.
+
+    The index is the expected profit of an offer plus the value of its outcome. All decisions are recorded.
+    """
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/rank", data)
+    command = DecideRanked(sent_by, name, data.decisions, False, capacity=data.capacity, budget=data.budget)
+    return answered(await request.app.state.service.perform(command))
 
 
 @changing("/decisions/{identity:str}/outcome", "outcome", "outcomes")
@@ -156,7 +176,7 @@ async def import_outcomes(
 
     As in a batch, if a line cannot be read, nothing is recorded and the response names every such line.
     """
-    items = await process_body(body, read_csv)
+    items = await process_body(request, body, read_csv)
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/outcomes/import", items)
     return answered(await request.app.state.service.perform(RecordOutcomes(sent_by, items)))
 
@@ -283,6 +303,7 @@ def _csv_rows(reader: Any) -> tuple[dict[str, int], list[tuple[int, list[str]]]]
     _check_most("columns", len(heading), limits.CSV_COLUMNS)
     rows: list[tuple[int, list[str]]] = []
     for row in reader:
+        stop_if_disconnected()
         if row:
             rows.append((reader.line_num, row[: len(heading)]))
             _check_most("rows", len(rows), limits.BATCH)
@@ -318,6 +339,7 @@ def _micro(field: str, text: str | None) -> int | None:
 HANDLERS = [
     decide,
     decide_batch,
+    decide_ranked,
     record_outcome,
     correct,
     give_up,

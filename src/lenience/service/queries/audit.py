@@ -363,8 +363,8 @@ class _Audit:
             self.report(where, "its row names another policy or segment")
         if (row.length, row.head) != (length, head):
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
-        if Counts(*row[6:11]) != counts:
-            self.report(where, describe_differences(Counts(*row[6:11]), counts, "in the table", "by the events"))
+        if Counts(*row[6:12]) != counts:
+            self.report(where, describe_differences(Counts(*row[6:12]), counts, "in the table", "by the events"))
         if row.revision != revision:
             self.report(where, f"its revision is {row.revision}, the log says {revision}")
 

@@ -19,6 +19,7 @@ from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Choice, Decided, Observed, Overridden, read
 from lenience.service.domain.reasons import overruled
+from lenience.service.domain.state import realised_profit
 from lenience.service.storage import schema
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class ExportRow(msgspec.Struct, frozen=True):
     ``decision`` is the decision in force, ``policy_decision`` the one that the policy made. ``rule``, ``limit``,
     ``probability`` and ``threshold`` are those of the policy. ``arrivals`` to ``failures``, ``cost`` and the belief are
     those before the decision was counted. ``outcome_at`` is the time when the outcome was first recorded.
+
+    Where amounts differ, ``offer_amount``, ``cost`` and ``expected_profit`` are those of the offer that is made or
+    rejected, ``label_value`` is the lower bound, and ``profit`` is what the outcome has earned.
     """
 
     id: str
@@ -65,6 +69,11 @@ class ExportRow(msgspec.Struct, frozen=True):
     cost: float
     belief_n: float
     belief_s: float
+    offers: int
+    offer_amount: float | None
+    expected_profit: float | None
+    label_value: float | None
+    profit: float | None
 
 
 COLUMNS = ExportRow.__struct_fields__
@@ -118,7 +127,7 @@ def _lines(
         entry, event, over = queries.entry(row, names), first[row.chain_id, row.seq], overrides.get(row.id)
         policy, _, segment = names[row.chain_id]
         table = queries.registry.version(connection, policy, row.version).rules[segment].table
-        seen = event.successes + event.failures
+        belief, offer = table.belief(event.successes, event.failures), event.offer
         yield ExportRow(
             **{name: getattr(entry, name) for name in DecisionEntry.__struct_fields__},
             arrivals=event.arrivals,
@@ -135,9 +144,14 @@ def _lines(
             overridden_at=None if over is None else iso_time(over.at),
             overridden_by=None if over is None else over.by,
             outcome_at=outcomes.get(row.id),
-            cost=table.cost,
-            belief_n=table.prior.n + seen,
-            belief_s=table.prior.s + event.successes,
+            cost=table.cost if offer is None else offer.cost,
+            belief_n=belief.n,
+            belief_s=belief.s,
+            offers=len(event.offers),
+            offer_amount=None if offer is None else offer.amount,
+            expected_profit=event.expected_profit,
+            label_value=None if event.label_value is None else event.label_value.lower,
+            profit=realised_profit(row.status, row.amount, row.cost),
         )
 
 
@@ -189,7 +203,8 @@ def _harmless(value: Any) -> Any:
 def _parquet_schema() -> pyarrow.Schema:
     import pyarrow as pa
 
-    integers = dict.fromkeys(("arrivals", "pending", "successes", "failures", "limit"), pa.int64())
-    reals = dict.fromkeys(("probability", "threshold", "cost", "belief_n", "belief_s"), pa.float64())
+    integers = dict.fromkeys(("arrivals", "pending", "successes", "failures", "limit", "offers"), pa.int64())
+    money = ("offer_amount", "expected_profit", "label_value", "profit")
+    reals = dict.fromkeys(("probability", "threshold", "cost", "belief_n", "belief_s", *money), pa.float64())
     kinds = {"policy_version": pa.int32(), "overridden": pa.bool_(), **integers, **reals}
     return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])

@@ -14,21 +14,27 @@ from lenience.service.domain.answers import (
     DecisionsPage,
     DecisionView,
     HistoryEntry,
+    OfferAnswer,
     PoliciesAnswer,
     PolicyEntry,
     PolicyView,
     SegmentView,
     ShadowView,
     VersionView,
+    offer_answer,
 )
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Corrected, Decided, Erased, Observed, Overridden, read
 from lenience.service.domain.feature_cells import unknown_value_warnings
+from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.problems import NotFound, unknown_decision
 from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
-from lenience.service.domain.rule import Counts, Verdict
+from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable
+from lenience.service.domain.state import realised_profit
+from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
+from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
@@ -90,7 +96,8 @@ class Queries:
                 raise NotFound(detail, code="unknown_version", field="version")
             version = self.registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
-        counts = {row.segment: Counts(*row[6:11]) for row in chains}
+            warnings = drift_warnings(connection, version.rules, record.segments)
+        counts = {row.segment: Counts(*row[6:12]) for row in chains}
         until = time.monotonic() + VALUES_SECONDS
         return PolicyView(
             name=name,
@@ -100,6 +107,7 @@ class Queries:
             state=record.states[shown],
             specification=version.specification,
             segments=[self._segment(version, segment, counts[segment], until) for segment in version.rules],
+            warnings=warnings,
         )
 
     def decision(self, identity: str) -> DecisionView:
@@ -114,8 +122,7 @@ class Queries:
             name = self.registry.name_of(connection, chain.policy_id)
             version = self.registry.version(connection, chain.policy_id, row.version)
             first, history, notes = self._history(connection, row.chain_id, row.seq, identity)
-        counts = Counts(first.arrivals, first.accepted, first.pending, first.successes, first.failures)
-        verdict = Verdict(first.decision, first.rule, first.limit, first.probability, first.threshold)
+        counts, verdict = stated_counts(first), stated_verdict(first)
         rule = version.rules[chain.segment]
         value, continuing = rule.table.value(counts.successes, counts.failures, counts.pending)
         own = notes.get(row.seq)
@@ -134,17 +141,29 @@ class Queries:
             pending=first.pending,
             limit=first.limit,
             threshold=first.threshold,
-            cost=rule.table.cost,
+            cost=rule.table.cost if first.offer is None else first.offer.cost,
             decided_at=iso_time(first.at),
             warnings=unknown_value_warnings(version.specification.features, features or {}),
+            offer=offer_answer(first.offer),
+            expected_profit=first.expected_profit,
+            label_value=first.label_value,
             status=row.status,
+            profit=realised_profit(row.status, row.amount, row.cost),
+            offers=[OfferAnswer(each.amount, each.cost, each.gain, each.loss) for each in first.offers],
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
             value_of_continuing=continuing,
-            would_have_changed=what_would_change(rule, counts, verdict),
+            would_have_changed=what_would_change(rule, counts, verdict, first.offers),
             shadows=[
                 ShadowView(
-                    shadow.version, shadow.decision, shadow.rule, shadow.threshold, shadow.limit, shadow.probability
+                    shadow.version,
+                    shadow.decision,
+                    shadow.rule,
+                    shadow.threshold,
+                    shadow.limit,
+                    shadow.probability,
+                    offer_answer(shadow.offer),
+                    shadow.expected_profit,
                 )
                 for shadow in first.shadows
             ],
@@ -182,6 +201,7 @@ class Queries:
             value=rule.table.value(counts.successes, counts.failures, counts.pending)[0] if values else None,
             proved=rule.table.proved,
             certificate=rule.table.statement,
+            **_about_offers(rule, counts),
         )
 
     def _history(
@@ -289,11 +309,25 @@ class Queries:
         )
 
 
+def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
+    """Return the fields of a segment that are about its offers, null if all have one cost."""
+    table = rule.table
+    if not isinstance(table, OfferTable) or table.offers is None:
+        return dict.fromkeys(("label_value", "largest_amount", "share_accepted", "at_risk"))
+    label, gap = table.label_value(counts.successes, counts.failures), table.cost - rule.basis(counts).rate
+    return {
+        "label_value": label,
+        "largest_amount": label.lower / gap if gap > 0 else None,
+        "share_accepted": table.share_accepted(counts.successes, counts.failures),
+        "at_risk": counts.at_risk,
+    }
+
+
 def _volume_to_start(table: SolvedTable) -> float | None:
     """Return the discounted volume at which a first acceptance pays, to a part in a thousand."""
     from lenience.segments.starting import starting_volume
 
-    if table.volume is None:
+    if table.volume is None or isinstance(table, OfferTable):
         return None
     needed = starting_volume(table.prior, table.cost, 1e-3).midpoint
     return needed if math.isfinite(needed) else None

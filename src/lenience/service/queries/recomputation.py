@@ -11,6 +11,8 @@ import msgspec
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
+from lenience.core.bounds import Bounds
+from lenience.core.offers import Offer
 from lenience.service.domain.chain import commitment, draw, link
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import (
@@ -25,7 +27,8 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.problems import Damaged
-from lenience.service.domain.rule import Counts, Verdict
+from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after, without_capacity
+from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import Version
 from lenience.service.storage.store import as_problem
@@ -115,6 +118,13 @@ class ExpectedDecision:
     at: int
     accepted: bool
     status: str
+    amount: float | None = None
+    cost: float | None = None
+
+    @property
+    def loss(self) -> float:
+        """What a failure loses, in money."""
+        return 0.0 if self.amount is None or self.cost is None else self.amount * self.cost
 
 
 @dataclass(slots=True)
@@ -159,7 +169,7 @@ class SegmentRecomputation:
             if life.status not in (schema.PENDING, schema.EXPIRED):
                 self.report(where, f"an outcome of a decision that is {life.status}")
                 return
-            counts.pending -= life.status == schema.PENDING
+            self._settle(life)
             counts.successes += event.outcome == "success"
             counts.failures += event.outcome == "failure"
             life.status = event.outcome
@@ -175,7 +185,7 @@ class SegmentRecomputation:
             if life.status != schema.PENDING:
                 self.report(where, f"an expiry of a decision that is {life.status}")
                 return
-            counts.pending -= 1
+            self._settle(life)
             life.status = schema.EXPIRED
         elif isinstance(event, Overridden):
             self._overridden(where, seq, event, life)
@@ -189,13 +199,26 @@ class SegmentRecomputation:
             self.report(where, f"an override to {event.choice} of a decision that is {life.status}")
             return
         self.counts.accepted += 1 if accept else -1
-        self.counts.pending += 1 if accept else -(life.status == schema.PENDING)
+        if accept:
+            self._change_pending(1, life)
+        else:
+            self._settle(life)
         life.accepted = accept
         life.status = schema.PENDING if accept else schema.REJECTED
         self._commit(seq, event.decision, event.personal)
 
+    def _settle(self, life: ExpectedDecision) -> None:
+        """Count a decision as pending no longer, if it was."""
+        if life.status == schema.PENDING:
+            self._change_pending(-1, life)
+
+    def _change_pending(self, change: int, life: ExpectedDecision) -> None:
+        counts = self.counts
+        counts.pending += change
+        counts.at_risk = at_risk_after(counts.at_risk, change * life.loss, counts.pending)
+
     def _decided(self, where: str, seq: int, event: Decided, previous: str) -> None:
-        stated = Counts(event.arrivals, event.accepted, event.pending, event.successes, event.failures)
+        stated = stated_counts(event)
         if stated != self.counts:
             self.report(
                 where, f"it has {_counts_text(stated)}, but the events before it give {_counts_text(self.counts)}"
@@ -206,8 +229,9 @@ class SegmentRecomputation:
             self.follows(where, f"its policy version {event.version} does not exist for this segment")
         else:
             rule = version.rules[self.segment]
-            verdict = rule.decide(self.counts, draw(previous, event.id))
-            logged = Verdict(event.decision, event.rule, event.limit, event.probability, event.threshold)
+            verdict, logged = rule.decide(self.counts, draw(previous, event.id), event.offers), stated_verdict(event)
+            if event.rank is not None and event.rule == CAPACITY and verdict.decision == "accept":
+                verdict = without_capacity(verdict)
             if verdict != logged:
                 self.report(
                     where, describe_differences(logged, verdict, "in the log", f"by policy version {event.version}")
@@ -216,15 +240,14 @@ class SegmentRecomputation:
         if event.id in self.expected_decisions:
             self.report(where, f"the decision {event.id} was made before")
         accepted = event.decision == "accept"
-        self.counts = Counts(
-            self.counts.arrivals + 1,
-            self.counts.accepted + accepted,
-            self.counts.pending + accepted,
-            self.counts.successes,
-            self.counts.failures,
-        )
         status = schema.PENDING if accepted else schema.REJECTED
-        self.expected_decisions[event.id] = ExpectedDecision(seq, event.version, event.at, accepted, status)
+        terms = () if event.offer is None else (event.offer.amount, event.offer.cost)
+        life = ExpectedDecision(seq, event.version, event.at, accepted, status, *terms)
+        self.counts.arrivals += 1
+        self.counts.accepted += accepted
+        if accepted:
+            self._change_pending(1, life)
+        self.expected_decisions[event.id] = life
         if event.personal is not None:
             self._commit(seq, event.id, event.personal)
 
@@ -238,8 +261,8 @@ class SegmentRecomputation:
             if version is None or self.segment not in version.rules:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
-            verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id))
-            logged = Verdict(shadow.decision, shadow.rule, shadow.limit, shadow.probability, shadow.threshold)
+            verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id), event.offers)
+            logged = stated_verdict(shadow)
             if verdict != logged:
                 difference = describe_differences(logged, verdict, "in the log", f"by version {shadow.version}")
                 self.report(where, f"its shadow, {difference}")
@@ -260,7 +283,7 @@ class SegmentRecomputation:
                 continue
             seen.add(row.id)
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
-            stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status)
+            stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status, row.amount, row.cost)
             if stored != expected:
                 self.report(f"decision {row.id}", describe_differences(stored, expected, "in the table", "in the log"))
         # Compare with the rows themselves. A query for ids alone would be answered by an index.
@@ -301,6 +324,10 @@ def describe_differences(first: object, second: object, here: str, there: str) -
 def _shown(name: str, value: object) -> str:
     if name == "at" and isinstance(value, int):
         return iso_time(value)
+    if isinstance(value, Bounds):  # a forged one may have its ends the wrong way round
+        return f"{value.lower!r} to {value.upper!r}"
+    if isinstance(value, Offer):
+        return f"{value.amount!r} at break-even {value.cost!r}"
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -308,4 +335,5 @@ def _counts_text(counts: Counts) -> str:
     return (
         f"{counts.arrivals} arrivals, {counts.accepted} accepted, {counts.pending} pending, "
         f"{counts.successes} successes, {counts.failures} failures"
+        f"{f', {counts.at_risk:g} at risk' if counts.at_risk else ''}"
     )

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
+from lenience.core.offers import Offer
 from lenience.service.domain.chain import link
 from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.events import Decided, Erased, Event, Overridden, read, write
@@ -23,7 +24,7 @@ from lenience.service.storage.references import referred
 from lenience.service.storage.store import Store
 
 Item = TypeVar("Item")
-_CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures")
+_CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures", "at_risk")
 
 
 @dataclass(slots=True)
@@ -84,7 +85,9 @@ class Ledger:
         for part in _parts(wanted):
             query = select(schema.decision).where(schema.decision.c.id.in_(part))
             for row in self.connection.execute(query):
-                self.decisions[row[0]] = DecisionState(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6])
+                self.decisions[row[0]] = DecisionState(
+                    row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], amount=row[7], cost=row[8]
+                )
 
     def append(self, chain: ChainState, event: Event) -> int:
         """Append an event to a locked chain and return its sequence number."""
@@ -96,10 +99,13 @@ class Ledger:
         self._events.append((chain.id, seq, text, head, about))
         return seq
 
-    def add_decision(self, identity: str, chain: int, seq: int, version: int, accepted: bool) -> None:
+    def add_decision(
+        self, identity: str, chain: int, seq: int, version: int, accepted: bool, offer: Offer | None = None
+    ) -> None:
         """Add the row of a new decision, which no other command of this transaction can refer to."""
         status = schema.PENDING if accepted else schema.REJECTED
-        self._decisions.append((identity, chain, seq, version, self.now, int(accepted), status))
+        amount, cost = (None, None) if offer is None else (offer.amount, offer.cost)
+        self._decisions.append((identity, chain, seq, version, self.now, int(accepted), status, amount, cost))
 
     def add_personal(self, chain: int, seq: int, data: Personal) -> None:
         """Store personal data beside the log, at the position of the event that commits to it."""
@@ -143,7 +149,7 @@ class Ledger:
             (
                 *(chain.revision, chain.length, chain.head),
                 *(chain.counts.arrivals, chain.counts.accepted, chain.counts.pending),
-                *(chain.counts.successes, chain.counts.failures, chain.id),
+                *(chain.counts.successes, chain.counts.failures, chain.counts.at_risk, chain.id),
             )
             for chain in self.chains.values()
             if chain.changed

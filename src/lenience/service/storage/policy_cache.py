@@ -17,9 +17,11 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from lenience.core.errors import InputError
+from lenience.core.offers import Offer
 from lenience.service.domain.events import State
 from lenience.service.domain.feature_cells import segment_of
 from lenience.service.domain.limits import FeatureValue
+from lenience.service.domain.offer_requests import ALLOWED
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.rule import SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable, load
@@ -29,7 +31,7 @@ from lenience.service.storage import schema
 CACHED_TABLES = 4096
 
 
-class StoredSegment(msgspec.Struct, frozen=True):
+class StoredSegment(msgspec.Struct, frozen=True, omit_defaults=True):
     """A segment of a version: the digest of its table, and its constraints."""
 
     name: str
@@ -37,6 +39,7 @@ class StoredSegment(msgspec.Struct, frozen=True):
     solved: str
     exposure_cap: int | None
     exploration_floor: float
+    exposure_cap_amount: float | None = None
 
 
 @dataclass(slots=True)
@@ -96,6 +99,23 @@ class PolicyRecord:
             unknown = InputError("segment", segment, f"one of {_some(version.rules)}", code="unknown_name")
             raise BadRequest.of(unknown)
         return segment
+
+    def choices(self, segment: str, offers: tuple[Offer, ...]) -> tuple[Offer, ...]:
+        """Return the offers of a request, or raise BadRequest if the policy needs an offer or takes none."""
+        rule = self.ruling().rules[segment]
+        if offers:
+            versions = [self.ruling(), *self.shadows]
+            if all(version.specification.objective.offers is None for version in versions):
+                raise BadRequest(
+                    f"the policy {self.name!r} has one break-even for all and takes no offer. Leave the offer out, or "
+                    "create a version whose objective has offers",
+                    code="unsupported_offers",
+                    field="offer",
+                )
+        elif rule.needs_offer:
+            detail = f"offer must be given, because the amounts of the policy {self.name!r} differ: {ALLOWED}"
+            raise BadRequest(detail, code="missing", field="offer", allowed=ALLOWED)
+        return offers
 
 
 class PolicyCache:
@@ -175,6 +195,7 @@ class PolicyCache:
                     segment.solved,
                     segment.exposure_cap,
                     segment.exploration_floor,
+                    segment.exposure_cap_amount,
                 )
                 for segment in stored
             },

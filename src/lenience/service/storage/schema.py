@@ -16,6 +16,7 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -73,6 +74,7 @@ chain = Table(
     Column("pending", BigInteger, nullable=False, server_default="0"),
     Column("successes", BigInteger, nullable=False, server_default="0"),
     Column("failures", BigInteger, nullable=False, server_default="0"),
+    Column("at_risk", Double, nullable=False, server_default="0"),  # lost if all pending outcomes fail, in money
     UniqueConstraint("policy_id", "segment", name="chain_of_segment"),
 )
 
@@ -102,6 +104,8 @@ decision = Table(
     Column("at", BigInteger, nullable=False),
     Column("accepted", SmallInteger, nullable=False),
     Column("status", String(8), nullable=False),
+    Column("amount", Double, nullable=True),  # at stake in the offer that was decided, if amounts differ
+    Column("cost", Double, nullable=True),  # its break-even
     Index("decision_of_chain", "chain_id", "id"),
     sqlite_with_rowid=False,
 )

@@ -10,6 +10,8 @@ The last row lies between losing and gaining the whole amount at every arrival. 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +20,41 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.offers import Offers
-from lenience.core.protocols import Accepts, OfferRule
+from lenience.core.protocols import Accepts, OfferRule, offer_acceptance_at
 
 MOST_ROWS = 20_000  # about a minute
 
 
-def offer_acceptance(
-    policy: OfferRule | Accepts, n: float, s: NDArray[np.float64], offers: Offers
-) -> NDArray[np.float64]:
-    """Return the probability of accepting each offer; a policy that ignores offers treats all of them alike."""
-    if isinstance(policy, OfferRule):
-        return policy.offer_acceptance(n, s, offers)
-    alike = np.asarray(policy.acceptance(n, s), dtype=np.float64)
-    return np.repeat(alike[:, None], len(offers.amount), axis=1)
+class MenuChoices(NamedTuple):
+    """Hold what a policy does at beliefs of one size: one line for each belief, one column for each menu."""
+
+    chance: NDArray[np.float64]  # the probability that an arrival with this menu is accepted
+    choice: NDArray[np.int64]  # the offer that is then made
+
+
+def menu_choices(
+    policy: OfferRule | Accepts, n: float, s: NDArray[np.float64], offers: Offers, left: int | None = None
+) -> MenuChoices:
+    """Return what a policy does at beliefs of one size. From a menu, it makes the best of the offers that it accepts.
+
+    >>> from lenience.policies.beliefs.offer_baselines import GreedyOffers
+    >>> menu_choices(GreedyOffers(), 10, np.array([7.5, 9.0]), Offers.menu([1, 3], [0.7, 0.8])).choice.tolist()
+    [[0], [1]]
+    """
+    accepted = offer_acceptance_at(policy, n, s, offers, left=left)
+    return best_accepted(accepted, s / n, offers)
+
+
+def best_accepted(accepted: NDArray[np.float64], rates: NDArray[np.float64], offers: Offers) -> MenuChoices:
+    """Return the best accepted offer of each menu, where ``accepted`` has a column for each offer."""
+    if not offers.menus:
+        return MenuChoices(accepted, np.tile(np.arange(len(offers.amount)), (rates.size, 1)))
+    gains = np.array(offers.amount) * (rates[:, None] - np.array(offers.cost))
+    possible = np.where(accepted > 0.0, gains, -np.inf)
+    starts = np.append(np.flatnonzero(np.diff(np.array(offers.menus), prepend=-1)), len(offers.amount))
+    chance = np.maximum.reduceat(accepted, starts[:-1], axis=1)
+    choice = [first + possible[:, first:end].argmax(axis=1) for first, end in pairwise(starts.tolist())]
+    return MenuChoices(chance, np.stack(choice, axis=1))
 
 
 def evaluate_offers(
@@ -41,9 +65,8 @@ def evaluate_offers(
     From a menu, the best of the offers that the policy accepts is made.
     """
     amount, cost = np.array(offers.amount), np.array(offers.cost)
-    shares, of = np.array(offers.share), np.array(offers.menu_of)
-    starts = np.flatnonzero(np.diff(of, prepend=-1))
-    most = float(np.add.reduce(shares * np.maximum.reduceat(amount, starts))) / (1.0 - discount)
+    shares = np.array(offers.share)
+    most = offers.mean_amount / (1.0 - discount)
     target = tolerance * offers.mean_amount
     last = 1 if discount == 0.0 else math.ceil(math.log(target / (2.0 * most)) / math.log(discount)) + 1
     last = max(last, 1)
@@ -63,12 +86,8 @@ def evaluate_offers(
         n = belief.n + k
         s = belief.s + np.arange(k + 1, dtype=np.float64)
         p = (s / n)[:, None]
-        accepted = offer_acceptance(policy, n, s, offers)
-        gains = amount * (p - cost)
-        # The best accepted offer of each menu. With one offer a menu this is the offer itself.
-        best = np.maximum.reduceat(np.where(accepted > 0.0, gains, -np.inf), starts, axis=1)
-        chance = np.maximum.reduceat(accepted, starts, axis=1)
-        earned = np.where(chance > 0.0, chance * np.where(np.isfinite(best), best, 0.0), 0.0) @ shares
+        chance, choice = menu_choices(policy, n, s, offers)
+        earned = (chance * amount[choice] * (p - cost[choice])) @ shares
         d = chance @ shares
         p = p[:, 0]
         low = (earned + discount * d * (p * low[1:] + (1 - p) * low[:-1])) / (1 - discount + discount * d)

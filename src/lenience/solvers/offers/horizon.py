@@ -347,12 +347,26 @@ class HorizonTables:
             return self.beyond(k, j, left)
         return self.around(float(self.labels(left)[position]), left)
 
-    def row_labels(self, k: int, j: NDArray[np.int64], left: int) -> NDArray[np.float64]:
-        """Return lower bounds of the value of a label at states of one row, in money."""
-        low, high, offset = (int(edge[k]) for edge in (self.band.low, self.band.high, self.band.offset))
-        inside = (j >= low) & (j <= high)
+    def state_labels(self, k: NDArray[np.int64], j: NDArray[np.int64], left: int) -> NDArray[np.float64]:
+        """Return lower bounds of the value of a label at many states, in money."""
+        inside = (j >= self.band.low[k]) & (j <= self.band.high[k])
         result = np.zeros(j.size)
-        result[inside] = self.labels(left)[offset + j[inside]]
+        result[inside] = self.labels(left)[self.band.offset[k[inside]] + j[inside]]
+        below: NDArray[np.float64] = np.maximum(result - self.margins[left], 0.0) * self.unit
+        return below
+
+    def label_plane(self, left: int) -> NDArray[np.float64]:
+        """Return lower bounds of the value of a label at all states that can be met, in money.
+
+        State (k, j) is at k(k+1)/2 + j.
+        """
+        rows = self.horizon - left + 1
+        low, high, offset = (edge[:rows] for edge in (self.band.low, self.band.high, self.band.offset))
+        widths = high - low + 1
+        row = np.repeat(np.arange(rows), widths)
+        j = np.arange(row.size) - (np.cumsum(widths) - widths)[row] + low[row]
+        result = np.zeros(rows * (rows + 1) // 2)
+        result[row * (row + 1) // 2 + j] = self.labels(left)[offset[row] + j]
         below: NDArray[np.float64] = np.maximum(result - self.margins[left], 0.0) * self.unit
         return below
 

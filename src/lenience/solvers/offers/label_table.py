@@ -66,6 +66,8 @@ class LabelTable(NamedTuple):
     grid: NDArray[np.float64]
     cell: NDArray[np.int64]
     f: NDArray[np.float64]
+    kink: NDArray[np.float64]  # the break-evens, and the amount for which each is one
+    slope: NDArray[np.float64]
 
     def label_value(self, n: ArrayLike, mean: ArrayLike, discount: ArrayLike) -> NDArray[np.float64]:
         """Return what a label is worth in money, at belief sizes, means and discounts that broadcast.
@@ -79,7 +81,9 @@ class LabelTable(NamedTuple):
         )
         result = np.empty(sizes.shape)
         for at in np.ndindex(sizes.shape):
-            result[at] = self.unit * look_up_label(*self[1:], float(sizes[at]), float(means[at]), float(discounts[at]))
+            result[at] = self.unit * look_up_label(
+                *self[1:-2], float(sizes[at]), float(means[at]), float(discounts[at])
+            )
         return result
 
 
@@ -193,7 +197,7 @@ def _build(offers: Offers, columns: int) -> LabelTable:
         largest = min(LARGEST, 200.0 + 500.0 / math.sqrt(2.0 * (1.0 - discount)))
         fill_column(discount, grid, cell, gain, arrays.share, sizes, largest, f[column])
     lines = arrays.amount, arrays.cost, arrays.start, arrays.share
-    return LabelTable(1.0, *lines, n0, N_STEP, g0, G_STEP, grid, cell, f)
+    return LabelTable(1.0, *lines, n0, N_STEP, g0, G_STEP, grid, cell, f, arrays.kink, arrays.slope)
 
 
 def best_gains(arrays: OfferArrays, mean: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -98,8 +98,8 @@ def _walk_any(
         accepted = discounted * np.divide(probability, wait, out=np.zeros_like(wait), where=wait > 0.0)
         weight[k] = accepted.sum()
         earned[k] = float(accepted @ (success - cost))
-        mass = _spread(mass, success, 1.0)
-        discounted = _spread(accepted, success, discount)
+        mass = spread(mass, success, 1.0)
+        discounted = spread(accepted, success, discount)
         keep = np.flatnonzero(mass > NEGLIGIBLE)
         begin, end = (int(keep[0]), int(keep[-1]) + 1) if keep.size else (0, 0)
         aside += float(mass[:begin].sum() + mass[end:].sum())
@@ -188,7 +188,7 @@ def ruin_bound(above: NDArray[np.float64], p: float, ceiling: float) -> NDArray[
 
 
 @compiled
-def _spread(mass: NDArray[np.float64], success: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+def spread(mass: NDArray[np.float64], success: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
     """Return the next row: with the success probability, the mass of a state moves up by one; otherwise it stays."""
     result = np.zeros(mass.size + 1)
     for j in range(mass.size):

@@ -1,0 +1,178 @@
+"""Explain decisions about offers, in money: the reason, the principal reasons, and what would have changed it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from lenience.core.formatting import counted, percent, percents, plural
+from lenience.core.offers import Offer
+from lenience.service.domain.offer_tables import OfferTable
+from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
+from lenience.service.domain.rule import (
+    ABOVE,
+    BELOW,
+    CAP,
+    CAPACITY,
+    FLOOR,
+    LEARNING,
+    LOSS_CAP,
+    Counts,
+    SegmentRule,
+    Verdict,
+)
+
+MOST_STEPS = 1_000  # outcomes that are tried to find what would have changed a decision
+
+
+def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: Sequence[Offer] = ()) -> str:
+    """Return the reason for a decision about an offer, in a few sentences."""
+    text = _Text(rule, counts, verdict)
+    kind, size = verdict.rule, text.money(text.offer.amount)
+    larger = [one.amount for one in choices if one.amount > text.offer.amount]
+    verb = f"Offer {size} instead of {text.money(max(larger))}" if larger else f"Accept {size}"
+    out = limit_text(counts, verdict)
+    if kind == ABOVE:
+        return f"{verb}: {text.compared}. The expected profit is {text.money(text.profit)}.{out}"
+    if kind == LEARNING:
+        return f"{verb}: {text.compared}. {text.cost} One more outcome is worth {text.label} for later decisions.{out}"
+    if kind == FLOOR:
+        return (
+            f"{verb}: {text.compared}. {text.cost} The exploration floor accepts {percent(rule.exploration_floor)} of "
+            "such applicants anyway, so that the segment never closes for good."
+        )
+    if kind == CAP:
+        cap = f"the exposure cap is {rule.exposure_cap:,}"
+        return f"Reject {size} for now: {pending_text(counts)}, and {cap}. New outcomes make room."
+    if kind == LOSS_CAP:
+        return (
+            f"Reject {size} for now: the pending outcomes of this segment can lose {text.money(counts.at_risk)}, this "
+            f"offer {text.money(text.offer.loss)} more, and the cap is {text.money(rule.exposure_cap_amount or 0.0)}. "
+            "New outcomes make room."
+        )
+    if kind == CAPACITY:
+        return (
+            f"Reject {size} for now: {text.compared}. The batch was ranked, and better-ranked applicants used its "
+            "capacity or make one more outcome of this segment worth too little."
+        )
+    assert kind == BELOW
+    floor = "" if verdict.probability == 0 else f" The exploration floor accepts {percent(rule.exploration_floor)}."
+    return (
+        f"Reject {size}: {text.compared}. {text.cost} One more outcome is worth only {text.label} for later decisions. "
+        f"{text.largest}{floor}"
+    )
+
+
+def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> list[PrincipalReason]:
+    """Return the main reasons of a rejection, the most important first. An acceptance has none."""
+    if verdict.decision == "accept":
+        return []
+    text = _Text(rule, counts, verdict)
+    if verdict.rule == CAP:
+        full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
+        return [PrincipalReason("exposure_cap_reached", full)]
+    if verdict.rule == CAPACITY:
+        return [PrincipalReason("no_capacity", "Other applicants of the same batch were ranked higher.")]
+    if verdict.rule == LOSS_CAP:
+        cap = text.money(rule.exposure_cap_amount or 0.0)
+        full = f"With this offer, open cases of this segment could lose more than the cap of {cap}."
+        return [PrincipalReason("exposure_cap_amount_reached", full)]
+    record = (
+        f"For applicants in the same segment, {evidence(rule, counts)}. "
+        f"The minimum for this offer is {percent(verdict.threshold)}."
+    )
+    reasons = [PrincipalReason("record_of_similar_applicants", record)]
+    if text.most > 0.0:
+        size = f"The amount at stake is {text.money(text.offer.amount)}. {text.largest}"
+        reasons.append(PrincipalReason("amount_at_stake", size))
+    return [*reasons, *few_outcomes(rule, counts)]
+
+
+def what_would_change_offer(
+    rule: SegmentRule, counts: Counts, verdict: Verdict, choices: Sequence[Offer] = ()
+) -> list[str]:
+    """Return the changes that would have reversed the decision about an offer, each in one sentence."""
+    text = _Text(rule, counts, verdict)
+    given = choices or (text.offer,)
+    changes: list[str] = []
+    if verdict.rule == CAP and rule.exposure_cap is not None:
+        room = counts.pending - rule.exposure_cap + 1
+        changes.append(f"{room:,} fewer {plural(room, 'outcome')} pending: the decision would have been accept.")
+    if verdict.rule == LOSS_CAP and rule.exposure_cap_amount is not None:
+        excess = counts.at_risk + text.offer.loss - rule.exposure_cap_amount
+        changes.append(f"{text.money(excess)} less at risk in pending outcomes: accept.")
+    if verdict.rule == CAPACITY:
+        changes.append("More capacity for the batch, or a higher rank: accept.")
+    accepted = verdict.decision == "accept"
+    if verdict.rule == BELOW:
+        if text.most > 0.0:
+            changes.append(f"An amount at stake below {text.money(text.most)} at this break-even: accept.")
+        more = _steps(rule, counts, given, True, range(1, min(counts.failures, MOST_STEPS) + 1), swap=True)
+        if more is not None:
+            outcomes = counted(counts.successes + counts.failures, "outcome")
+            changes.append(f"{more:,} of {outcomes} a success instead of a failure: accept.")
+    if verdict.rule in (BELOW, ABOVE, LEARNING):
+        run = _steps(rule, counts, given, not accepted, range(1, MOST_STEPS + 1))
+        if run is not None:
+            word = plural(run, "failure") if accepted else plural(run, "success", "successes")
+            changes.append(
+                f"{run:,} further {word}{' in a row' if run > 1 else ''}: {'reject' if accepted else 'accept'}."
+            )
+    if verdict.rule == LEARNING and text.most < math.inf:
+        changes.append(f"An amount at stake of {text.money(text.most)} or more at this break-even: reject.")
+    if verdict.rule == FLOOR or (verdict.rule == BELOW and verdict.probability > 0):
+        changes.append(f"Another draw of the exploration floor: {'reject' if accepted else 'accept'}.")
+    return changes
+
+
+def _steps(
+    rule: SegmentRule, counts: Counts, choices: Sequence[Offer], up: bool, steps: range, swap: bool = False
+) -> int | None:
+    """Return how many outcomes would change whether an offer pays by itself, caps left out, or None."""
+    table = rule.table
+    assert isinstance(table, OfferTable)
+    for more in steps:
+        good = counts.successes + (more if up else 0)
+        bad = counts.failures + (0 if up else more) - (more if swap else 0)
+        rate = table.rate(good, bad)
+        profit = max(one.expected_profit(rate) for one in choices)
+        if (profit + table.label_value(good, bad).lower > 0.0) == up:
+            return more
+    return None
+
+
+class _Text:
+    """The parts of the texts about one decision."""
+
+    def __init__(self, rule: SegmentRule, counts: Counts, verdict: Verdict) -> None:
+        assert verdict.offer is not None
+        assert verdict.expected_profit is not None
+        assert verdict.label_value is not None
+        assert isinstance(rule.table, OfferTable)
+        self.money = rule.table.money.format
+        self.offer, self.profit = verdict.offer, verdict.expected_profit
+        self._label_value = verdict.label_value.lower
+        rate = rule.basis(counts).rate
+        even = percents(rate, self.offer.cost)[1]
+        side = "above" if rate > self.offer.cost else "not above"
+        self.compared = f"{evidence(rule, counts)}, {side} the break-even of {even}"
+        gap = self.offer.cost - rate
+        # The largest amount at this break-even for which the value of the label makes up.
+        self.most = math.inf if gap <= 0.0 else verdict.label_value.lower / gap
+
+    @property
+    def cost(self) -> str:
+        """What the offer is expected to lose."""
+        return f"The expected loss is {self.money(-self.profit)}."
+
+    @property
+    def label(self) -> str:
+        """What one more outcome is worth."""
+        return self.money(self._label_value)
+
+    @property
+    def largest(self) -> str:
+        """Which amounts are accepted."""
+        if self.most <= 0.0:
+            return "At this break-even, no amount is accepted."
+        return f"At this break-even, amounts below {self.money(self.most)} are accepted."

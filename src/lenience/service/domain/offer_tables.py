@@ -1,0 +1,249 @@
+"""OfferTable: the solved table where amounts and break-evens differ, or where the prior may be wrong.
+
+It holds the value of one label I for each number of new successes and failures. An offer with the amount at stake a and
+the break-even c is accepted if and only if a(p̂ − c) + I > 0, so one table decides every offer. The numbers are stored.
+A decision, and the audit of it, only looks them up.
+
+What is not stored counts as 0, which is a lower bound: labels that are worth less than a millionth of the mean amount,
+and all labels beyond the last row. There the policy accepts only what is profitable by itself. What that loses is
+bounded too: the upper bound of such a label is that of knowing the success rate from then on.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode, b64encode
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
+from lenience.core.certificate import Certificate
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
+from lenience.core.objective import StoppingObjective
+from lenience.core.offers import Offer, Offers
+from lenience.objectives.discounted import Discounted
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SMALL = 1e-6  # times the mean amount: labels that are worth no more are not stored
+MOST_LABELS = 100  # of a segment in one batch that are valued one by one; the last stands for all further ones
+VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
+
+
+class OfferBody(msgspec.Struct, frozen=True, tag="offers", tag_field="kind"):
+    """A table for offers as it is stored.
+
+    ``first`` and ``count`` are base64 of 32-bit integers: the fewest successes of each row whose label is stored, and
+    how many follow. ``labels`` is base64 of doubles: the lower bounds of these labels. The upper bounds are ``gap``
+    higher at most. Other labels of these rows are worth ``small`` at most.
+    """
+
+    objective: StoppingObjective
+    prior: MixtureBelief
+    certificate: Certificate
+    first: str
+    count: str
+    labels: str
+    gap: float
+    small: float
+
+
+class OfferTable:
+    """Accept an offer where its expected profit and the value of the label are above 0."""
+
+    horizon: int | None = None
+
+    def __init__(self, body: OfferBody) -> None:
+        import numpy as np
+
+        from lenience.policies.beliefs.offers import offers_of
+
+        self.body = body
+        self.rows = body.certificate.rows
+        self.offers = body.objective.offers  # None where all have one cost, and only the prior may be wrong
+        self._each: Offers = offers_of(body.objective)
+        self.prior = body.prior.simplified
+        self.cost: float = self._each.mean_cost if self.offers else body.objective.cost
+        self._amounts = np.array(self._each.amount)
+        self._costs = np.array(self._each.cost)
+        self._first = np.frombuffer(b64decode(body.first), dtype="<i4").tolist()
+        self._count = np.frombuffer(b64decode(body.count), dtype="<i4").tolist()
+        self._begin = [0, *np.cumsum(self._count).tolist()]
+        self._labels = np.frombuffer(b64decode(body.labels), dtype="<f8")
+
+    @cached_property
+    def money(self) -> Money:
+        """How to show amounts."""
+        return Money(1.0, self._each.currency)
+
+    @cached_property
+    def choices(self) -> tuple[Offer, ...]:
+        """All offers that arrivals bring."""
+        return tuple(Offer(amount, cost) for amount, cost in zip(self._each.amount, self._each.cost, strict=True))
+
+    @property
+    def one_menu(self) -> bool:
+        """Whether every arrival brings the same choice, so that a request need not repeat it."""
+        return self._each.menu_count == 1
+
+    def belief(self, successes: int, failures: int) -> Belief:
+        """Return the prior plus the outcomes: with a doubtful prior, the belief with the same mean and variance."""
+        after = self._after(successes, failures)
+        return after if isinstance(after, Belief) else Belief(after.n, after.s)
+
+    def rate(self, successes: int, failures: int) -> float:
+        """Return the expected success rate."""
+        return self._after(successes, failures).mean
+
+    def label_value(self, successes: int, failures: int) -> Bounds:
+        """Return what one more outcome is worth for later decisions."""
+        k = successes + failures
+        if k >= self.rows:
+            return Bounds(0.0, self._gain_of_knowing(successes, failures))
+        at = successes - self._first[k]
+        if 0 <= at < self._count[k]:
+            lower = float(self._labels[self._begin[k] + at])
+            return Bounds(lower, lower + self.body.gap)
+        return Bounds(0.0, self.body.small)
+
+    def batch_label_values(self, successes: int, failures: int, count: int) -> tuple[float, ...]:
+        """Return what the first, second, … outcome is worth if all of a batch are obtained at the same time.
+
+        The k-th adds the expected value of a label after k − 1 outcomes.
+        """
+        chances, values = [1.0], list[float]()  # the probability of each number of new successes
+        for k in range(count):
+            states = [(successes + j, failures + k - j) for j in range(k + 1)]
+            labels = [self.label_value(*state).lower for state in states]
+            values.append(math.fsum(chance * label for chance, label in zip(chances, labels, strict=True)))
+            good = [chance * self.rate(*state) for chance, state in zip(chances, states, strict=True)]
+            bad = [chance - part for chance, part in zip(chances, good, strict=True)]
+            chances = [a + b for a, b in zip([*bad, 0.0], [0.0, *good], strict=True)]
+            if k >= MOST_LABELS:
+                break
+        return tuple(values)
+
+    def limit(self, successes: int, failures: int) -> int | None:
+        """Return None where one of the offers that arrivals bring is accepted, otherwise 0."""
+        rate, label = self.rate(successes, failures), self.label_value(successes, failures).lower
+        return None if float((self._amounts * (rate - self._costs)).max()) + label > 0.0 else 0
+
+    def share_accepted(self, successes: int, failures: int) -> float:
+        """Return the share of arrivals that bring an offer which is accepted."""
+        rate, label = self.rate(successes, failures), self.label_value(successes, failures).lower
+        pays = (self._amounts * (rate - self._costs) + label > 0.0).tolist()
+        menus = {menu for menu, one in zip(self._each.menu_of, pays, strict=True) if one}
+        return math.fsum(self._each.share[menu] for menu in menus)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the first individual would be rejected, whatever offer it brings."""
+        return self.limit(0, 0) == 0
+
+    def threshold(self, successes: int, failures: int) -> float:
+        """Return the least success rate at which one of the offers is accepted, at this value of a label."""
+        label = self.label_value(successes, failures).lower
+        return min(max(float((self._costs - label / self._amounts).min()), 0.0), 1.0)
+
+    @property
+    def volume(self) -> float | None:
+        """The number of members still to come, each weighted by its discount."""
+        return float(self.body.objective.volume)
+
+    def least_accepted(self, outcomes: int) -> int | None:
+        """Return the fewest successes among ``outcomes`` at which some offer is accepted, or None."""
+        if outcomes >= self.rows:
+            return None
+        least = self.boundary[outcomes]
+        return least if least <= outcomes else None
+
+    @cached_property
+    def boundary(self) -> list[int]:
+        """The fewest successes of each row at which some offer is accepted, or more than the row's number if none."""
+        least, boundary = 0, []
+        for k in range(self.rows):
+            while least <= k and self.limit(least, k - least) == 0:
+                least += 1
+            while least > 0 and least <= k and self.limit(least - 1, k - least + 1) is None:
+                least -= 1
+            boundary.append(least)
+        return boundary
+
+    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+        """Return the value from here on, in money, or None if solving would take too long.
+
+        There is no value of accepting the next individual, because it depends on the offer.
+        """
+        from lenience.policies.beliefs.offers import OfferPolicy
+        from lenience.solvers.offers.solve import offer_seconds
+
+        belief, objective = self._after(successes, failures), self.body.objective
+        tolerance = self.body.certificate.tolerance
+        if offer_seconds(belief, self._each, objective.discount, 1, tolerance) > VALUE_SECONDS:
+            return None, None
+        return OfferPolicy.solve(objective, belief, 1, tolerance).value(belief), None
+
+    @property
+    def statement(self) -> str:
+        """The statement that is proved."""
+        return self.body.certificate.statement
+
+    @property
+    def proved(self) -> bool:
+        """Whether every decision of the table is proved optimal."""
+        return self.body.certificate.proved
+
+    def _after(self, successes: int, failures: int) -> Belief | MixtureBelief:
+        if isinstance(self.prior, Belief):
+            return Belief(self.prior.n + successes + failures, self.prior.s + successes)
+        return self.prior.after(successes + failures, successes)
+
+    def _gain_of_knowing(self, successes: int, failures: int) -> float:
+        """Return what it is worth at most to know the success rate from the next arrival on.
+
+        Knowing p adds E φ(p) − φ(p̂) an arrival, where φ is the best profit at a known rate. φ is convex with a slope
+        from 0 to the mean amount, so that is at most half a standard deviation of p times the mean amount.
+        """
+        deviation = math.sqrt(self._after(successes, failures).variance)
+        return float(self.body.objective.volume) * self._each.mean_amount * deviation / 2.0
+
+
+def solve_offer_table(objective: Discounted, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> OfferBody:
+    """Solve a problem with offers, or with a doubtful prior. The same problem gives the same table."""
+    import numpy as np
+
+    policy = objective.solve(prior, rows=rows, tolerance=tolerance)
+    small = SMALL * policy.offers.mean_amount
+    lower, upper = policy.table
+    first = np.zeros(rows, dtype="<i4")
+    count = np.zeros(rows, dtype="<i4")
+    parts: list[NDArray[np.float64]] = []
+    gap = 0.0
+    for k, (start, begin, size) in enumerate(policy.index.tolist()):
+        worth = np.flatnonzero(upper[begin : begin + size] > small)
+        if worth.size:
+            here = slice(begin + int(worth[0]), begin + int(worth[-1]) + 1)
+            first[k], count[k] = start + int(worth[0]), here.stop - here.start
+            parts.append(lower[here])
+            gap = max(gap, float((upper[here] - lower[here]).max()))
+    labels = np.concatenate(parts) if parts else np.zeros(0)
+    return OfferBody(
+        objective=objective,
+        prior=policy.prior,
+        certificate=policy.certificate,
+        first=_text(first),
+        count=_text(count),
+        labels=_text(labels.astype("<f8")),
+        gap=gap,
+        small=small,
+    )
+
+
+def _text(numbers: NDArray[np.generic]) -> str:
+    return b64encode(numbers.tobytes()).decode()

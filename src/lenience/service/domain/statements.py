@@ -1,0 +1,26 @@
+"""What the event of a decision states: the counts before it, and the verdict."""
+
+from __future__ import annotations
+
+from lenience.service.domain.events import Decided, Shadow
+from lenience.service.domain.rule import Counts, Verdict
+
+
+def stated_counts(event: Decided) -> Counts:
+    """Return the counts of the segment before the decision."""
+    counts = (event.arrivals, event.accepted, event.pending, event.successes, event.failures)
+    return Counts(*counts, event.at_risk or 0.0)
+
+
+def stated_verdict(event: Decided | Shadow) -> Verdict:
+    """Return the decision and its grounds."""
+    return Verdict(
+        event.decision,
+        event.rule,
+        event.limit,
+        event.probability,
+        event.threshold,
+        event.offer,
+        event.expected_profit,
+        event.label_value,
+    )

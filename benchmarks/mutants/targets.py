@@ -46,8 +46,18 @@ LOGISTIC = "tests/models/test_bayesian_logistic.py"
 BELIEF_MODELS = "tests/models/test_models.py"
 ORACLES = "tests/models/test_model_oracles.py"
 TABLES = "tests/service/domain/test_solved_tables.py"
+TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
+OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and not hundred and not one_break_even'"
+OFFER_KERNELS = "tests/solvers/test_offer_kernels.py"
+LATE_OFFERS = "tests/solvers/test_offers.py -k 'late_labels and not 200'"
+BASELINE_OFFERS = "tests/solvers/test_offers.py -k 'earns_its_value or baselines and offers0'"
+EXACT_OFFERS = "tests/analysis/test_offers_exact.py"
+HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'not long_horizons'"
+CAPACITY = "tests/segments/test_capacity.py"
+RANKING = "tests/segments/test_ranking.py"
+OFFER_RULES = "tests/service/domain/test_offer_rules.py"
 VERSIONS = "tests/service/commands/test_versions.py -k 'not postgresql'"
 
 # Guesses of cost and effort: they decide how long a solve takes and what is refused, never what is proved.
@@ -59,6 +69,10 @@ EFFORT = frozenset(
         "TILE", "CELLS", "HALVINGS", "_aims", "_guess", "LONG", "MOST_SHOWN", "PRECISION", "SHOWN", "MOST_VOLUME",
     }
 )  # fmt: skip
+OFFER_EFFORT = EFFORT | {
+    "BLOCK", "MOST_TABLE", "MOST_SECONDS", "MOST_BYTES", "MOST_HORIZON", "SECONDS_AN_OFFER", "_check_effort", "_states",
+    "_seconds", "_too_large", "offer_seconds", "horizon_offer_seconds",
+}  # fmt: skip
 
 TARGETS = (
     Target(SOLVERS + "stopping/band.py", (SOLVER_EFFORT,), (MARGINS, SMALL_EFFORT), skipped=EFFORT),
@@ -93,9 +107,21 @@ TARGETS = (
         ("tests/analysis/test_delay.py -k rough_evaluations",),
         EFFORT,
     ),
+    Target(SOLVERS + "offers/band.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/solve.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/delayed.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/evaluation.py", (BASELINE_OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), skipped=EFFORT),
+    Target(SOLVERS + "offers/pyramid.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES), skipped=EFFORT),
     Target(BELIEFS + "exposure.py", (EXPOSURE,), skipped=EFFORT),
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
+    Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
+    Target(BELIEFS + "offer_exposure.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offers.py", (OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
     Target(BELIEFS + "pending.py", (POLICIES, EXPOSURE, "tests/analysis/test_delay.py")),
     Target(BELIEFS + "forgetting.py", (POLICIES,)),
     Target(BELIEFS + "gittins.py", (POLICIES,)),
@@ -121,13 +147,16 @@ TARGETS = (
     ),
     Target(FEATURES + "unseen.py", ("tests/policies/features/test_unseen.py",)),
     Target(SEGMENTS + "arrival_counts.py", ("tests/segments/test_segments.py",)),
+    Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
     Target(
         SEGMENTS + "policies.py",
         ("tests/segments/test_staleness.py", "tests/segments/test_segments.py"),
         skipped=EFFORT,
     ),
+    Target(SEGMENTS + "ranking.py", (RANKING,), skipped=EFFORT),
     Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py",)),
+    Target(SEGMENTS + "small_starts.py", ("tests/segments/test_starter_offers.py",), skipped=EFFORT),
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
     Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py",), skipped=EFFORT),
     Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),
@@ -144,8 +173,11 @@ TARGETS = (
     Target(MODELS + "quadrature.py", (ORACLES, LOGISTIC, FEATURE_POLICY)),
     Target(MODELS + "scaling.py", (LOGISTIC, FEATURE_MODELS)),
     Target(MODELS + "shared.py", (BELIEF_MODELS,), (ORACLES,)),
-    Target(DOMAIN + "rule.py", (RULES,)),
-    Target(DOMAIN + "solved_tables.py", (TABLES, RULES), skipped=EFFORT),
+    Target(DOMAIN + "offer_requests.py", (OFFER_RULES,)),
+    Target(DOMAIN + "offer_tables.py", (OFFER_RULES,), skipped=frozenset({"VALUE_SECONDS"})),
+    Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
+    Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
+    Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
     Target(COMMANDS + "decide.py", (RULES, ENGINE)),
@@ -154,5 +186,8 @@ TARGETS = (
     Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/intervals.py", ("tests/core/test_intervals.py",)),
+    Target("src/lenience/core/mixture_belief.py", ("tests/core/test_mixture_belief.py",)),
+    Target("src/lenience/core/money.py", ("tests/core/test_money.py",)),
+    Target("src/lenience/core/offers.py", ("tests/core/test_offer_economics.py", "tests/files/test_economics.py")),
     Target("src/lenience/core/lattice.py", ("tests/core/test_lattice.py", OPTIMAL, EXPOSURE)),
 )

@@ -225,3 +225,15 @@ def test_what_is_no_classifier_is_refused() -> None:
         BayesianLogistic().fit([[1.0], [2.0]], ["a", "a"])
     with rejected("classes"):
         BayesianLogistic().fit([[1.0], [2.0]], [0, 1]).partial_fit([[1.0]], [2])
+
+
+def test_weights_may_be_0_but_not_all_of_them() -> None:
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 1, 0])
+    some = BayesianLogistic().prepare(X).fit(X, y, sample_weight=[1, 0, 2, 0])
+    same = BayesianLogistic().prepare(X).fit(X, np.array([0, 0, 1, 1]), sample_weight=[1, 0, 2, 0])
+    other = BayesianLogistic().prepare(X).fit(X, y)
+    assert some.predict_proba(X) == pytest.approx(same.predict_proba(X))
+    assert some.predict_proba(X) != pytest.approx(other.predict_proba(X))
+    for wrong in ([0, 0, 0, 0], [1, 1, 1, -1], [1, 1, 1], [1, 1, 1, np.nan]):
+        with rejected("sample_weight"):
+            BayesianLogistic().prepare(X).fit(X, y, sample_weight=wrong)

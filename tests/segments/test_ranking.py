@@ -189,3 +189,17 @@ def test_bad_limits() -> None:
 def test_an_empty_batch() -> None:
     assert rank([], capacity=3).chosen == ()
     assert rank([], money=3).bound == 0.0
+
+
+def test_an_index_of_0_is_rejected() -> None:
+    """Exactly at the break-even, with nothing to learn, acceptance gains nothing."""
+    even = Applicant("even", Belief(2, 1), Offer(1000, 0.5), 0.0)
+    better = Applicant("better", Belief(4, 3), Offer(1000, 0.5), 0.0)
+    for money in (None, 5000):
+        result = rank([even, better], money=money)
+        assert [one.name for one in result.chosen] == ["better"]
+        assert result.waiting == ()
+        assert [one.name for one in result.rejected] == ["even"]
+    waits = rank([even, better, Applicant("best", Belief(5, 4), Offer(1000, 0.5), 0.0)], capacity=1)
+    assert [one.name for one in waits.waiting] == ["better"]
+    assert [one.name for one in waits.rejected] == ["even"]

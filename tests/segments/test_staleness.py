@@ -81,8 +81,11 @@ def test_belief_distance_by_quadrature() -> None:
     t = np.linspace(-60.0, 40.0, 400_001)
     p = expit(t)
     log_p, log_q = -np.logaddexp(0.0, -t), -np.logaddexp(0.0, t)
-    for _ in range(20):
-        a, b, a2, b2 = generator.uniform(0.6, 12.0, 4)
+    for case in range(24):
+        shapes = generator.uniform(1.1, 12.0, 4)
+        if case >= 20:
+            shapes[case - 20] = 0.6  # each shape below 1 in turn
+        a, b, a2, b2 = shapes
         c = generator.uniform(0.1, 0.9)
         # dp = p(1 − p) dt: densities of the logit.
         gap = np.exp(a * log_p + b * log_q - betaln(a, b)) - np.exp(a2 * log_p + b2 * log_q - betaln(a2, b2))

@@ -146,6 +146,15 @@ def test_published_gittins_indices() -> None:
         assert np.all(np.abs((lower + upper) / 2 - np.array(list(table.values()))) <= 0.5e-4 + 1e-7)
 
 
+def test_an_index_needs_an_observation() -> None:
+    lower, upper = gittins_table([0, 1], [1, 0], 0.9, 1e-6)
+    assert lower[0] <= 0 <= upper[0]
+    assert lower[1] <= 1 <= upper[1]
+    for alpha, beta in [(0, 0), (-1, 2), (2, -1), (np.inf, 1), (1, np.nan)]:
+        with rejected("alpha"):
+            gittins_table([1, alpha], [1, beta], 0.9)
+
+
 @settings(max_examples=20)
 @given(priors, st.floats(0.1, 0.97))
 def test_index_is_the_cost_at_which_accepting_is_worth_nothing(prior: tuple[float, float], discount: float) -> None:

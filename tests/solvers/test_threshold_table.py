@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lenience import Discounted, InputError
+from lenience import Bounds, Discounted, InputError
 from lenience.solvers.stopping.leniency_curve import (
     chebyshev_sum,
     leniency_series,
@@ -109,6 +109,49 @@ def test_a_curve_goes_through_certified_thresholds(cost: float, discount: float)
     ends = 400 * (cost - curve[-1])
     assert threshold_on_curve(cost, series, 2.0, 400.0, 4000.0) == pytest.approx(cost - ends / 4000, rel=1e-12)
     assert thresholds_on_curve(cost, series, 2.0, 400.0, np.array([4000.0]))[0] == pytest.approx(cost - ends / 4000)
+
+
+def test_a_curve_is_fitted_at_chebyshev_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node is as precise as its size needs, and starts from a line through the last two."""
+    cost, low, high = 0.7, 3.0, 500.0
+    calls: list[tuple[float, float, float | None]] = []
+
+    def leniency(n: float) -> float:
+        return 1.5 + 0.3 * math.log(n) - 0.02 * math.log(n) ** 3
+
+    def enclose(problem: object, n: float, tolerance: float, guess: float | None) -> Bounds:
+        calls.append((n, tolerance, guess))
+        threshold = cost - leniency(n) / n
+        return Bounds(threshold, threshold)
+
+    monkeypatch.setattr("lenience.solvers.stopping.threshold.enclose_threshold", enclose)
+    series = leniency_series(DiscountedProblem(cost, 0.9), low, high, nodes=6, tolerance=1e-3)
+    nodes = sorted(math.cos((2 * i + 1) * math.pi / 12) for i in range(6))
+    sizes = [low * (high / low) ** ((x + 1) / 2) for x in nodes]
+    assert [n for n, _, _ in calls] == pytest.approx(sizes)
+    assert [close for _, close, _ in calls] == pytest.approx([min(1e-3, 0.1 * 0.21 / (1 + n)) for n in sizes])
+    assert min(close for _, close, _ in calls) < 1e-4
+    assert [guess for _, _, guess in calls[:2]] == [None, None]
+    for i in range(2, 6):
+        ahead = 2 * leniency(sizes[i - 1]) - leniency(sizes[i - 2])
+        assert calls[i][2] == pytest.approx(max(cost - ahead / sizes[i], 0.35))
+    # A cubic in log n is the sum of four terms.
+    assert series[4:] == pytest.approx([0, 0], abs=1e-9)
+    for n in (3.0, 40.0, 500.0):
+        assert threshold_on_curve(cost, series, low, high, n) == pytest.approx(cost - leniency(n) / n, rel=1e-9)
+
+
+def test_guesses_stay_above_half_of_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    guesses: list[float | None] = []
+
+    def enclose(problem: object, n: float, tolerance: float, guess: float | None) -> Bounds:
+        guesses.append(guess)
+        threshold = 0.7 if len(guesses) == 1 else 0.0  # so that n (c − c_n) rises steeply
+        return Bounds(threshold, threshold)
+
+    monkeypatch.setattr("lenience.solvers.stopping.threshold.enclose_threshold", enclose)
+    leniency_series(DiscountedProblem(0.7, 0.9), 3.0, 50.0, nodes=5)
+    assert guesses[:3] == [None, None, 0.35]
 
 
 def test_chebyshev_sums() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from lenience.cli.options import (
     as_dict,
     console,
     json_option,
     objective,
-    objective_options,
+    objective_or_offer_options,
     print_json,
     prior_option,
     show,
@@ -20,14 +22,16 @@ from lenience.cli.options import (
 )
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.formatting import percent
 from lenience.core.money import Money
+from lenience.core.offers import Offers
 
 if TYPE_CHECKING:
     from lenience.analysis.characteristics import Characteristics
 
 
 @click.command(short_help="Compute what a policy does to a population: who is wrongly rejected, what learning costs.")
-@objective_options
+@objective_or_offer_options
 @prior_option
 @click.option("--p", "truths", type=float, multiple=True, help="True success probabilities; may be repeated.")
 @click.option(
@@ -36,8 +40,9 @@ if TYPE_CHECKING:
 @click.option("--greedy", is_flag=True, help="Use the greedy policy (accept while p̂ > c) instead of the optimum.")
 @json_option
 def characteristics(
-    cost: float,
+    cost: float | None,
     money: Money,
+    offers: Offers | None,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -53,14 +58,19 @@ def characteristics(
     \b
     Example:
       lenience characteristics --cost 0.8 --discount 0.99 --p 0.7 --p 0.9
+      lenience characteristics --offer 500@0.8 --offer 5000@0.8 --discount 0.99 --p 0.7 --p 0.9 --currency $
     """
     from lenience.analysis.characteristics import characteristics as compute
-    from lenience.core.protocols import Policy
     from lenience.policies.beliefs.greedy import Greedy
+    from lenience.policies.beliefs.offer_baselines import GreedyOffers
 
-    problem = objective(cost, discount, arrivals, discount_rate, horizon)
-    policy: Policy = Greedy(cost) if greedy else problem.solve(prior)
-    chosen: list[float | None] = [*truths, None] if truths else [0.5 * cost, cost, 0.5 * (1 + cost), None]
+    lowest = min(offers.cost) if offers is not None else cost or 0.0
+    problem = objective(lowest, discount, arrivals, discount_rate, horizon)
+    if offers is not None:
+        problem = msgspec.structs.replace(problem, cost=None, offers=offers)
+    myopic = Greedy(lowest) if offers is None else GreedyOffers()
+    policy: Any = myopic if greedy else problem.solve(prior)
+    chosen: list[float | None] = [*truths, None] if truths else [0.5 * lowest, lowest, 0.5 * (1 + lowest), None]
     results = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", chosen)]
     if as_json:
         entries = [_entry(result) for result in results]
@@ -68,8 +78,10 @@ def characteristics(
         print_json({"policy": name, "unit": unit_of(cost, money), "characteristics": entries})
         return
     name = "Greedy" if greedy else "Optimal"
-    grid = table(f"{name} policy, {problem}, prior n = {prior.n:g}, s = {prior.s:g}")
-    for heading in ("true p", "stops for good", "accepted", "reward", "wrongly rejected (p > c)"):
+    what = problem if offers is None else problem.describe()
+    grid = table(f"{name} policy, {what}, prior n = {prior.n:g}, s = {prior.s:g}")
+    wrongly = "wrongly rejected (p > c)" if offers is None else f"wrongly rejected (p > {lowest:g})"
+    for heading in ("true p", "stops for good", "accepted", "reward", wrongly):
         grid.add_column(heading, justify="right")
     for result in results:
         grid.add_row(
@@ -79,6 +91,19 @@ def characteristics(
             money.format_range(result.reward.lower, result.reward.upper) if money.known else show(result.reward, 4),
             "" if result.shut_out is None else show(result.shut_out, 4),
         )
+    console().print(grid)
+    if offers is not None:
+        _print_offers(results, offers, money)
+
+
+def _print_offers(results: Sequence[Characteristics], offers: Offers, money: Money) -> None:
+    """Print the share of the arrivals with each offer that are accepted."""
+    grid = table("Share of the arrivals with each offer that are accepted, discounted")
+    for heading in ("amount", "break-even", *("prior's p" if one.p is None else f"p = {one.p:g}" for one in results)):
+        grid.add_column(heading, justify="right")
+    for position, (amount, cost) in enumerate(zip(offers.amount, offers.cost, strict=True)):
+        shares = [one.offer_acceptance[position] for one in results if one.offer_acceptance is not None]
+        grid.add_row(money.format(amount), percent(cost, 2), *(percent(share.midpoint) for share in shares))
     console().print(grid)
 
 
@@ -92,4 +117,9 @@ def _entry(result: Characteristics) -> dict[str, object]:
         "reward": as_dict(result.reward),
         "shut_out": None if result.shut_out is None else as_dict(result.shut_out),
         "stops_at": result.stops_at[:last].tolist(),
+        **(
+            {}
+            if result.offer_acceptance is None
+            else {"offer_acceptance": [as_dict(one) for one in result.offer_acceptance]}
+        ),
     }

@@ -63,7 +63,7 @@ def _answer(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, mone
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
             "proved": policy.certificate.proved,
-            "statement": policy.certificate.statement,
+            "statement": policy.certificate.describe(money),
         },
         "thresholds": [
             {"outcomes": k, "accept_from": _least_accepted(policy, prior, k)} for k in range(policy.certificate.rows)

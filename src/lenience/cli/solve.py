@@ -258,7 +258,7 @@ def answer(policy: OptimalPolicy, money: Money) -> dict[str, object]:
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
             "proved": policy.certificate.proved,
-            "statement": policy.certificate.statement,
+            "statement": policy.certificate.describe(money),
         },
         "thresholds": [{"n": n, "accept_from": policy.least_accepted(n)} for n in sizes],
     }

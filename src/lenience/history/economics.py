@@ -359,11 +359,11 @@ def _column_units(
     if economics.term_unit is None and most is not None and (most > LONGEST_YEARS or least >= FEWEST_MONTHS):
         shown = f"{least:g}" if least == most else f"{least:g} to {most:g}"
         raise InputError.because(
-            f"is ambiguous: {name} has {shown}, which may be months or years",
+            f"must be given: {name} has {shown}, which may be months or years",
             "term_unit",
             value=most,
             code="missing",
-            hint="Give term_unit='months' or term_unit='years'.",
+            hint="It is either years or months.",
         )
     units["term"] = economics.term_unit or "years"
     return units
@@ -383,7 +383,7 @@ def _unit_of_rates(field: str, name: str, least: float | None, most: float | Non
         "rate_unit",
         value=[least, most],
         code="missing",
-        hint="Give rate_unit='percent' (12 is 12%), or rate_unit='fraction' (0.12 is 12%).",
+        hint="It is either percent (12 is 12%) or fraction (0.12 is 12%).",
     )
 
 

@@ -64,7 +64,7 @@ def check_policy(policy: Accepts | OfferRule, prior: Belief | None = None, rows:
 
     >>> from lenience.policies.beliefs.offer_baselines import GreedyOffers
     >>> check_policy(GreedyOffers())
-    ['probabilities', 'no state', 'better offers', 'repr']
+    ['probabilities', 'no state', 'better offers', 'JSON', 'repr']
     """
     given = prior or getattr(policy, "prior", None) or Belief(2, 1)
     start = check_prior(given.beliefs[0] if isinstance(given, MixtureBelief) else given)

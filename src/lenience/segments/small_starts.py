@@ -138,6 +138,11 @@ def starter_groups(
     list of StarterGroup
         One for each group.
 
+    Raises
+    ------
+    InputError
+        If the objective is not discounted, or a true success rate is missing.
+
     Examples
     --------
     >>> from lenience import Belief, Discounted
@@ -152,6 +157,13 @@ def starter_groups(
     for cell in segments:
         if not cell.objective.stationary:
             raise InputError("objective", cell.objective, "a Discounted objective, whose labels come at once")
+        if truths is not None and cell.name not in truths:
+            raise InputError.because(
+                f"must have a success rate for every segment; {cell.name!r} is missing",
+                "truths",
+                value=cell.name,
+                code="missing",
+            )
         if truths is not None and truths[cell.name] <= cell.break_even:
             continue
         full = segment_starts(cell)

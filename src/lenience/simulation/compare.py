@@ -141,7 +141,7 @@ def compare_policies(
     >>> from lenience import Offers
     >>> offers = Offers(amount=[100, 1000], cost=[0.5, 0.5])
     >>> simulation = compare_policies(GreedyOffers(), world, offers=offers, horizon=200, replications=200)
-    >>> simulation.behind("GreedyOffers()").lower > 0
+    >>> simulation.behind("greedy-offers").lower > 0
     True
     """
     prepared = prepare(

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
 from lenience.core.counter_rng import replication_keys
-from lenience.core.errors import TooLargeError
 from lenience.core.money import UNITS, Money
 from lenience.core.offers import Offers
 from lenience.objectives.delayed import Delayed
@@ -68,14 +67,10 @@ def references(world: World, cost: float, discount: float, horizon: int, priors:
     delay = _exponential_delay(world)
     if delay is not None and not drifts and 0 < discount < 1 and discount**horizon <= BEYOND:
         problem = Delayed(cost, 1.0, 1 / discount - 1, delay)
-        try:
-            limits = tuple(
-                problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
-                for q, prior in zip(shares, each, strict=True)
-            )
-        except TooLargeError:
-            return References(policies, name, note)
-        policies[EXPOSURE] = limits
+        policies[EXPOSURE] = tuple(
+            problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
+            for q, prior in zip(shares, each, strict=True)
+        )
         return References(policies, EXPOSURE, f"{note} The {EXPOSURE} take exponential delays into account.")
     return References(policies, name, note)
 
@@ -111,7 +106,7 @@ def offer_references(
 def columns_in_words(baselines: Sequence[str], cost: float | None = None, money: Money = UNITS) -> str:
     """Explain the columns of a comparison, given the baselines that the policies are compared with.
 
-    The cost says what a success and a failure are worth in money, if money is known.
+    The cost says what a success and a failure are worth in money, if money is known. With offers there is none.
 
     >>> print(columns_in_words(["optimum"]))
     Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less a policy
@@ -120,6 +115,10 @@ def columns_in_words(baselines: Sequence[str], cost: float | None = None, money:
     gain, loss = "1 − c", "c"
     if money.known and cost is not None:
         gain, loss = money.format(1 - cost), money.format(cost)
+    earned = f"the reward, where a success earns {gain} and a failure loses {loss}"
+    worth = "(p > c)"
+    if money.known and cost is None:
+        earned, worth = "the reward in money", "(p is above the lowest break-even)"
     behind = ""
     if baselines:
         whom = "the policy that is optimal for the prior" if list(baselines) == [OPTIMUM] else "that policy"
@@ -129,9 +128,9 @@ def columns_in_words(baselines: Sequence[str], cost: float | None = None, money:
             "negative number means that it earns more. "
         )
     return (
-        f"Discounted: the reward, where a success earns {gain} and a failure loses {loss}. {behind}Shut out: the share "
-        "of all arrivals, in all replications, whose population is worth accepting (p > c) but is rejected for good in "
-        "the end. Populations that are not worth accepting count as not shut out."
+        f"Discounted: {earned}. {behind}Shut out: the share of all arrivals, in all replications, whose population is "
+        f"worth accepting {worth} but is rejected for good in the end. Populations that are not worth accepting count "
+        "as not shut out."
     )
 
 

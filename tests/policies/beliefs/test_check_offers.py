@@ -12,6 +12,7 @@ import lenience as ln
 from lenience import Belief, Bounds, Delayed, Discounted, FiniteHorizon, MixtureBelief, Offers
 from lenience.policies import GreedyOffers, OfferDecision, PolicyPerCost
 from lenience.policies.check import PolicyError
+from lenience.policies.registry import OFFER_POLICIES
 
 NINE = Offers(amount=[a for a in (0.2, 1, 4) for _ in range(3)], cost=[0.7, 0.8, 0.9] * 3)
 TINY = Offers(amount=[100, 0.001], cost=[0.5, 0.95], share=[0.99, 0.01])  # acceptance is not monotone in the rate
@@ -37,6 +38,18 @@ PRIOR = Belief(2, 1)
 def test_built_in_policies_pass(policy: Any, more: set[str]) -> None:
     done = set(ln.check_policy(policy))
     assert {"probabilities", "no state", "better offers", "repr"} | more <= done
+
+
+def test_offer_policies_are_registered() -> None:
+    settings: dict[str, Any] = {"offers": NINE, "discount": 0.9, "prior": PRIOR}
+    made: list[Any] = [
+        ln.policies.policy_named("greedy-offers"),
+        ln.policies.policy_named("offers", **settings),
+        ln.policies.policy_named("horizon-offers", horizon=12, **settings),
+    ]
+    assert {type(policy).__struct_config__.tag for policy in made} == set(OFFER_POLICIES)
+    for policy in made:
+        assert ln.policy_from_json(policy.to_json()).to_json() == policy.to_json()
 
 
 def test_a_mixture_passes() -> None:

@@ -229,3 +229,10 @@ def test_where_every_state_is_accepted_the_threshold_may_be_0() -> None:
     assert policy.least_accepted(2) == 1.0
     assert policy.between(2).lower == 0.0
     assert policy.between(2).upper == 0.5
+    # Below the fewest successes of the prior itself there is no state that is rejected.
+    many = Discounted(0.8, 0.99).solve(Belief(8, 6))
+    assert many.least_accepted(8) == 6.0
+    assert many.between(8).lower == 0.0
+    assert many.between(8).upper == 0.75
+    few = Discounted(0.5, 0.99).solve(Belief(1, 0.5))
+    assert few.between(1).lower == 0.0

@@ -176,6 +176,19 @@ def test_pipelines_and_column_transformers_in_front() -> None:
     assert FeaturePolicy(squares, GOAL).fit(X, labels).predict(X).mean() > 0.2
 
 
+def test_a_pipeline_of_three_steps_transforms_twice() -> None:
+    """The last step is the model, and all steps before it are the transformer."""
+    X, labels = world()
+    scaled = PolynomialFeatures(2, include_bias=False).fit_transform(StandardScaler().fit_transform(X))
+    three = make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False), BayesianLogistic())
+    policy = FeaturePolicy(three, GOAL).fit(X, labels)
+    plain = FeaturePolicy(BayesianLogistic(), GOAL).fit(scaled, labels)
+    assert isinstance(policy.model_, BayesianLogistic)
+    assert policy.predict_proba(X[:40]) == pytest.approx(plain.predict_proba(scaled[:40]))
+    alone = FeaturePolicy(make_pipeline(BayesianLogistic()), GOAL).fit(X, labels)
+    assert alone.transformer_ is None
+
+
 def test_a_prior_left_open_is_about_the_objectives_cost() -> None:
     X = np.random.default_rng(0).normal(size=(200, 12))
     goal = Discounted(0.85, 0.99)
@@ -347,3 +360,14 @@ def test_bad_calls() -> None:
         policy.observe(X[:2], [1, 1], [0, 7])
     with rejected("model"):
         LinearUpperBoundRule(Cells(), GOAL).fit(X)
+
+
+def test_without_exploration_a_rejection_never_turns() -> None:
+    """Not even for a draw of exactly 0."""
+    X, _ = world()
+    with pytest.warns(NeverStartsWarning):
+        policy = FeaturePolicy(BayesianLogistic(), Discounted(0.95, 0.5), explore=0.0).fit(X)
+    out = policy._decide_logistic(X[:50], np.zeros(50), np.full(50, 0.5))
+    rejected_rows = out[:, 1] == 0.0
+    assert rejected_rows.any()
+    assert np.all(out[rejected_rows, 0] == 0.0)

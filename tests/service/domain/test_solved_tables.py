@@ -280,7 +280,7 @@ def test_the_tolerance_is_loosened_up_to_the_loosest() -> None:
         def __init__(self, least: float) -> None:
             self.least = least
 
-        def solve(self, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
+        def solve_proved(self, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
             tried.append(tolerance)
             if tolerance < self.least:
                 raise TooLargeError("Solving this", seconds=9.0, allowed_seconds=seconds)
@@ -309,3 +309,10 @@ def test_older_tables_without_a_curve_are_approximated() -> None:
 
 def test_without_a_future_there_is_no_curve() -> None:
     assert fitted_curve(Discounted(0.8, 0.0), 2.0) == ([], 0.0)
+
+
+def test_a_curve_covers_four_times_the_prior() -> None:
+    series, reach = fitted_curve(Discounted(0.8, 0.9), 2.0)
+    assert reach == 1000.0
+    assert len(series) == 12
+    assert fitted_curve(Discounted(0.8, 0.9), 400.0)[1] == 1600.0

@@ -562,7 +562,7 @@ def _with(unseen: list[str]) -> str:
 @lru_cache(maxsize=64)
 def _solved(objective: ExposureObjective) -> ExposurePolicy:
     """Solve the problem of people like x, cached."""
-    policy: ExposurePolicy = objective.solve(Belief(2, 1), tolerance=1e-4)
+    policy: ExposurePolicy = objective.solve_proved(Belief(2, 1), tolerance=1e-4)
     return policy
 
 

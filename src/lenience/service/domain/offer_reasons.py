@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from lenience.core.formatting import counted, percent, percents, plural
-from lenience.core.money import Money
 from lenience.core.offers import Offer
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
@@ -150,23 +149,30 @@ class _Text:
         assert verdict.expected_profit is not None
         assert verdict.label_value is not None
         assert isinstance(rule.table, OfferTable)
-        self._money = Money(1.0, rule.table.currency)
+        self.money = rule.table.money.format
         self.offer, self.profit = verdict.offer, verdict.expected_profit
-        self.label = self.money(verdict.label_value.lower)
+        self._label_value = verdict.label_value.lower
         rate = rule.basis(counts).rate
         even = percents(rate, self.offer.cost)[1]
         side = "above" if rate > self.offer.cost else "not above"
         self.compared = f"{evidence(rule, counts)}, {side} the break-even of {even}"
-        self.cost = f"The expected loss is {self.money(-self.profit)}."
         gap = self.offer.cost - rate
         # The largest amount at this break-even for which the value of the label makes up.
         self.most = math.inf if gap <= 0.0 else verdict.label_value.lower / gap
-        self.largest = (
-            f"At this break-even, amounts below {self.money(self.most)} are accepted."
-            if self.most > 0.0
-            else "At this break-even, no amount is accepted."
-        )
 
-    def money(self, value: float) -> str:
-        """Return an amount of money in the version's currency."""
-        return self._money.format(value)
+    @property
+    def cost(self) -> str:
+        """What the offer is expected to lose."""
+        return f"The expected loss is {self.money(-self.profit)}."
+
+    @property
+    def label(self) -> str:
+        """What one more outcome is worth."""
+        return self.money(self._label_value)
+
+    @property
+    def largest(self) -> str:
+        """Which amounts are accepted."""
+        if self.most <= 0.0:
+            return "At this break-even, no amount is accepted."
+        return f"At this break-even, amounts below {self.money(self.most)} are accepted."

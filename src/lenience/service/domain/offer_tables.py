@@ -22,6 +22,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.objectives.discounted import Discounted
@@ -76,10 +77,10 @@ class OfferTable:
         self._begin = [0, *np.cumsum(self._count).tolist()]
         self._labels = np.frombuffer(b64decode(body.labels), dtype="<f8")
 
-    @property
-    def currency(self) -> str:
-        """The currency of the amounts, or nothing."""
-        return self._each.currency
+    @cached_property
+    def money(self) -> Money:
+        """How to show amounts."""
+        return Money(1.0, self._each.currency)
 
     @cached_property
     def choices(self) -> tuple[Offer, ...]:

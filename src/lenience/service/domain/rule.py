@@ -69,6 +69,7 @@ class DecisionBasis:
     __slots__ = (
         "above",
         "belief",
+        "evidence",
         "failures",
         "label_value",
         "limit",
@@ -90,6 +91,7 @@ class DecisionBasis:
         if isinstance(table, OfferTable):
             self.rate, self.label_value = table.rate(successes, failures), table.label_value(successes, failures)
             self.above = self.rate > table.cost
+        self.evidence: str | None = None  # the text about it
         self.reasons: dict[tuple[str, int], Any] = {}  # texts of the reasons, by rule and number pending
 
 

@@ -395,8 +395,7 @@ def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolic
     tolerance = effort.late_tolerance
     while True:
         try:
-            policy: ExposurePolicy = objective.solve(prior, effort.late_rows, tolerance, seconds=effort.seconds)
-            return policy
+            return objective.solve_proved(prior, effort.late_rows, tolerance, seconds=effort.seconds)
         except TooLargeError:
             tolerance *= 10
             if tolerance > LOOSEST:

@@ -1,0 +1,210 @@
+"""The recursion with offers, state by state, against plain loops over every state in extended precision.
+
+The plain loops start from the same bounds in the last row, so both must agree to rounding, not only enclose.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import beta
+
+from lenience import Belief, MixtureBelief, Offer, Offers
+from lenience.solvers.offers.band import known_gain, solve_offer_band
+from lenience.solvers.offers.solve import OfferArrays, components, prepare
+from lenience.solvers.stopping.band import put_above
+
+Prior = Belief | MixtureBelief
+State = tuple[int, int]
+
+AMOUNTS = Offers([0.1, 1, 5], [0.8, 0.8, 0.8], [0.2, 0.5, 0.3])
+COSTS = Offers([1, 2, 1], [0.3, 0.55, 0.7])
+MENUS = Offers.draw([Offers.menu([0.1, 1], [0.6, 0.62]), Offer(2, 0.45), Offers.menu([1, 2, 4], [0.5, 0.6, 0.7])])
+DOUBTFUL = MixtureBelief((Belief(5, 3.5), Belief(2, 1), Belief(3, 0.6)), (0.5, 0.3, 0.2))
+CASES: list[tuple[Offers, Prior, float, int]] = [
+    (AMOUNTS, Belief(2, 1), 0.9, 24),
+    (COSTS, Belief(1.5, 0.7), 0.8, 20),
+    (MENUS, Belief(2, 1), 0.85, 22),
+    (MENUS, DOUBTFUL, 0.8, 18),
+    (COSTS, DOUBTFUL, 0.6, 14),
+    (Offers([1], [0.95]), Belief(4, 1), 0.5, 12),  # a stop at once
+]
+
+
+@dataclass
+class Plain:
+    """What the plain loops compute."""
+
+    low: dict[State, float] = field(default_factory=dict)  # bounds of the value
+    high: dict[State, float] = field(default_factory=dict)
+    label_low: dict[State, float] = field(default_factory=dict)
+    label_high: dict[State, float] = field(default_factory=dict)
+    accepts: dict[State, bool] = field(default_factory=dict)
+    undecided: set[State] = field(default_factory=set)
+    ties: set[State] = field(default_factory=set)  # rounding decides whether an offer is undecided here
+
+
+def mean_of(prior: Prior, k: int, j: int) -> float:
+    return (Belief(prior.n + k, prior.s + j) if isinstance(prior, Belief) else prior.after(k, j)).mean
+
+
+def plain_gain(prior: Prior, k: int, j: int, arrays: OfferArrays) -> float:
+    """The bound of what knowing p adds, from the bound for each belief and each kink."""
+    mixture = MixtureBelief.of(prior)
+    after = mixture.after(k, j)
+    total = 0.0
+    for kink, slope in zip(arrays.kink, arrays.slope, strict=True):
+        knowing = 0.0
+        for weight, belief in zip(after.weights, after.beliefs, strict=True):
+            below = kink - belief.mean
+            knowing += weight * (put_above(abs(below), belief.n, belief.variance) + max(below, 0.0))
+        total += slope * (knowing - max(kink - after.mean, 0.0))
+    return total
+
+
+def plainly(prior: Prior, arrays: OfferArrays, gamma: float, last: int) -> Plain:
+    """Run over every state; the accepted menus are those of the upper bound, for both bounds."""
+    result = Plain()
+    menus = [
+        [(arrays.amount[o], arrays.cost[o]) for o in range(first, end)]
+        for first, end in zip(arrays.start[:-1], arrays.start[1:], strict=True)
+    ]
+
+    def gains(p: float) -> list[float]:
+        return [max(a * (p - c) for a, c in menu) for menu in menus]
+
+    for j in range(last + 1):
+        p = mean_of(prior, last, j)
+        known = sum(w * max(g, 0.0) for g, w in zip(gains(p), arrays.share, strict=True))
+        extra = plain_gain(prior, last, j, arrays)
+        if gamma / (1 - gamma) * extra * 1.0001 + max(gains(p)) < 0 and p < arrays.kink[0]:
+            extra = 0.0
+        result.low[last, j], result.high[last, j] = known / (1 - gamma), (known + extra) / (1 - gamma)
+    for k in range(last - 1, -1, -1):
+        for j in range(k + 1):
+            p = mean_of(prior, k, j)
+            after_low = p * result.low[k + 1, j + 1] + (1 - p) * result.low[k + 1, j]
+            after_high = p * result.high[k + 1, j + 1] + (1 - p) * result.high[k + 1, j]
+            ordered = sorted(zip(gains(p), arrays.share, strict=True), reverse=True)
+            earned = share = high = 0.0
+            best = (0.0, 0.0)
+            for gain, part in ordered:
+                earned, share = earned + part * gain, share + part
+                value = (earned + gamma * share * after_high) / (1 - gamma + gamma * share)
+                if value > high:
+                    high, best = value, (earned, share)
+            earned, share = best
+            low = (earned + gamma * share * after_low) / (1 - gamma + gamma * share)
+            known = sum(w * max(g, 0.0) for g, w in zip(gains(p), arrays.share, strict=True))
+            result.low[k, j], result.high[k, j] = max(low, known / (1 - gamma)), high
+            label = gamma * (after_high - high)
+            result.label_high[k, j] = label
+            result.label_low[k, j] = max(label - gamma * (after_high - after_low), 0.0)
+            result.accepts[k, j] = share > 0
+            sides = [(g + label, g + result.label_low[k, j]) for g in gains(p)]
+            if any(above > 1e-12 and below < -1e-12 for above, below in sides):
+                result.undecided.add((k, j))
+            elif any(above > -1e-12 and below < 1e-12 for above, below in sides):
+                result.ties.add((k, j))
+    return result
+
+
+@pytest.mark.parametrize(("offers", "prior", "gamma", "last"), CASES)
+@pytest.mark.parametrize("part", [0.3, 0.7])
+def test_every_state(offers: Offers, prior: Prior, gamma: float, last: int, part: float) -> None:
+    rows = round(part * last)
+    arrays = prepare(offers)
+    mixture, log_start, mean_error = components(prior)
+    progress = np.zeros(2, dtype=np.int64)
+    low, high, widest, undecided, states, index, table = solve_offer_band(
+        mixture, log_start, *arrays[:7], gamma, last, rows, 0.0, mean_error, 3.0, 1, progress
+    )
+    plain = plainly(prior, arrays, gamma, last)
+    known = offers.profit_if_known(prior.mean) / arrays.unit
+    assert (known + low) / (1 - gamma) == pytest.approx(plain.low[0, 0], rel=1e-9, abs=1e-10)
+    assert (known + high) / (1 - gamma) == pytest.approx(plain.high[0, 0], rel=1e-9, abs=1e-10)
+    assert low <= plain.low[0, 0] * (1 - gamma) - known + 1e-15
+    assert high >= plain.high[0, 0] * (1 - gamma) - known - 1e-15
+    filled, counted, widths, doubts, ties = 0, 0, [0.0], 0, 0
+    for k in range(rows - 1, -1, -1):
+        first, position, count = index[k].tolist()
+        if count:
+            assert position == filled
+            assert first + count == k + 1  # nothing is dropped at the top
+            filled += count
+        for j in range(k + 1):
+            if not first <= j < first + count:
+                assert not plain.accepts[k, j]
+                continue
+            lower, upper = table[:, position + j - first] / 3.0
+            assert lower == pytest.approx(plain.label_low[k, j], rel=1e-9, abs=1e-10)
+            assert upper == pytest.approx(plain.label_high[k, j], rel=1e-9, abs=1e-10)
+            assert lower <= plain.label_low[k, j] + 1e-15
+            assert upper >= plain.label_high[k, j] - 1e-15
+            if plain.accepts[k, j]:
+                widths.append((plain.high[k, j] - plain.low[k, j]) * (1 - gamma))
+                doubts += (k, j) in plain.undecided
+                ties += (k, j) in plain.ties
+    for k in range(last):
+        counted += sum(plain.accepts[k, j] for j in range(k + 1))
+    assert table.shape == (2, filled)
+    assert widest == pytest.approx(max(widths), rel=1e-9, abs=1e-10)
+    assert doubts <= undecided <= doubts + ties
+    assert ties <= 3
+    assert states == counted
+
+
+def test_cases_have_states_of_every_kind() -> None:
+    accepted, undecided, rejected = 0, 0, 0
+    for offers, prior, gamma, last in CASES:
+        plain = plainly(prior, prepare(offers), gamma, last)
+        accepted += sum(plain.accepts.values())
+        rejected += len(plain.accepts) - sum(plain.accepts.values())
+        undecided += len(plain.undecided)
+    assert min(accepted, undecided, rejected) > 20
+
+
+@pytest.mark.parametrize(("offers", "prior", "gamma", "last"), CASES[:4])
+def test_dropped_states_widen_the_bounds_a_little(offers: Offers, prior: Prior, gamma: float, last: int) -> None:
+    arrays = prepare(offers)
+    mixture, log_start, mean_error = components(prior)
+
+    def solve(drop: float) -> tuple[float, float, int]:
+        progress = np.zeros(2, dtype=np.int64)
+        low, high, _, _, states, _, _ = solve_offer_band(
+            mixture, log_start, *arrays[:7], gamma, last, 3, drop, mean_error, 1.0, 1, progress
+        )
+        return low, high, states
+
+    exact, dropped = solve(0.0), solve(0.02)
+    assert dropped[0] <= exact[0] + 1e-15
+    assert dropped[1] >= exact[1] - 1e-15
+    assert dropped[0] >= exact[0] - 0.02
+    assert dropped[1] <= exact[1] + 0.02
+    assert dropped[2] < exact[2]
+
+
+@pytest.mark.parametrize("prior", [Belief(2, 1), Belief(9, 7.5), DOUBTFUL])
+@pytest.mark.parametrize(("k", "j"), [(0, 0), (5, 1), (12, 9)])
+def test_a_bound_of_what_knowing_adds(prior: Prior, k: int, j: int) -> None:
+    """Against an integral over the posterior: a bound, and not far above."""
+    arrays = prepare(MENUS)
+    mixture, log_start, _ = components(prior)
+    after = MixtureBelief.of(prior).after(k, j)
+    bound = known_gain(k, j, mixture, log_start, arrays.kink, arrays.slope)
+
+    def best(p: float) -> float:
+        density = sum(w * beta.pdf(p, b.s, b.n - b.s) for w, b in zip(after.weights, after.beliefs, strict=True))
+        return float(MENUS.profit_if_known(p) / arrays.unit * density)
+
+    knots = sorted({*arrays.kink.tolist(), 0.0, 1.0})
+    exact = sum(quad(best, a, b)[0] for a, b in pairwise(knots))
+    exact -= MENUS.profit_if_known(after.mean) / arrays.unit
+    assert exact - 1e-9 <= bound <= 1.6 * exact + 0.02
+    assert bound == pytest.approx(plain_gain(prior, k, j, arrays), rel=1e-9)
+    assert math.isfinite(bound)

@@ -15,14 +15,12 @@ from lenience import (
     Belief,
     Delayed,
     Discounted,
-    FeaturePolicy,
     MixtureBelief,
     Offer,
     Offers,
     Segment,
     Segments,
     evaluate,
-    replay,
 )
 from lenience.analysis.fairness import segment_fates
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
@@ -493,8 +491,3 @@ def test_features_that_need_one_break_even_say_so() -> None:
         segment_fates(Segments([Segment("a", 0.5, objective, Belief(2, 1))]).solve())
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
-    rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
-    with rejected("objective", "unsupported_offers"):
-        FeaturePolicy(objective=objective).fit(rows, labels)
-    with rejected("objective", "unsupported_offers"):
-        replay(rows, labels, objective=objective)

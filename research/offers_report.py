@@ -55,6 +55,7 @@ SHOWN = (
     (ALL, POOLED, "One break-even for all"),
     ("greedy after 20", POOLED, "Greedy after 20 loans per segment"),
     ("Thompson", POOLED, "Thompson sampling"),
+    ("upper bound", POOLED, "Upper 95% bound above break-even"),
     (PROFITABLE, "", "Segments that made a profit at first"),
     (GRADE, "", "Grade cutoff chosen at first"),
     (CURRENT, "", "Grades A to C, always"),
@@ -231,7 +232,7 @@ def find(results: Sequence[SettingResult], setting: Setting) -> SettingResult:
 def short_table(results: Sequence[SettingResult]) -> str:
     """Return the table of docs/offers.md: millions of dollars after a cold start, by grade and by sub-grade."""
     columns = [(segments, share, lost) for segments in ("grade", "sub-grade") for share, lost in PANELS]
-    heads = ["5% fail" if share is None else f"{percent(share)} fail" for _, share, _ in columns]
+    heads = [f"{segments}, {'5%' if share is None else percent(share)} fail" for segments, share, _ in columns]
     lines = ["| policy | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
     rows = [
         *SHOWN[:1],

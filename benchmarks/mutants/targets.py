@@ -55,8 +55,10 @@ LATE_OFFERS = "tests/solvers/test_offers.py -k 'late_labels and not 200'"
 BASELINE_OFFERS = "tests/solvers/test_offers.py -k 'earns_its_value or baselines and offers0'"
 EXACT_OFFERS = "tests/analysis/test_offers_exact.py"
 HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'not long_horizons'"
+SMALL_HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'rows_and_planes or off_the_lattice'"
 CAPACITY = "tests/segments/test_capacity.py"
 RANKING = "tests/segments/test_ranking.py"
+OFFER_DECISIONS = "tests/service/commands/test_offer_decisions.py -k 'not postgresql'"
 OFFER_RULES = "tests/service/domain/test_offer_rules.py"
 VERSIONS = "tests/service/commands/test_versions.py -k 'not postgresql'"
 
@@ -109,10 +111,10 @@ TARGETS = (
     ),
     Target(SOLVERS + "offers/band.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/solve.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
-    Target(SOLVERS + "offers/delayed.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/delayed.py", (LATE_OFFERS,), (OFFER_KERNELS + " -k pending",), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/evaluation.py", (BASELINE_OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
-    Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), (SMALL_HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), skipped=EFFORT),
     Target(SOLVERS + "offers/pyramid.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES), skipped=EFFORT),
@@ -180,9 +182,9 @@ TARGETS = (
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
-    Target(COMMANDS + "decide.py", (RULES, ENGINE)),
-    Target(COMMANDS + "outcomes.py", (ENGINE,)),
-    Target(COMMANDS + "transitions.py", (RULES, ENGINE)),
+    Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS)),
+    Target(COMMANDS + "outcomes.py", (OFFER_DECISIONS, ENGINE)),
+    Target(COMMANDS + "transitions.py", (RULES, OFFER_DECISIONS, ENGINE)),
     Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/intervals.py", ("tests/core/test_intervals.py",)),

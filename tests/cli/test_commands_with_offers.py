@@ -64,6 +64,12 @@ def test_characteristics(run: Run) -> None:
     assert "wrongly rejected (p > 0.7)" in out
 
 
+def test_doubt_needs_one_break_even(run: Run) -> None:
+    code, out, err = run("simulate", *TWO, "--doubt", "0.2")
+    assert (code, out) == (2, "")
+    assert "--doubt" in err
+
+
 @pytest.mark.parametrize("command", ["simulate", "characteristics"])
 @pytest.mark.parametrize(
     ("words", "option"),

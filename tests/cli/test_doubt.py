@@ -87,6 +87,9 @@ def test_text_is_in_money(run: Run) -> None:
         (("threshold", "--cost", "0.8", "--discount", "0.9", "--doubt", "0.2"), "--doubt"),
         (("simulate", "--cost", "0.8", "--doubt", "0.2", "--world", "segments:shares=1+1"), "--doubt"),
         (("simulate", "--cost", "0.8", "--doubt", "1"), "doubt must be"),
+        (("characteristics", "--cost", "0.8", "--discount", "0.9", "--doubt", "0.2", "--greedy"), "--greedy"),
+        (("characteristics", "--offer", "5@0.8", "--discount", "0.9", "--doubt", "0.2"), "--offer"),
+        (("simulate", "--offer", "5@0.8", "--doubt", "0.2"), "--offer"),
         (("gittins", "--discount", "0.9", "--doubt", "0.2"), "--doubt"),
         (("delay", "--cost", "0.8", "--arrivals", "5", "--discount-rate", "0.1", "--doubt", "0.2"), "--doubt"),
     ],
@@ -125,3 +128,14 @@ def test_the_world_draws_from_the_prior_or_a_flat_one() -> None:
     assert (doubted > 0.3).mean() == pytest.approx(0.4 * 0.7, abs=0.02)
     assert (doubted[doubted > 0.3]).mean() == pytest.approx(0.65, abs=0.02)
     assert (doubted == sure).mean() == pytest.approx(0.6, abs=0.02)
+
+
+def test_characteristics_average_to_the_value(run: Run) -> None:
+    words = ("--prior", "4,2.8", "--doubt", "0.2", "--cost", "0.7", "--discount", "0.9", "--rows", "200")
+    code, out, _ = run("characteristics", *words, "--json")
+    assert code == 0
+    *at_rates, average = json.loads(out)["characteristics"]
+    assert [row["p"] for row in at_rates] == pytest.approx([0.35, 0.7, 0.85])
+    prior = MixtureBelief.doubt(Belief(4, 2.8), 0.2)
+    value = Discounted(0.7, 0.9).solve(prior).value(prior).midpoint
+    assert average["reward"]["lower"] - 1e-8 <= value <= average["reward"]["upper"] + 1e-8

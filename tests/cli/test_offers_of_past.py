@@ -61,7 +61,7 @@ def test_fit_loans(run: Run, loans: str) -> None:
     assert "offers are accepted, up to $" in rows["A"]["reason"]
     code, out, _ = run("fit", loans, *COLUMNS, *LOAN, *TIMES)
     assert code == 0
-    assert "1 row not used: no valid gain and loss." in out
+    assert "1 row not used: no valid gain and loss, e.g. interest 'none' (1)." in out
     assert "accept 25%" in out
     assert "$6,852" in out
 

@@ -404,3 +404,34 @@ def test_the_curve_is_climbed_from_far_away(start: float) -> None:
     climb(design, n, s, mean, precision, b)
     best = minimize_scalar(lambda x: -log_posterior(design, n, s, mean, precision, np.array([x])), bounds=(-5, 5))
     assert b[0] == pytest.approx(best.x, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_curve_is_climbed_in_a_few_newton_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near the mode every step is a full one, so that the error is squared each time."""
+    from lenience.models import curve
+
+    rng = np.random.default_rng(seed)
+    design = np.column_stack([np.ones(8), rng.normal(size=(8, 2))])
+    n = rng.integers(5, 60, 8).astype(float)
+    s = rng.binomial(n.astype(int), expit(design @ [0.3, 1.0, -0.5])).astype(float)
+    mean, precision = np.zeros(3), np.array([0.5, 1.0, 2.0])
+    monkeypatch.setattr(curve, "STEPS", 7)
+    b = mean.copy()
+    getattr(curve.climb, "py_func", curve.climb)(design, n, s, mean, precision, b)
+    gradient = design.T @ (s - n * expit(design @ b)) - precision * (b - mean)
+    assert gradient == pytest.approx(np.zeros(3), abs=1e-5)
+
+
+@pytest.mark.parametrize("m", [-3.0, 0.4, 2.5])
+@pytest.mark.parametrize("v", [0.01, 1.0, 4.0])
+@pytest.mark.parametrize(("y", "weight"), LABELS)
+def test_a_mode_is_reached_in_a_few_newton_steps(
+    m: float, v: float, y: float, weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halving the interval would take about forty."""
+    from lenience.models import gaussian
+
+    monkeypatch.setattr(gaussian, "STEPS", 8)
+    root = getattr(mode_after, "py_func", mode_after)(m, v, y, weight)
+    assert root - m == pytest.approx(v * weight * (y - float(expit(root))), rel=1e-9, abs=1e-9)

@@ -187,6 +187,38 @@ def test_beliefs_off_the_lattice_and_more_arrivals() -> None:
     ]
 
 
+def test_rows_and_planes_of_labels_are_those_of_each_state() -> None:
+    tables = HorizonTables(Belief(2, 1), DRAWN, 0.97, 40, 1e-6)
+    outside = 0
+    for left in (1, 2, 17, 39, 40):
+        plane = tables.label_plane(left)
+        rows = 40 - left + 1
+        assert plane.size == rows * (rows + 1) // 2
+        for k in range(rows):
+            lower = [tables.label_at(k, j, left).lower for j in range(k + 1)]
+            assert plane[k * (k + 1) // 2 : (k + 1) * (k + 2) // 2].tolist() == lower
+            assert tables.row_labels(k, np.arange(k + 1), left).tolist() == lower
+            outside += sum(tables.band.position(k, j) is None for j in range(k + 1))
+    assert outside > 10
+
+
+@pytest.mark.parametrize("left", [None, 5])
+def test_many_beliefs_are_decided_like_each_of_them(left: int | None) -> None:
+    policy = FiniteHorizon(offers=DRAWN, horizon=30).solve(Belief(2, 1))
+    accepted = set()
+    cases: list[tuple[int, list[float]]] = [(2, [1, 0.7]), (6, [1, 2.5, 4, 5]), (9, [1, 3, 7]), (25, [4, 12, 17, 20])]
+    for n, all_successes in cases:
+        # Beside the lattice it must be said how many arrivals are left.
+        successes = [s for s in all_successes if left is not None or s == round(s)]
+        together = policy.offer_acceptance(n, successes, DRAWN, left)
+        for line, s in zip(together.tolist(), successes, strict=True):
+            pairs = zip(DRAWN.amount, DRAWN.cost, strict=True)
+            single = [policy.accepts(Belief(n, s), Offer(a, c), left) for a, c in pairs]
+            assert line == [float(one) for one in single], (n, s)
+            accepted.add(sum(single))
+    assert len(accepted) > 2
+
+
 def test_json() -> None:
     policy = FiniteHorizon(offers=Offers([500, 5000], [0.8, 0.7], currency="$"), horizon=40).solve(Belief(2, 1))
     again = HorizonOfferPolicy.from_json(policy.to_json())
@@ -227,3 +259,18 @@ def test_bad_input() -> None:
 def test_estimated_seconds_grow_with_the_horizon() -> None:
     seconds = [FiniteHorizon(offers=NINE, horizon=horizon).solve_seconds(Belief(2, 1)) for horizon in (100, 1000, 5000)]
     assert 0 < seconds[0] < seconds[1] / 100 < seconds[2] / 1000
+    mixture = MixtureBelief.doubt(Belief(4, 2), 0.2)
+    assert FiniteHorizon(0.8, 2000).solve_seconds(mixture) > FiniteHorizon(0.8, 2000).solve_seconds(Belief(4, 2))
+
+
+@pytest.mark.parametrize("prior", [Belief(2, 2), Belief(2, 0), Belief(1e6, 8e5), Belief(1e-3, 5e-4)])
+@pytest.mark.parametrize("offers", [STARTER, Offers([1e-6, 1e6], [0.001, 0.9]), Offers([1, 2], [0.5, 0.2], [1, 0])])
+def test_extreme_beliefs_and_offers(prior: Belief, offers: Offers) -> None:
+    tables = HorizonTables(prior, offers, 1.0, 9, 1e-9)
+    known = 9 * offers.profit_if_known(prior.mean)
+    if prior.certain:  # there is nothing to learn
+        assert contains(tables.value, np.longdouble(known))
+        return
+    value, label = plain_horizon(prior, offers, 1.0, 9)
+    assert contains(tables.value, value[9, 0, 0])
+    assert all(contains(tables.label_at(k, j, left), worth) for (left, k, j), worth in label.items())

@@ -16,6 +16,7 @@ from scipy.stats import beta
 
 from lenience import Belief, MixtureBelief, Offer, Offers
 from lenience.solvers.offers.band import known_gain, solve_offer_band
+from lenience.solvers.offers.delayed import solve_delayed_offer_band
 from lenience.solvers.offers.solve import OfferArrays, components, prepare
 from lenience.solvers.stopping.band import put_above
 
@@ -208,3 +209,89 @@ def test_a_bound_of_what_knowing_adds(prior: Prior, k: int, j: int) -> None:
     assert exact - 1e-9 <= bound <= 1.6 * exact + 0.02
     assert bound == pytest.approx(plain_gain(prior, k, j, arrays), rel=1e-9)
     assert math.isfinite(bound)
+
+
+def late_plainly(
+    prior: Prior, arrays: OfferArrays, arrivals: float, label_rate: float, rate: float, cap: int, last: int
+) -> tuple[list[float], list[float]]:
+    """Bounds of the value at the prior by the number pending, by a loop over rows, states and numbers pending."""
+    volume = arrivals / rate
+    menus = [
+        [(arrays.amount[o], arrays.cost[o]) for o in range(first, end)]
+        for first, end in pairwise(arrays.start.tolist())
+    ]
+
+    def gains(p: float) -> list[float]:
+        return [max(a * (p - c) for a, c in menu) for menu in menus]
+
+    def known(p: float) -> float:
+        return math.fsum(w * max(g, 0.0) for g, w in zip(gains(p), arrays.share, strict=True))
+
+    low = [[volume * known(mean_of(prior, last, j))] * (cap + 1) for j in range(last + 1)]
+    high = [[one + volume * plain_gain(prior, last, j, arrays) for one in values] for j, values in enumerate(low)]
+    for k in range(last - 1, -1, -1):
+        new_low, new_high = [], []
+        for j in range(k + 1):
+            p = mean_of(prior, k, j)
+            ordered = sorted(zip(gains(p), arrays.share, strict=True), reverse=True)
+            lower, upper = [0.0] * (cap + 2), [0.0] * (cap + 2)
+            upper[cap + 1] = p * high[j + 1][cap] + (1 - p) * high[j][cap]  # one label more, known at once
+            for m in range(cap, -1, -1):
+                resolve = m * label_rate
+                after_low = p * low[j + 1][m - 1] + (1 - p) * low[j][m - 1] if m else 0.0
+                after_high = p * high[j + 1][m - 1] + (1 - p) * high[j][m - 1] if m else 0.0
+                earned = share = 0.0
+                best = (resolve * after_high / (rate + resolve), 0.0, 0.0)
+                for gain, part in ordered:
+                    earned, share = earned + part * gain, share + part
+                    total = arrivals * (earned + share * upper[m + 1]) + resolve * after_high
+                    best = max(best, (total / (rate + resolve + arrivals * share), earned, share))
+                upper[m], earned, share = best
+                # Without learning from the next arrivals, only what is profitable is accepted.
+                lower[m] = (arrivals * known(p) + resolve * after_low) / (rate + resolve)
+                if m < cap:
+                    total = arrivals * (earned + share * lower[m + 1]) + resolve * after_low
+                    lower[m] = max(lower[m], total / (rate + resolve + arrivals * share))
+            new_low.append(lower[: cap + 1])
+            new_high.append(upper[: cap + 1])
+        low, high = new_low, new_high
+    return low[0], high[0]
+
+
+@pytest.mark.parametrize(
+    ("offers", "prior", "arrivals", "label_rate", "rate", "cap", "last"),
+    [
+        (AMOUNTS, Belief(2, 1), 4.0, 2.0, 0.5, 5, 12),
+        (COSTS, Belief(1.5, 0.7), 3.0, 1.0, 0.6, 4, 10),
+        (MENUS, Belief(2, 1), 5.0, 0.7, 0.9, 6, 9),
+        (MENUS, DOUBTFUL, 3.0, 3.0, 0.4, 3, 8),
+    ],
+)
+def test_late_labels_at_every_number_pending(
+    offers: Offers, prior: Prior, arrivals: float, label_rate: float, rate: float, cap: int, last: int
+) -> None:
+    arrays = prepare(offers)
+    mixture, log_start, mean_error = components(prior)
+
+    def solve(drop: float) -> tuple[list[float], list[float], int]:
+        progress = np.zeros(2, dtype=np.int64)
+        lower, upper, states = solve_delayed_offer_band(
+            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, progress
+        )
+        known = arrivals / rate * offers.profit_if_known(prior.mean) / arrays.unit
+        return (lower + known).tolist(), (upper + known).tolist(), states
+
+    low, high, states = solve(0.0)
+    plain_low, plain_high = late_plainly(prior, arrays, arrivals, label_rate, rate, cap, last)
+    assert low == pytest.approx(plain_low, rel=1e-9, abs=1e-10)
+    assert high == pytest.approx(plain_high, rel=1e-9, abs=1e-10)
+    assert all(one <= other + 1e-15 for one, other in zip(low, plain_low, strict=True))
+    assert all(one >= other - 1e-15 for one, other in zip(high, plain_high, strict=True))
+    assert states == (cap + 1) * last * (last + 1) // 2
+    assert max(high[m] - low[m] for m in range(cap)) > 1e-3  # the bounds of the last row matter
+    # Leaving out states where X is small widens the bounds by about as much.
+    rough_low, rough_high, fewer = solve(0.2)
+    assert fewer < states
+    for m in range(cap + 1):
+        assert low[m] - 0.4 <= rough_low[m] <= low[m] + 1e-15
+        assert high[m] - 1e-15 <= rough_high[m] <= high[m] + 0.4

@@ -15,7 +15,6 @@ from lenience import (
     Belief,
     Delayed,
     Discounted,
-    FeaturePolicy,
     MixtureBelief,
     Offer,
     Offers,
@@ -243,6 +242,20 @@ def test_an_offer_nobody_asks_for_is_decided_by_the_value_of_the_label() -> None
     assert high >= solve_offers(Belief(1002, 801), offers, 0.5, 1, 1e-9).value.lower
 
 
+@pytest.mark.parametrize("rows", [3, 50])
+def test_many_beliefs_are_decided_like_each_of_them(rows: int) -> None:
+    """On the lattice of the prior and beside it, in the table and beyond."""
+    policy = Discounted(offers=NINE, discount=0.95).solve(Belief(2, 1), rows=rows)
+    accepted = set()
+    for n, successes in [(2, [1, 0.7]), (6, [1, 2.5, 4, 4.6, 5, 5.4]), (9, [1, 7, 7.3, 8]), (9.5, [4, 7.25, 8])]:
+        together = policy.offer_acceptance(n, successes, NINE)
+        for line, s in zip(together.tolist(), successes, strict=True):
+            single = [policy.accepts(Belief(n, s), Offer(a, c)) for a, c in zip(NINE.amount, NINE.cost, strict=True)]
+            assert line == [float(one) for one in single], (n, s)
+            accepted.add(sum(single))
+    assert len(accepted) > 4
+
+
 def test_small_amounts_are_accepted_first() -> None:
     policy = Discounted(offers=THREE, discount=0.99).solve(Belief(2, 1))
     for k in range(0, 300, 17):
@@ -381,6 +394,14 @@ def test_known_values_of_baselines(offers: Offers, discount: float, blind: float
     assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5
 
 
+def test_known_values_of_baselines_far_ahead() -> None:
+    """At a discount of 0.998, thousands of rows count."""
+    objective, prior = Discounted(offers=THREE, discount=0.998), Belief(2, 1)
+    same = Discounted(0.8, 0.998).solve(prior)
+    assert evaluate(same, objective, prior, 1e-4).midpoint == pytest.approx(16.5217, abs=1.5e-4)
+    assert abs(evaluate(GreedyOffers(), objective, prior, 1e-4).midpoint) < 1e-5
+
+
 @pytest.mark.parametrize("offers", [THREE, NINE, STARTER])
 def test_the_optimal_policy_earns_its_value(offers: Offers) -> None:
     """The evaluation is another recursion, which does not know how the policy was found."""
@@ -494,7 +515,5 @@ def test_features_that_need_one_break_even_say_so() -> None:
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
     rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
-    with rejected("objective", "unsupported_offers"):
-        FeaturePolicy(objective=objective).fit(rows, labels)
     with rejected("objective", "unsupported_offers"):
         replay(rows, labels, objective=objective)

@@ -11,17 +11,21 @@ import msgspec
 from lenience.cli.options import (
     as_dict,
     console,
+    doubt_option,
     json_option,
     objective,
     objective_or_offer_options,
     print_json,
     prior_option,
+    prior_text,
     show,
     table,
     unit_of,
+    with_doubt,
 )
 from lenience.cli.progress import each
 from lenience.core.belief import Belief
+from lenience.core.errors import InputError
 from lenience.core.formatting import percent
 from lenience.core.money import Money
 from lenience.core.offers import Offers
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Compute what a policy does to a population: who is wrongly rejected, what learning costs.")
 @objective_or_offer_options
 @prior_option
+@doubt_option
 @click.option("--p", "truths", type=float, multiple=True, help="True success probabilities; may be repeated.")
 @click.option(
     "--rows", type=int, default=3000, show_default=True, help="The number of acceptances to follow (without --horizon)."
@@ -48,6 +53,7 @@ def characteristics(
     discount_rate: float | None,
     horizon: int | None,
     prior: Belief,
+    doubt: float | None,
     truths: tuple[float, ...],
     rows: int,
     greedy: bool,
@@ -58,6 +64,7 @@ def characteristics(
     \b
     Example:
       lenience characteristics --cost 0.8 --discount 0.99 --p 0.7 --p 0.9
+      lenience characteristics --cost 0.8 --discount 0.99 --prior 4,2.8 --doubt 0.2
       lenience characteristics --offer 500@0.8 --offer 5000@0.8 --discount 0.99 --p 0.7 --p 0.9 --currency $
     """
     from lenience.analysis.characteristics import characteristics as compute
@@ -66,12 +73,19 @@ def characteristics(
 
     lowest = min(offers.cost) if offers is not None else cost or 0.0
     problem = objective(lowest, discount, arrivals, discount_rate, horizon)
+    start = with_doubt(prior, doubt)
+    if doubt is not None and (greedy or offers is not None):
+        other, why = ("--greedy", ": the greedy policy trusts the prior") if greedy else ("--offer", "")
+        raise InputError.because(
+            f"cannot be combined with {other}{why}", ("--doubt", other), label="--doubt", code="conflicting_fields"
+        )
     if offers is not None:
         problem = msgspec.structs.replace(problem, cost=None, offers=offers)
     myopic = Greedy(lowest) if offers is None else GreedyOffers()
-    policy: Any = myopic if greedy else problem.solve(prior)
+    table_rows = rows if doubt is not None and horizon is None else None
+    policy: Any = myopic if greedy else problem.solve(start, rows=table_rows)
     chosen: list[float | None] = [*truths, None] if truths else [0.5 * lowest, lowest, 0.5 * (1 + lowest), None]
-    results = [compute(policy, p, problem, prior, rows) for p in each("Following the policy forward", chosen)]
+    results = [compute(policy, p, problem, start, rows) for p in each("Following the policy forward", chosen)]
     if as_json:
         entries = [_entry(result) for result in results]
         name = "greedy" if greedy else "optimal"
@@ -79,7 +93,7 @@ def characteristics(
         return
     name = "Greedy" if greedy else "Optimal"
     what = problem if offers is None else problem.describe()
-    grid = table(f"{name} policy, {what}, prior n = {prior.n:g}, s = {prior.s:g}")
+    grid = table(f"{name} policy, {what}, {prior_text(start)}")
     wrongly = "wrongly rejected (p > c)" if offers is None else f"wrongly rejected (p > {lowest:g})"
     for heading in ("true p", "stops for good", "accepted", "reward", wrongly):
         grid.add_column(heading, justify="right")

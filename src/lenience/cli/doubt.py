@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -32,8 +31,10 @@ def print_doubt(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, 
     grid = table()
     for heading in ("new outcomes", "successes needed", "expected success rate", "value of one more outcome"):
         grid.add_column(heading, justify="right")
-    for count in (count for count in SHOWN if count < policy.certificate.rows):
-        least = _least_accepted(policy, prior, count)
+    shown = [count for count in SHOWN if count < policy.certificate.rows]
+    accept_from = _accept_from(policy, shown[-1] + 1)
+    for count in shown:
+        least = accept_from[count]
         line = ["none are enough", "", ""]
         if least is not None:
             after = prior.after(count, least)
@@ -66,7 +67,8 @@ def _answer(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, mone
             "statement": policy.certificate.describe(money),
         },
         "thresholds": [
-            {"outcomes": k, "accept_from": _least_accepted(policy, prior, k)} for k in range(policy.certificate.rows)
+            {"outcomes": count, "accept_from": least}
+            for count, least in enumerate(_accept_from(policy, policy.certificate.rows))
         ],
     }
 
@@ -84,10 +86,12 @@ def _continuation(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief
     return Bounds(profit + label.lower + discount * later.lower, profit + label.upper + discount * later.upper)
 
 
-def _least_accepted(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, count: int) -> int | None:
-    """Return the smallest number of successes among new outcomes that is accepted; more successes are accepted, too."""
-    least = bisect_left(range(count + 1), True, key=lambda successes: policy.accepts(prior.after(count, successes)))
-    return least if least <= count else None
+def _accept_from(policy: OfferPolicy | HorizonOfferPolicy, rows: int) -> list[int | None]:
+    """Return for each number of new outcomes how many successes are enough; None if none is."""
+    from lenience.policies.beliefs.mixture import MixturePolicy
+
+    table = MixturePolicy.of(policy, rows).accept_from.tolist()
+    return [least if least <= count else None for count, least in enumerate(table)]
 
 
 def _earnings(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, money: Money) -> str:

@@ -22,6 +22,7 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.core.offers import MONTHS, Offers, compress_with_error
 from lenience.core.validation import real, whole
+from lenience.history.statuses import MOST_NAMED
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -251,6 +252,22 @@ def group_offers(
         segment: _compressed({name: column[lines] for name, column in numbers.items()}, economics)
         for segment, lines in members.items()
     }
+
+
+def strange_economics(backend: Any, priced: ir.Table, economics: Economics) -> list[tuple[str, int]]:
+    """Return the most frequent values that are no valid numbers, each with its column and the number of its rows."""
+    import ibis
+
+    strange: list[tuple[str, int]] = []
+    for field, name in economics.given.items():
+        if not isinstance(name, str) or name not in priced.columns or not priced[name].type().is_string():
+            continue
+        texts = priced.filter(priced[NUMBERS[field]].isnull()).select(value=priced[name].strip())
+        frequent = texts.group_by("value").agg(rows=texts.count())
+        frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+        for row in backend.to_pyarrow(frequent).to_pylist():
+            strange.append((f"{name} {row['value']!r}" if row["value"] else f"{name} missing", int(row["rows"])))
+    return sorted(strange, key=lambda pair: -pair[1])[:MOST_NAMED]
 
 
 def merged_offers(parts: Sequence[tuple[Offers, float]], most: int) -> Offers:

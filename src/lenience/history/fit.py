@@ -44,6 +44,7 @@ from lenience.history.economics import (
     Unit,
     group_offers,
     merged_offers,
+    strange_economics,
     with_economics,
 )
 from lenience.history.statuses import GivenWords, check_words, strange_values
@@ -152,6 +153,9 @@ class History(msgspec.Struct, frozen=True):
         How a file was read, e.g. that its numbers have decimal commas.
     most_offers : int
         The largest number of offers that were kept for each segment.
+    strange_economics : tuple of (str, int)
+        The most frequent texts in the columns of gain, loss or loans that are no valid numbers, each with its column
+        and the number of its rows.
 
     Examples
     --------
@@ -173,6 +177,7 @@ class History(msgspec.Struct, frozen=True):
     repeated: int = 0
     notes: tuple[str, ...] = ()
     most_offers: int = 25
+    strange_economics: tuple[tuple[str, int], ...] = ()
 
     @property
     def bad_rows(self) -> int:
@@ -489,6 +494,8 @@ class History(msgspec.Struct, frozen=True):
                 if kind == "time" and self.strange_dates:
                     examples = ", ".join(repr(value) for value in self.strange_dates)
                     which = f" that can be read (write {SUCH}, not {examples})"
+                if kind == "economics" and self.strange_economics:
+                    which = f", e.g. {', '.join(f'{value} ({rows:,})' for value, rows in self.strange_economics)}"
                 lines.append(f"{counted(count, 'row')} not used: {(BAD_ROWS | NO_ECONOMICS)[kind]}{which}.")
         if unread := [MEANINGS[kind] for kind in self.unread]:
             lines.append(
@@ -719,6 +726,8 @@ def fit_history(
                 if history.bad["outcome"] or history.bad["accepted"]:
                     strange = strange_values(backend, table, columns, accepted, outcome, words)
                     details["strange"], details["strange_decisions"] = (tuple(values) for values in strange)
+                if history.bad.get("economics"):
+                    details["strange_economics"] = tuple(strange_economics(backend, table, economics))
                 if time and clock and history.bad["time"]:
                     details["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
             if connection is None:

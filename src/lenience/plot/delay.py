@@ -15,7 +15,7 @@ from lenience.core.formatting import duration
 from lenience.core.money import UNITS, Money
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
-from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas
+from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, label_amounts
 from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 
@@ -82,7 +82,7 @@ def value_against_delay(
     axes.set_xticks(delays, [duration(delay).replace(" ", "\n") for delay in delays])
     axes.minorticks_off()
     axes.set_xlabel("mean delay of a label")
-    axes.set_ylabel(money.axis_label("value before the first arrival"))
+    label_amounts(axes.yaxis, "value before the first arrival", money)
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)

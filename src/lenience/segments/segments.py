@@ -294,9 +294,9 @@ class Segments:
     ) -> SegmentPolicies:
         """Solve for the optimal policy of every segment, on all cores.
 
-        Segments whose own objective and prior are equal share one table. With offers, a segment with little evidence
-        and many members to come has the table of a smaller volume, because a solve would take too long. Its value has
-        wider bounds, which are still proved.
+        Segments whose own objective and prior are equal share one table. With offers, a segment with many members to
+        come has the table of a smaller volume, because a solve would take too long. The bounds of its value are proved
+        for its own volume, and wider where little is known.
 
         Parameters
         ----------

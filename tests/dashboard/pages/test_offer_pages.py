@@ -154,8 +154,7 @@ def test_the_overview_adds_up_each_currency_and_leaves_units_alone(engine: Engin
 
 @pytest.mark.parametrize("cap", [None, 9000.0])
 def test_the_accepted_region_is_that_of_the_decisions(engine: Engine, cap: float | None) -> None:
-    constraints: dict[str, Any] = {} if cap is None else {"constraints": {"exposure_cap_amount": cap}}
-    engine.create(objective=MANY, segments=SEGMENTS, **constraints)
+    engine.create(objective=MANY, segments=SEGMENTS, constraints={"exposure_cap_amount": cap})
     chance = random.Random(1)
     _decide(engine, chance, 25)
     sides = set()

@@ -251,3 +251,20 @@ def test_the_floor_beyond_the_table_is_the_best_rate_without_a_limit_above_0() -
     assert floor * n == pytest.approx(successes)
     assert policy.exposure(n, [successes])[0] == 0
     assert policy.exposure(n, [successes + 1])[0] > 0
+
+
+def test_a_row_beyond_the_table_is_like_the_row_that_stands_for_it(policy: ExposurePolicy) -> None:
+    """Between the same two states lies nearly the same part of c·n."""
+    rows = policy.rows
+    k = np.arange(rows - 3, rows + 200)
+    row, shift = policy._within(k)
+    for one, inside, more in zip(k.tolist(), row.tolist(), shift.tolist(), strict=True):
+        if one < rows:
+            assert (inside, more) == (one, 0)
+            continue
+        assert rows - 64 <= inside < rows
+        distance = [abs(0.8 * (one - last) - round(0.8 * (one - last))) for last in range(rows - 64, rows)]
+        assert abs(0.8 * (one - inside) - more) == pytest.approx(min(distance), abs=1e-9)
+    same, none = policy._within(np.array([0, 5, rows - 1]))
+    assert same.tolist() == [0, 5, rows - 1]
+    assert none.tolist() == [0, 0, 0]

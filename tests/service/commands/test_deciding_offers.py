@@ -240,6 +240,28 @@ def test_segments_have_offers_of_their_own(engine: Engine) -> None:
     assert "$50" in engine.decide()["reason"]
 
 
+def test_offers_whose_outcomes_come_late(engine: Engine) -> None:
+    late = {"type": "delayed", "offers": OFFERS["offers"], "arrivals": 40, "discount_rate": 0.5, "label_delay": 0.5}
+    engine.create(objective=late)
+    accepted = [engine.decide(offer=SMALL) for _ in range(30)]
+    first = accepted[0]
+    assert first["decision"] == "accept"
+    assert first["limit"] is not None
+    taken = [each["decision"] for each in accepted]
+    assert taken == ["accept"] * first["limit"] + ["reject"] * (30 - first["limit"])
+    assert accepted[-1]["rule"] == "exposure_limit"
+    assert engine.decide(offer=LARGE)["rule"] == "below_threshold"
+    assert engine.outcome(first["id"], "success")["profit"] == pytest.approx(100)
+    assert at_risk(engine) == 400.0 * (first["limit"] - 1)
+    assert engine.decide(offer=SMALL)["decision"] == "accept"
+    young = engine.queries.policy("cards").segments[0]
+    assert young.value is not None
+    assert young.label_value is not None
+    answer = ranked(engine, [DecisionRequest("old", offer=SMALL) for _ in range(6)], capacity=2)
+    assert [each["decision"] for each in answer["decisions"]].count("accept") == 2
+    assert sorted(answer["index"], reverse=True) == [answer["index"][i] for i in answer["order"]]
+
+
 def test_doubt_opens_a_segment_that_the_prior_closes(engine: Engine) -> None:
     given: Any = {"prior": {"n": 5, "s": 1}, "objective": {"type": "discounted", "cost": 0.8, "discount": 0.995}}
     engine.create(**given)

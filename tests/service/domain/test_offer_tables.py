@@ -83,7 +83,7 @@ def test_a_table_is_the_same_text_each_time() -> None:
 def test_beyond_the_table_labels_count_as_nothing_and_their_bound_holds() -> None:
     stored = table(PROBLEM)
     for successes, failures in ((ROWS, 0), (100, 30), (90, 40), (0, ROWS)):
-        label = stored.label_value(successes, failures)
+        label = stored.label(successes, failures).bounds
         true = policy(PROBLEM).label_value(Belief(2 + successes + failures, 1 + successes))
         assert label.lower == 0.0
         assert label.upper >= true.upper

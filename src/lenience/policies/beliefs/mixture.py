@@ -7,7 +7,6 @@ count from there.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any
 
 import msgspec
@@ -29,6 +28,10 @@ class MixturePolicy(msgspec.Struct, frozen=True, eq=False):
         The belief from which observations and successes are counted.
     accept_from : ndarray of int
         For each number of new outcomes, how many successes are enough; more than there are outcomes if none is.
+    stop_ceiling : float, optional
+        A success rate above which the policy never stops, from the last row on. 1 if none is known.
+    floor : float, optional
+        A success rate at or below which the policy has stopped, from the last row on. −1 if none is known.
 
     Examples
     --------
@@ -43,6 +46,8 @@ class MixturePolicy(msgspec.Struct, frozen=True, eq=False):
 
     prior: Belief
     accept_from: np.ndarray[Any, np.dtype[np.int64]]
+    stop_ceiling: float = 1.0
+    floor: float = -1.0
 
     @classmethod
     def of(cls, policy: OfferPolicy | HorizonOfferPolicy, rows: int) -> MixturePolicy:
@@ -60,20 +65,74 @@ class MixturePolicy(msgspec.Struct, frozen=True, eq=False):
         MixturePolicy
             The table.
         """
-        prior = policy.prior
+        prior, cost = policy.prior, policy.objective.cost
+        accept_from: list[int] = []
+        least = 0
+        for count in range(whole("rows", rows, least=1)):
+            # One more failure is never better, so no fewer successes are enough than before.
+            while least <= count:
+                after = prior.after(count, least)
+                if after.mean > cost or policy.accepts(after):
+                    break
+                least += 1
+            accept_from.append(least)
+        return cls(prior.beliefs[0], np.array(accept_from))
 
-        def least(count: int) -> int:
-            # With one break-even, more successes are never worse.
-            return bisect_left(range(count + 1), True, key=lambda j: policy.accepts(prior.after(count, j)))
+    @classmethod
+    def by_belief(cls, policy: OfferPolicy | HorizonOfferPolicy, rows: int) -> list[MixturePolicy]:
+        """Return the same table once for each belief of the prior, counted from that belief.
 
-        return cls(prior.beliefs[0], np.array([least(count) for count in range(whole("rows", rows, least=1))]))
+        If there is no horizon, each also knows when the policy stops after the last row. It accepts where the rates of
+        all beliefs are above the cost, because their mean is. It has stopped where each belief alone has, because it
+        is worth no less to know which of them is right.
 
-    def acceptance(self, n: float | NDArray[np.float64], s: ArrayLike) -> NDArray[np.float64]:
+        Parameters
+        ----------
+        policy : OfferPolicy or HorizonOfferPolicy
+            The policy, solved for one break-even.
+        rows : int
+            How many numbers of new outcomes to decide: 0, 1, …
+
+        Returns
+        -------
+        list of MixturePolicy
+            One for each belief of the prior.
+        """
+        beliefs, accept_from = policy.prior.beliefs, cls.of(policy, rows).accept_from
+        if policy.objective.horizon is not None:
+            return [cls(belief, accept_from) for belief in beliefs]
+        cost = policy.objective.cost
+        floors = [policy.objective.solve(belief, rows=rows + 1).stop_floor(belief.n + rows) for belief in beliefs]
+        rules = []
+        for own in beliefs:
+            # After k outcomes, the rates of two beliefs differ by at most a constant over the size of the second.
+            above = max(cost * (one.n - own.n) + own.s - one.s for one in beliefs)
+            below = [max(one.s - own.s + max(own.n - one.n, 0.0), 0.0) / (one.n + rows) for one in beliefs]
+            floor = min(one - gap for one, gap in zip(floors, below, strict=True))
+            rules.append(cls(own, accept_from, cost + max(above, 0.0) / (own.n + rows), max(floor, -1.0)))
+        return rules
+
+    def stop_floor(self, n: float) -> float:
+        """Return a success rate at or below which the policy has stopped, at size n and every larger one.
+
+        Parameters
+        ----------
+        n : float
+            Number of observations.
+
+        Returns
+        -------
+        float
+            The rate; −1 before the last row of the table, where none is known.
+        """
+        return self.floor if n >= self.prior.n + self.accept_from.size - 0.5 else -1.0
+
+    def acceptance(self, n: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of accepting at beliefs, 0 or 1.
 
         Parameters
         ----------
-        n : float or ndarray
+        n : array_like
             Numbers of observations: the prior's and a whole number.
         s : array_like
             Numbers of successes, the prior's included.

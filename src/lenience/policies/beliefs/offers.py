@@ -547,7 +547,9 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         choices = choices_of(self.offers, offer)
 
         def accepted(successes: int) -> bool:
-            return self.accepts(self.prior.after(count, successes), choices)
+            after = self.prior.after(count, successes)
+            # Above the break-even no label is needed. Those of such states may have to be solved.
+            return any(after.mean > one.cost for one in choices) or self.accepts(after, choices)
 
         if not self.offers.single or choices != self.offers.offers_of(0):
             return next((successes for successes in range(count + 1) if accepted(successes)), None)
@@ -617,9 +619,11 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         first, begin, count = index[k].tolist()
         j = np.rint(s - prior.s).astype(np.int64)
         # Above the table a label is worth next to nothing, and below it nothing.
-        inside = (j >= first) & (j < first + count) & (np.abs(s - prior.s - j) < 1e-6)
+        on_lattice = (np.abs(s - prior.s - j) < 1e-6) & (j >= 0) & (j <= k)
+        inside = on_lattice & (j >= first) & (j < first + count)
         labels = np.zeros(s.size)
         labels[inside] = table[0, begin + j[inside] - first]
+        labels[~on_lattice] = [self.label_value(Belief(n, float(one))).lower for one in s[~on_lattice]]
         return labels
 
     def _position(self, belief: Belief | MixtureBelief) -> tuple[int, int] | None:

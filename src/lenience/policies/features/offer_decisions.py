@@ -42,7 +42,7 @@ class ReferenceOffers(NamedTuple):
         """
         menus = [population.offers_of(menu) for menu in range(population.menu_count)]
         stakes = np.array([max(one.amount for one in menu) for menu in menus]) / population.mean_amount
-        costs, which = np.unique([min(one.cost for one in menu) for menu in menus], return_inverse=True)
+        costs, which = np.unique([round(min(one.cost for one in menu), 12) for menu in menus], return_inverse=True)
         shares = np.array(population.share)
         share = np.bincount(which, weights=shares)
         stake = np.bincount(which, weights=shares * stakes)

@@ -77,7 +77,7 @@ def rank_batch(
                 field="capacity",
             )
         if rule.name not in labels:
-            labels[rule.name] = table.batch_label_values(own.successes, own.failures, sizes[rule.name])
+            labels[rule.name] = table.batch_label_values(own.successes, own.failures, sizes[rule.name], own.pending)
         offer = best_offer(offers or table.choices, basis.rate)
         first = labels[rule.name][0]
         applicants.append(Applicant(str(position), basis.belief, offer, first, offer.loss, rule.name))

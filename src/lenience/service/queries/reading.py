@@ -314,11 +314,11 @@ def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
     table = rule.table
     if not isinstance(table, OfferTable) or table.offers is None:
         return dict.fromkeys(("label_value", "largest_amount", "share_accepted", "at_risk"))
-    label, gap = table.label_value(counts.successes, counts.failures), table.cost - rule.basis(counts).rate
+    label, gap = rule.label(counts), table.cost - rule.basis(counts).rate
     return {
-        "label_value": label,
-        "largest_amount": label.lower / gap if gap > 0 else None,
-        "share_accepted": table.share_accepted(counts.successes, counts.failures),
+        "label_value": label.bounds,
+        "largest_amount": label.worth / gap if gap > 0 else None,
+        "share_accepted": table.share_accepted(counts.successes, counts.failures, counts.pending),
         "at_risk": counts.at_risk,
     }
 

@@ -44,6 +44,7 @@ SINGLE = 10.0  # from this belief size down, labels come one by one from a size 
 BLOCK = 0.02  # labels in a block, as a share of n
 PATIENCE = 0.05  # labels in a block, as a share of 1/(1 − γ)
 MOST_OFFERS = 25  # more offers are compressed
+CLOSE = 2e-4  # kinks nearer than this share a node of the grid
 BUCKETS = 4096  # to find the cell of a p̂
 
 # The Gauss–Hermite rule of five points for a standard normal variable: its points from 0 up, and their weights.
@@ -170,8 +171,10 @@ def label_table(offers: Offers, most_discount: float) -> LabelTable:
     """
     unit = offers.mean_amount
     few = offers if offers.menus or len(offers.amount) <= MOST_OFFERS else offers.compress(MOST_OFFERS)
-    # The amounts are rounded, so that the same offers in another currency share a table.
-    scaled = msgspec.structs.replace(few, amount=tuple(float(f"{a / unit:.12g}") for a in few.amount), currency="")
+    # Numbers are rounded, so that the same offers in another currency share a table.
+    amounts = tuple(float(f"{amount / unit:.12g}") for amount in few.amount)
+    costs = tuple(float(f"{cost:.12g}") for cost in few.cost)
+    scaled = msgspec.structs.replace(few, amount=amounts, cost=costs, currency="")
     highest = -math.log1p(-min(max(real("most_discount", most_discount, least=0, below=1), 0.9), MOST_DISCOUNT))
     columns = math.ceil((highest + math.log1p(-LEAST_DISCOUNT)) / G_STEP - 1e-9) + 1
     _reached[scaled] = max(columns, _reached.get(scaled, 0))
@@ -211,16 +214,22 @@ def best_gains(arrays: OfferArrays, mean: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def mesh(kinks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a grid of p̂ from 0 to 1 that is finest around the kinks, which are nodes."""
+    """Return a grid of p̂ from 0 to 1 that is finest around the kinks, which are nodes.
+
+    Of kinks that nearly coincide only one is a node.
+    """
     fine = 0.002 * np.sqrt(kinks * (1.0 - kinks))
+    nodes = [0.0]
+    for kink in kinks.tolist():
+        if kink - nodes[-1] > CLOSE and 1.0 - kink > CLOSE:
+            nodes.append(kink)
 
     def spacing(p: float) -> float:
         near_kink = float(np.min(fine + 0.04 * np.abs(p - kinks)))
         return min(near_kink, 0.002 + 0.08 * min(p, 1.0 - p), 0.015)
 
-    edges = np.unique(np.concatenate([[0.0], kinks, [1.0]]))
     parts = [np.zeros(1)]
-    for first, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for first, end in zip(nodes, [*nodes[1:], 1.0], strict=True):
         points = [first]
         while points[-1] < end:
             points.append(points[-1] + spacing(points[-1]))

@@ -113,7 +113,13 @@ def simulate(
     name, given = parse_spec("world", world)
     if name == "prior" and not given:
         given = {"prior": prior} if doubt is None else {"prior": prior, "doubt": doubt}
-    named: Any = chosen if doubt is None else _with_doubt(chosen, name, cost, horizon, discount, prior, doubt)
+    named: Any = chosen
+    if doubt is not None:
+        if cost is None:
+            raise InputError.because(
+                "cannot be combined with --offer", ("--doubt", "--offer"), label="--doubt", code="conflicting_fields"
+            )
+        named = _with_doubt(chosen, name, cost, horizon, discount, prior, doubt)
     bar = not as_json and sys.stderr.isatty()
     with nullcontext() if bar else announcing(f"Simulating {replications:,} replications of {horizon:,} arrivals"):
         comparison = compare_policies(

@@ -115,7 +115,7 @@ def test_limits_shares_and_thresholds_by_hand(offers: Offers | None, prior: Beli
 
 def test_facts_of_a_table() -> None:
     two, menu, doubtful = table_of(TWO), table_of(MENU), table_of(None, DOUBTFUL)
-    assert [table.currency for table in (two, menu, doubtful)] == ["$", "", ""]
+    assert [table.money.currency for table in (two, menu, doubtful)] == ["$", "", ""]
     assert [table.one_menu for table in (two, menu, doubtful)] == [False, True, True]
     assert two.choices == (Offer(500, 0.8), Offer(5000, 0.75))
     assert two.cost == pytest.approx((0.75 * 400 + 0.25 * 3750) / (0.75 * 500 + 0.25 * 5000))

@@ -22,6 +22,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import AT_COST
+from lenience.core.money import UNITS, Money
 from lenience.core.objective import ExposureObjective
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
@@ -74,9 +75,32 @@ class EstimateCertificate(msgspec.Struct, frozen=True):
         The optimal value at the prior is estimated at 100 ± 0.05, and so are the limits. The problem is too large to
         prove them in the time allowed.
         """
+        return self.describe()
+
+    def describe(self, money: Money = UNITS) -> str:
+        """Return the certificate in words, with values in money where it is known.
+
+        Parameters
+        ----------
+        money : Money, optional
+            How to show values; by default in units of gain + loss.
+
+        Returns
+        -------
+        str
+            Two sentences.
+
+        Examples
+        --------
+        >>> print(EstimateCertificate(100.0, 0.05).describe(Money(1000, "$")))
+        The optimal value at the prior is estimated at $100,000 ± $50, and so are the limits. ...
+        """
+        value = f"{self.estimate:.6g} ± {self.error:.1g}"
+        if money.known:
+            value = f"{money.format(self.estimate)} ± {money.format(self.error)}"
         return (
-            f"The optimal value at the prior is estimated at {self.estimate:.6g} ± {self.error:.1g}, and so are the "
-            "limits. The problem is too large to prove them in the time allowed."
+            f"The optimal value at the prior is estimated at {value}, and so are the limits. The problem is too large "
+            "to prove them in the time allowed."
         )
 
 

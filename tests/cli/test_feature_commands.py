@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 from lenience import FiniteHorizon, InputError
+from lenience.cli import cli
 
 Run = Any
 Rejection = Callable[..., InputError]
@@ -256,6 +258,38 @@ def test_offpolicy_in_money(run: Run, log: Path, tmp_path: Path) -> None:
     code, out, err = run("offpolicy", str(same), *words, "--loss", "loses")
     assert (code, err) == (0, "")
     assert "$400 at stake on average" in out
+
+
+def test_units_of_rates_and_terms(run: Run, rejection: Rejection, log: Path, priced: Path, tmp_path: Path) -> None:
+    """Numbers without a unit need --rate-unit and --term-unit, and then mean what texts with a unit mean."""
+    header, *lines = log.read_text().splitlines()
+    file = tmp_path / "units.csv"
+    names, cells = "lent,percent,rate,months,term", "1000,12,12%,36,36 months"
+    file.write_text("\n".join([f"{header},{names}", *(f"{line},{cells}" for line in lines)]))
+    words = ("offpolicy", str(file), "--score", "score", "--at-least", "0.6", "--amount", "lent")
+    with_units = ("--rate", "percent", "--rate-unit", "percent", "--term", "months", "--term-unit", "months")
+    code, numbers, err = run(*words, *with_units, "--json")
+    assert (code, err) == (0, "Numbers in percent are read as percents: 12 is 12%.\n")
+    assert numbers == run(*words, "--rate", "rate", "--term", "term", "--json")[1]
+    error = rejection(*words, "--rate", "percent", "--term", "term")
+    assert (error.field, error.code) == ("--rate-unit", "missing")
+    error = rejection(*words, "--rate", "rate", "--term", "months")
+    assert (error.field, error.code) == ("--term-unit", "missing")
+    replay = ("replay", str(priced), "--outcome", "repaid", "--discount", "0.9", "--amount", "lent", "--rate", "15%")
+    error = rejection(*replay, "--term", "36")
+    assert (error.field, error.code) == ("--term-unit", "missing")
+
+
+@pytest.mark.parametrize("command", ["report", "replay", "offpolicy"])
+def test_all_commands_have_the_options_of_fit_for_gains_and_losses(command: str) -> None:
+    def options(name: str) -> dict[str, str | None]:
+        chosen = cli.get_command(click.Context(cli), name)
+        assert chosen is not None
+        return {one.opts[0]: one.help for one in chosen.params if isinstance(one, click.Option)}
+
+    names = ("cost", "gain", "loss", "amount", "rate", "term", "loss-given-default", "funding-rate", "term-unit")
+    for name in (*names, "rate-unit", "currency"):
+        assert options(command)[f"--{name}"] == options("fit")[f"--{name}"]
 
 
 def test_either_a_cost_or_gains_and_losses(rejection: Rejection, loans: Path, priced: Path, log: Path) -> None:

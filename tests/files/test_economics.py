@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
-from lenience.files.economics import (
-    Economics,
-    GainsAndLosses,
-    read_funding_rate,
-    read_money,
-    read_rate,
-    read_share,
-    read_term,
-)
+from lenience.files.economics import Economics, GainsAndLosses, parse_number
+from rejections import rejected
+
+LOAN: dict[str, Any] = {"amount": 1000.0, "rate": 0.12, "term": 3.0}
+
+
+def read_loan(field: str, value: object, **units: Any) -> list[tuple[float, float]]:
+    """Return gain and loss of a loan with one value as a cell of a column, and as a value for all rows."""
+    in_column = Economics(**{**LOAN, field: "cell", **units}).read({"cell": [value]})
+    for_all = Economics(**{**LOAN, field: value, **units}).read({"other": [1]})
+    return [(float(rows.gain[0]), float(rows.loss[0])) for rows in (in_column, for_all)]
+
+
+def assert_loan(results: list[tuple[float, float]], offer: Offer) -> None:
+    for result in results:
+        assert result == pytest.approx((offer.gain, offer.loss), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -25,33 +35,53 @@ from lenience.files.economics import (
     [("12%", 0.12), ("12.5 %", 0.125), (" 7.97% ", 0.0797), (0.12, 0.12), ("0.12", 0.12), ("150%", 1.5)],
 )
 def test_a_rate_is_a_fraction_or_has_a_percent_sign(value: object, rate: float) -> None:
-    assert read_rate("rate", value) == pytest.approx(rate, rel=1e-15)
+    assert_loan(read_loan("rate", value), Offer.from_loan(1000, rate, 3))
 
 
-@pytest.mark.parametrize("value", [12, "12", 1, 1.0, "12,5%", "high", True, math.nan, math.inf, 0, "0%", -0.1])
+@pytest.mark.parametrize("value", ["12,5%", "high", True, math.inf, 0, "0%", -0.1, "1_0%", dt.date(2025, 1, 1)])
 def test_other_rates_are_rejected(value: object) -> None:
-    with pytest.raises(InputError) as caught:
-        read_rate("rate", value)
-    assert caught.value.field == "rate"
+    with rejected("rate", "invalid_value"):
+        Economics(amount=1, rate="rate", term=3).read({"rate": ["0.1", value]})
 
 
-def test_a_rate_of_12_is_rejected_with_what_to_write() -> None:
-    with pytest.raises(InputError, match=r'Write 0\.12 or "12%"'):
-        read_rate("rate", 12)
-    with pytest.raises(InputError, match=r"Write 0\.125"):
-        read_rate("rate", "0,125")
+def test_a_rate_of_12_needs_its_unit() -> None:
+    loan = Economics(amount=1000, rate="rate", term=3)
+    for cell in (12, "12", 1, 1.0):
+        with rejected("rate_unit", "missing"):
+            loan.read({"rate": [0.1, cell]})
+    with pytest.raises(InputError, match="such as '12%'"):
+        Economics(amount=1000, rate=12, term=3).read({"rate": [1]})
+    notes: list[str] = []
+    rows = Economics(amount=1000, rate="rate", term=3, rate_unit="percent").read({"rate": [12, "20%"]}, notes=notes)
+    wanted = [Offer.from_loan(1000, 0.12, 3).gain, Offer.from_loan(1000, 0.2, 3).gain]
+    np.testing.assert_allclose(rows.gain, wanted, rtol=1e-12)
+    assert notes == ["Numbers in rate are read as percents: 12 is 12%."]
+
+
+def test_errors_say_how_to_write_a_number() -> None:
+    for economics in (Economics(amount=1, rate="rate", term=1), Economics(amount=1, rate="0,125", term=1)):
+        with pytest.raises(InputError, match=r"Write 0\.125"):
+            economics.read({"rate": ["0,125"]})
+    for economics in (Economics(gain="gain", loss=1), Economics(gain="$5,000", loss=1)):
+        with pytest.raises(InputError, match="gain must be an amount of money above 0"):
+            economics.read({"gain": ["$5,000"]})
+    with pytest.raises(InputError, match="Leave the comma out"):
+        Economics(gain="gain", loss=1).read({"gain": ["5,000"]})
 
 
 def test_a_funding_rate_may_be_0_and_a_loss_given_default_may_be_1() -> None:
-    assert read_funding_rate("funding_rate", "0") == 0.0
-    assert read_funding_rate("funding_rate", "0%") == 0.0
-    assert read_share("loss_given_default", 1) == 1.0
-    assert read_share("loss_given_default", "60%") == 0.6
-    for wrong in (60, 0, "-5%"):
-        with pytest.raises(InputError):
-            read_share("loss_given_default", wrong)
-    with pytest.raises(InputError):
-        read_funding_rate("funding_rate", 4)
+    for funding in ("0", "0%", 0):
+        assert_loan(read_loan("funding_rate", funding), Offer.from_loan(1000, 0.12, 3))
+    for lost, share in ((1, 1.0), ("60%", 0.6), (Decimal("0.6"), 0.6)):
+        loan = Economics(**LOAN, loss_given_default="lost").read({"lost": [lost]})
+        assert loan.loss.tolist() == [pytest.approx(1000 * share)]
+    for wrong in (0, "-5%"):
+        with rejected("loss_given_default", "invalid_value"):
+            Economics(**LOAN, loss_given_default="lost").read({"lost": [wrong]})
+    with rejected("rate_unit", "missing"):
+        Economics(**LOAN, loss_given_default="lost").read({"lost": [60]})
+    with rejected("funding_rate", "invalid_value"):
+        Economics(**LOAN, funding_rate=4).read({"other": [1]})
 
 
 @pytest.mark.parametrize(
@@ -67,22 +97,35 @@ def test_a_funding_rate_may_be_0_and_a_loss_given_default_may_be_1() -> None:
     ],
 )
 def test_a_term_is_in_years_or_has_its_unit(value: object, years: float) -> None:
-    assert read_term("term", value) == years
+    assert_loan(read_loan("term", value), Offer.from_loan(1000, 0.12, years))
 
 
-@pytest.mark.parametrize("value", [60, "120", "36 weeks", "long", 0, -1, "months", ""])
+@pytest.mark.parametrize("value", ["36 weeks", "long", 0, -1, "months", "3,5"])
 def test_other_terms_are_rejected(value: object) -> None:
-    with pytest.raises(InputError) as caught:
-        read_term("term", value)
-    assert caught.value.field == "term"
+    with rejected("term", "invalid_value"):
+        Economics(amount=1, rate=0.1, term="term").read({"term": ["3", value]})
 
 
-def test_money_may_have_a_currency_sign_but_no_comma() -> None:
-    assert read_money("amount", " $ 2500.50") == 2500.5
-    with pytest.raises(InputError, match="Leave the comma out"):
-        read_money("amount", "5,000")
-    with pytest.raises(InputError):
-        read_money("amount", 0)
+def test_a_term_that_may_be_in_months_needs_its_unit() -> None:
+    for cell in (60, "120"):
+        with rejected("term_unit", "missing"):
+            Economics(amount=1, rate=0.1, term="term").read({"term": [3, cell]})
+    assert_loan(read_loan("term", 36, term_unit="months"), Offer.from_loan(1000, 0.12, 3))
+
+
+def test_money_may_have_a_currency_sign() -> None:
+    assert_loan(read_loan("amount", " $ 2500.50"), Offer.from_loan(2500.5, 0.12, 3))
+    for cell in (0, "-3", "1_000", "ten"):
+        with rejected("amount", "invalid_value"):
+            Economics(amount="amount", rate=0.1, term=3).read({"amount": [cell]})
+    assert parse_number("amount", "1_000") is None
+    assert parse_number("amount", "nan") is None
+
+
+def test_a_gain_far_from_the_loss_is_rejected() -> None:
+    with pytest.raises(InputError, match="row 2: gain and loss must be below 1e\\+15") as caught:
+        Economics(gain="gain", loss=1).read({"gain": [1, 1e12]})
+    assert caught.value.code == "invalid_value"
 
 
 def test_loans_are_those_of_an_offer() -> None:
@@ -103,7 +146,6 @@ def test_loans_are_those_of_an_offer() -> None:
     np.testing.assert_allclose(rows.loss, [one.loss for one in wanted], rtol=1e-12)
     np.testing.assert_allclose(rows.cost, [one.cost for one in wanted], rtol=1e-12)
     np.testing.assert_allclose(rows.amount, [one.amount for one in wanted], rtol=1e-12)
-    assert economics.columns(columns) == ["asked", "int_rate", "term", "lost"]
     plain = Economics(amount="asked", rate="int_rate", term="term").read(columns)
     np.testing.assert_allclose(plain.loss, [10_000, 2_500, 700])
     assert plain.gain[0] == pytest.approx(Offer.from_loan(10_000, 0.12, 3).gain)
@@ -125,8 +167,8 @@ def test_rows_that_are_not_needed_may_be_missing() -> None:
 
 
 def test_errors_name_the_row_and_the_column() -> None:
-    with pytest.raises(InputError, match="row 2, column 'rate': rate must be"):
-        Economics(amount=100, rate="rate", term=1).read({"rate": ["0.1", "12"]})
+    with pytest.raises(InputError, match="row 3, column 'rate': rate must be"):
+        Economics(amount=100, rate="rate", term=1).read({"rate": ["0.1", "none", "low"]}, np.array([True, False, True]))
     with pytest.raises(InputError, match=r"row 2: funding_rate must be below the rate of 0\.03"):
         Economics(amount=100, rate="rate", term=1, funding_rate=0.04).read({"rate": ["0.1", "0.03"]})
     with pytest.raises(InputError, match="Did you mean 'interest'") as caught:
@@ -146,7 +188,7 @@ def test_errors_name_the_row_and_the_column() -> None:
         ({"gain": 1, "rate": 0.1}, "conflicting_fields"),
     ],
 )
-def test_the_fields_must_describe_gains_and_losses_in_one_way(given: dict[str, float], code: str) -> None:
+def test_the_fields_must_describe_gains_and_losses_in_one_way(given: dict[str, Any], code: str) -> None:
     with pytest.raises(InputError) as caught:
         Economics(**given)
     assert caught.value.code == code
@@ -155,6 +197,14 @@ def test_the_fields_must_describe_gains_and_losses_in_one_way(given: dict[str, f
 def test_no_option_is_no_economics() -> None:
     assert Economics.from_options(gain=None, amount=None) is None
     assert Economics.from_options(gain=1.0, loss=2.0) == Economics(gain=1.0, loss=2.0)
+    with rejected("currency", "missing"):
+        Economics.from_options(gain=None, currency="$")
+
+
+def test_no_row_is_needed() -> None:
+    rows = Economics(gain="gain", loss=1).read({"gain": ["", "?"]}, np.zeros(2, dtype=np.bool_))
+    assert np.isnan(rows.gain).all()
+    assert np.isnan(rows.loss).all()
 
 
 def test_many_rows_become_few_offers() -> None:

@@ -1,4 +1,4 @@
-"""Options for what each past applicant may gain and lose: one break-even for all, or columns of the file."""
+"""Options for what each row of a file may gain and lose: one break-even for all rows, or columns of the file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import click
 
-from lenience.cli.options import Command, break_even
+from lenience.cli.options import Command, break_even, objective_options
 from lenience.core.errors import InputError
 from lenience.core.money import Money
-from lenience.history.economics import Economics, parse_number
+from lenience.files.economics import Economics, parse_number
 
 LOAN = ("amount", "rate", "term", "loss_given_default", "funding_rate")
 UNITS = ("term_unit", "rate_unit")
@@ -67,6 +67,22 @@ def economics_options(required: bool) -> Callable[[Command], Command]:
     return add_options
 
 
+def objective_or_economics_options(command: Command) -> Command:
+    """Add the options that describe the objective, with the break-even of all rows or of each."""
+    return objective_options(command, economics_options(required=True))
+
+
+def unit_of_rows(money: Money) -> dict[str, object]:
+    """Return the unit of values for JSON if rows have their own gains and losses: values are in money already.
+
+    Examples
+    --------
+    >>> unit_of_rows(Money(1, "$"))
+    {'gain': None, 'loss': None, 'amount': 1.0, 'currency': '$'}
+    """
+    return {"gain": None, "loss": None, "amount": money.unit, "currency": money.currency}
+
+
 def _economics(
     cost: float | None, gain: str | None, loss: str | None, currency: str, loan: dict[str, Any], required: bool
 ) -> tuple[float | None, Money, Economics | None]:
@@ -87,6 +103,4 @@ def _economics(
             label="",
             code="conflicting_fields",
         )
-    economics = Economics(gain, loss, **loan, currency=currency)
-    economics.check()
-    return None, Money(1.0, currency), economics
+    return None, Money(1.0, currency), Economics(gain, loss, **loan, currency=currency)

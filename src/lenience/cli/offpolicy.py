@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from lenience.cli.economics_options import economics_options, unit_of_rows
+from lenience.cli.economics import economics_options, unit_of_rows
 from lenience.cli.options import FILE, console, json_option, print_json, table, unit_of
 from lenience.core.formatting import describe_unit
 from lenience.core.money import Money
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log", type=FILE)
-@economics_options
+@economics_options(required=True)
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
 )
@@ -90,7 +90,10 @@ def offpolicy(
         chances, unscored, note = numbers_of(columns, str(proposed)), None, ""
     X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
     used = ~unscored if unscored is not None and without_score == "leave-out" else np.ones(len(chances), dtype=np.bool_)
-    stakes = None if economics is None else economics.read(columns, used)
+    unit_notes: list[str] = []
+    stakes = None if economics is None else economics.read(columns, used, unit_notes)
+    for message in unit_notes:
+        click.echo(message, err=True)
     result = off_policy(
         chances[used],
         numbers_of(columns, accepted)[used],

@@ -20,8 +20,8 @@ from lenience.history.beliefs import MODELS
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
+    from lenience.files.economics import Economics
     from lenience.history.beliefs import Fitted
-    from lenience.history.economics import Economics
     from lenience.history.fit import History
     from lenience.segments.exposure_limits import Exposure
     from lenience.segments.segments import Segments

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lenience.cli.economics_options import objective_or_economics_options, unit_of_rows
+from lenience.cli.economics import objective_or_economics_options, unit_of_rows
 from lenience.cli.options import (
     FILE,
     bold,

@@ -1,7 +1,7 @@
-"""Read what each row of a file may gain and lose: from gains and losses, or from the terms of loans.
+"""Read what each row of a table may gain and lose: from gains and losses, or from the terms of loans.
 
-Every option names a column or gives one value for all rows. A name that is a column wins over a value. There are two
-ways to describe a row:
+Each field of :class:`Economics` names a column or gives one value for all rows. A name that is a column wins over a
+value. There are two ways to describe a row:
 
 - ``gain`` and ``loss``: what a success earns and what a failure loses, both above 0.
 - ``amount``, ``rate`` and ``term`` of a loan that is repaid in equal monthly payments, with ``loss_given_default`` (the
@@ -10,34 +10,67 @@ ways to describe a row:
 
 Conventions, the same wherever loans are read:
 
-- A **rate** is a fraction a year (0.12) or a text with a percent sign ("12%", "12.5 %"). A number of 1 or more is
-  rejected, because 12 may mean 12% or 1,200%. The loss given default follows the same rule, except that it may be 1.
-- A **term** is a number of years, or a text with its unit ("36 months", "3 years"). A number above 50 without a unit
-  is rejected, because it is most likely in months.
+- A **rate** is a fraction a year (0.12) or a text with a percent sign ("12%", "12.5 %"). If a column has a number of 1
+  or more without a percent sign, ``rate_unit`` must say whether it is a percent, because 12 may mean 12% or 1,200%.
+  The loss given default follows the same rule, except that it may be 1.
+- A **term** is a number of years, or a text with its unit ("36 months", "3 years"). If a number without a unit may be
+  in months, ``term_unit`` must say what it is.
 - An **amount** of money is a plain number. A currency sign in front of it is ignored. Commas are rejected, because they
   may separate thousands or decimals.
-- A missing or invalid value in a row that is needed raises an error that names the row.
+
+The engine that holds the rows computes gain and loss (:func:`with_economics`). :meth:`Economics.read` does the same for
+columns in memory, and raises an error that names the row if a value that is needed is missing or invalid.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.offers import MONTHS, Offers
+from lenience.core.validation import real, whole
 from lenience.files.vocabulary import how_to_write, is_missing
 
-LONGEST_TERM = 50.0  # years; a larger number without a unit is most likely in months
-LOAN = ("amount", "rate", "term", "loss_given_default", "funding_rate")
-MONTH_WORDS = ("month", "months", "mo", "mos", "m")
-YEAR_WORDS = ("year", "years", "yr", "yrs", "y")
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import numpy as np
+    from numpy.typing import NDArray
+
+Unit = Literal["years", "months"]
+RateUnit = Literal["fraction", "percent"]
+
+MOST_MONEY = 1e15  # a larger gain or loss is not valid
+LEAST_RATIO = 1e-9  # of gain to loss, and of loss to gain: below it the break-even is 0 or 1 after rounding
+SMALL_RATE = 1e-4  # a year: below it the interest is computed by a series, because the formula loses digits
+LONGEST_YEARS, FEWEST_MONTHS = 30.0, 12.0  # a plain term above the one, or all from the other on, may be months
+
+NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+SIGNS = "[$€£¥]"
+BEGINS_AS_NUMBER = rf" *{SIGNS}? *[-+.]?[0-9]"  # such a text is a value that is not valid, rather than a column
+IN_MONTHS = r"^[0-9.]+ *m(o|os|on|onth|onths)?\.?$"
+IN_YEARS = r"^[0-9.]+ *y(r|rs|ear|ears)?\.?$"
+PLAIN_TERM = r"^[0-9.]+$"
+
+ROW = "__row__"  # the number of a row
+GAIN, LOSS = "__gain__", "__loss__"  # derived columns of a row; a gain that is missing is not valid
+GAIN_AND_LOSS = ("gain", "loss")
+LOAN = ("amount", "rate", "term")
+LOAN_OPTIONS = ("loss_given_default", "funding_rate")
+RATES = ("rate", "funding_rate", "loss_given_default")
+FIELDS = (*GAIN_AND_LOSS, *LOAN, *LOAN_OPTIONS)
+NUMBERS = {name: f"__{name}_number__" for name in FIELDS}  # derived columns
+ALLOWED = {
+    **dict.fromkeys(("gain", "loss", "amount"), "an amount of money above 0, such as 1000"),
+    "rate": "a rate above 0, such as 0.12 or 12%",
+    "term": "a term above 0, such as 3 (years) or 36 months",
+    "loss_given_default": "a share above 0, such as 0.6 or 60%",
+    "funding_rate": "a rate of at least 0, such as 0.04 or 4%",
+}
 
 
 class GainsAndLosses(NamedTuple):
@@ -73,18 +106,23 @@ class GainsAndLosses(NamedTuple):
 
         Examples
         --------
+        >>> import numpy as np
         >>> rows = GainsAndLosses(np.array([200.0, 100.0, 100.0]), np.array([800.0, 100.0, 100.0]))
         >>> few = rows.offers("$")
         >>> few.amount, few.cost, [round(share, 3) for share in few.share]
         ((200.0, 1000.0), (0.5, 0.8), [0.667, 0.333])
         """
+        import numpy as np
+
         known = np.isfinite(self.gain) & np.isfinite(self.loss)
         few = Offers.from_gains_and_losses(self.gain[known], self.loss[known], most=most)
         return msgspec.structs.replace(few, currency=currency)
 
 
 class Economics(msgspec.Struct, frozen=True):
-    """Where to find what each row may gain and lose. Every field is the name of a column or one value for all rows.
+    """Where to find what each row may gain and lose.
+
+    Give gain and loss, or amount, rate and term. Each is the name of a column, or one value for all rows.
 
     Parameters
     ----------
@@ -95,13 +133,22 @@ class Economics(msgspec.Struct, frozen=True):
     amount : str or float, optional
         The amount lent, instead of the gain and the loss.
     rate : str or float, optional
-        The interest rate a year.
+        The interest rate a year: 0.12 or "12%".
     term : str or float, optional
-        The term in years, or with a unit.
+        The term: in years, in months with ``term_unit="months"``, or with its unit, such as "36 months".
     loss_given_default : str or float, optional
-        The share of the amount that a default loses. By default 1.
+        The share of the amount that a default loses; everything by default.
     funding_rate : str or float, optional
-        The rate a year at which the lender funds the loans. By default 0.
+        The rate a year at which the lender funds the loan; 0 by default.
+    term_unit : {"years", "months"}, optional
+        The unit of terms without a unit.
+    rate_unit : {"fraction", "percent"}, optional
+        What numbers without a percent sign are in the columns of rates: 0.12, or 12 for 12%. It is needed where a
+        number is 1 or more.
+    currency : str, optional
+        The sign or code that texts show amounts with.
+    most_offers : int, optional
+        The largest number of offers to keep for each segment.
 
     Raises
     ------
@@ -123,27 +170,43 @@ class Economics(msgspec.Struct, frozen=True):
     term: str | float | None = None
     loss_given_default: str | float | None = None
     funding_rate: str | float | None = None
+    term_unit: Unit | None = None
+    rate_unit: RateUnit | None = None
+    currency: str = ""
+    most_offers: int = 25
 
     def __post_init__(self) -> None:
-        of_loans = [name for name in LOAN if getattr(self, name) is not None]
-        plain = [name for name in ("gain", "loss") if getattr(self, name) is not None]
-        if plain and of_loans:
+        given = self.given
+        if not given:
             raise InputError.because(
-                f"Give either gain and loss, or the terms of loans ({', '.join(LOAN)}), not both",
-                (*plain, *of_loans),
+                "Give gain and loss, or amount, rate and term", (*GAIN_AND_LOSS, *LOAN), label="", code="missing"
+            )
+        needed = GAIN_AND_LOSS if "gain" in given or "loss" in given else LOAN
+        others = [name for name in given if (name in GAIN_AND_LOSS) != (needed is GAIN_AND_LOSS)]
+        if others:
+            raise InputError.because(
+                "Give either gain and loss, or amount, rate and term of the loans, not both",
+                (*needed, *others),
                 label="",
                 code="conflicting_fields",
             )
-        needed = ("gain", "loss") if plain else ("amount", "rate", "term")
-        missing = [name for name in needed if getattr(self, name) is None]
-        if missing:
-            what = "gain and loss" if plain or not of_loans else "amount, rate and term"
-            other = "" if plain or of_loans else ", or amount, rate and term"
-            raise InputError.because(f"Give {what}{other}", missing, label="", code="missing")
+        for name in needed:
+            if name not in given:
+                beside = " and ".join(other for other in needed if other in given) or next(iter(given))
+                raise InputError.because(f"must be given too, beside {beside}", name, code="missing")
+        for option, allowed in (("term_unit", get_args(Unit)), ("rate_unit", get_args(RateUnit))):
+            if getattr(self, option) not in (None, *allowed):
+                raise InputError.unknown_name(option, getattr(self, option), allowed)
+        whole("most_offers", self.most_offers, least=1)
+
+    @property
+    def given(self) -> dict[str, str | float]:
+        """The columns and values that are given."""
+        return {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}
 
     @classmethod
-    def from_options(cls, **values: str | float | None) -> Economics | None:
-        """Return what the options describe, or None if none of them was given.
+    def from_options(cls, **values: Any) -> Economics | None:
+        """Return what the options describe, or None if they name neither gains and losses nor loans.
 
         Parameters
         ----------
@@ -155,36 +218,32 @@ class Economics(msgspec.Struct, frozen=True):
         Economics or None
             Where to find gains and losses.
 
+        Raises
+        ------
+        InputError
+            If the options do not fit together, or a unit or a currency is given alone.
+
         Examples
         --------
         >>> Economics.from_options(gain=None, loss=None) is None
         True
         """
-        return None if all(value is None for value in values.values()) else cls(**values)
+        if any(values.get(name) is not None for name in FIELDS):
+            return cls(**values)
+        for option in ("term_unit", "rate_unit", "currency"):
+            if values.get(option):
+                raise InputError.because(
+                    "needs gain and loss, or amount, rate and term", option, value=values[option], code="missing"
+                )
+        return None
 
-    def columns(self, columns: Mapping[str, Sequence[Any]]) -> list[str]:
-        """Return the columns that the fields name.
-
-        Parameters
-        ----------
-        columns : mapping of str to sequence
-            The columns of the file.
-
-        Returns
-        -------
-        list of str
-            Their names.
-
-        Examples
-        --------
-        >>> Economics(gain="interest", loss=800).columns({"interest": [200]})
-        ['interest']
-        """
-        values = [getattr(self, name) for name in self.__struct_fields__]
-        return [value for value in values if isinstance(value, str) and value in columns]
-
-    def read(self, columns: Mapping[str, Sequence[Any]], rows: NDArray[np.bool_] | None = None) -> GainsAndLosses:
-        """Return what each row may gain and lose.
+    def read(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        rows: NDArray[np.bool_] | None = None,
+        notes: list[str] | None = None,
+    ) -> GainsAndLosses:
+        """Return what each row of columns in memory may gain and lose.
 
         Parameters
         ----------
@@ -192,6 +251,8 @@ class Economics(msgspec.Struct, frozen=True):
             The columns of the file.
         rows : ndarray of bool, optional
             The rows that are needed; by default all. Values of the others are not read.
+        notes : list of str, optional
+            A list to which sentences on how columns were read are added.
 
         Returns
         -------
@@ -201,275 +262,327 @@ class Economics(msgspec.Struct, frozen=True):
         Raises
         ------
         InputError
-            If a column does not exist, or a value in a row that is needed is missing or invalid.
+            If a column does not exist, the unit of a column is not clear, or a value in a row that is needed is missing
+            or invalid.
 
         Examples
         --------
         >>> Economics(gain="interest", loss=800).read({"interest": ["200", "150"]}).loss.tolist()
         [800.0, 800.0]
         """
+        import numpy as np
+
+        from lenience.files.source import open_source, reading, without_engine_warnings
+
         count = len(next(iter(columns.values()), []))
-        needed = np.ones(count, dtype=np.bool_) if rows is None else rows
+        places = np.arange(count) if rows is None else np.flatnonzero(rows)
+        gain, loss = np.full((2, count), np.nan)
+        if not places.size:
+            return GainsAndLosses(gain, loss)
+        # An unknown name is no column. The engine then names the columns that are like it.
+        wanted = [name for name in columns if name in self.given.values()]
+        with without_engine_warnings(), reading(None):
+            import pyarrow as pa
 
-        def read(field: str, reader: Callable[[str, object], float]) -> NDArray[np.float64]:
-            return _column(field, getattr(self, field), columns, needed, reader)
-
-        if self.gain is not None:
-            return GainsAndLosses(read("gain", read_money), read("loss", read_money))
-        lent, price, years = read("amount", read_money), read("rate", read_rate), read("term", read_term)
-        lost = np.ones(count) if self.loss_given_default is None else read("loss_given_default", read_share)
-        funding = np.zeros(count) if self.funding_rate is None else read("funding_rate", read_funding_rate)
-        wrong = np.flatnonzero(needed & (funding >= price))
-        if wrong.size:
-            row = int(wrong[0])
-            raise InputError(
-                "funding_rate",
-                float(funding[row]),
-                f"below the rate of {price[row]:g}, or nothing is gained",
-                place=f"row {row + 1:,}",
+            cells = {name: [_text(columns[name][place]) for place in places.tolist()] for name in wanted}
+            texts = {name: pa.array(column, pa.string()) for name, column in cells.items()}
+            table, backend = open_source({ROW: pa.array(places), **texts})
+            try:
+                priced = with_economics(backend, table, self, [] if notes is None else notes, list(columns))
+                numbers = {field: NUMBERS[field] for field in self.given}
+                result = backend.to_pyarrow(priced.select(ROW, GAIN, LOSS, *numbers.values()).order_by(ROW))
+            finally:
+                backend.disconnect()
+        gain[places], loss[places] = (result.column(name).to_numpy() for name in (GAIN, LOSS))
+        invalid = np.flatnonzero(np.isnan(gain[places]))
+        if invalid.size:
+            line = int(invalid[0])
+            raise self._invalid_row(
+                int(places[line]),
+                {name: column[line] for name, column in cells.items()},
+                {field: result.column(name)[line].as_py() for field, name in numbers.items()},
             )
-        gain = lent * (interest(price, years) - interest(funding, years))
-        return GainsAndLosses(gain, np.where(needed, lent * lost, np.nan))
+        return GainsAndLosses(gain, loss)
+
+    def _invalid_row(
+        self, place: int, cells: Mapping[str, str | None], numbers: Mapping[str, float | None]
+    ) -> InputError:
+        """Return an error that says why a row has no valid gain and loss."""
+        row = f"row {place + 1:,}"
+        for field, name in self.given.items():
+            number = numbers[field]
+            if number is not None and (number > 0.0 or (number == 0.0 and field == "funding_rate")):
+                continue
+            cell = cells[str(name)]  # values for all rows are valid
+            if cell is None:
+                error = InputError.because("must not be missing", field, value=None, code="missing")
+            else:
+                error = InputError(field, cell, ALLOWED[field], hint=how_to_write(cell) or None)
+            return error.at(f"{row}, column {name!r}")
+        rate, funding = numbers.get("rate"), numbers.get("funding_rate")
+        if rate is not None and funding is not None and funding >= rate:
+            allowed = f"below the rate of {rate:g}, or nothing is gained"
+            return InputError("funding_rate", funding, allowed, place=row)
+        return InputError.because(
+            f"must be below {MOST_MONEY:g}, and neither may be less than a billionth of the other",
+            tuple(self.given),
+            label="gain and loss",
+            place=row,
+        )
 
 
-def interest(rate: NDArray[np.float64], years: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the interest that loans of 1 pay in all, in equal monthly payments.
+def with_economics(
+    backend: Any, table: ir.Table, economics: Economics, notes: list[str], columns: Sequence[str] | None = None
+) -> ir.Table:
+    """Return the table with the gain and the loss of each row. How columns were read is added to ``notes``.
 
-    Parameters
-    ----------
-    rate : ndarray
-        The interest rate a year of each loan.
-    years : ndarray
-        The term of each loan.
-
-    Returns
-    -------
-    ndarray
-        The sum of the payments less 1.
-
-    Examples
-    --------
-    >>> interest(np.array([0.12, 0.0]), np.array([1.0, 3.0])).round(6).tolist()
-    [0.066185, 0.0]
+    A gain that is not valid is missing. ``columns`` are the names that an error suggests, by default the table's.
     """
-    monthly, payments = rate / MONTHS, years * MONTHS
-    known = np.where(monthly > 0.0, monthly, 1.0)
-    paid = known * payments / -np.expm1(-payments * np.log1p(known)) - 1.0
-    result: NDArray[np.float64] = np.where(monthly > 0.0, paid, 0.0 * years)
-    return result
+    import ibis
+
+    names = table.columns if columns is None else columns
+    given = {field: _column_or_number(table, field, value, names) for field, value in economics.given.items()}
+    if "gain" in given:
+        numbers = {field: _money(backend, given[field], field) for field in GAIN_AND_LOSS}
+        read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
+        gain, loss = (read[NUMBERS[field]] for field in GAIN_AND_LOSS)
+    else:
+        given.setdefault("loss_given_default", 1.0)
+        given.setdefault("funding_rate", 0.0)
+        units = _column_units(backend, table, given, economics, notes)
+        numbers = {field: _rate(backend, given[field], field, units.get(field)) for field in RATES}
+        numbers["amount"] = _money(backend, given["amount"], "amount")
+        numbers["term"] = _term(backend, given["term"], units["term"])
+        # Each number is a column of an inner query: where it is used several times, its text is read once.
+        read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
+        amount, years = read[NUMBERS["amount"]], read[NUMBERS["term"]]
+        rate, funding, lost = (read[NUMBERS[field]] for field in RATES)
+        sound = (rate > funding) & (funding >= 0.0) & (years > 0.0) & (years < MOST_MONEY)
+        interest = _interest(rate, years) - _interest(funding, years)
+        gain = ibis.ifelse(sound, amount * interest, ibis.null("float64"))
+        loss = amount * lost
+    priced = read.mutate(**{GAIN: gain, LOSS: loss})
+    return priced.mutate(**{GAIN: ibis.ifelse(_valid(priced), priced[GAIN], ibis.null("float64"))})
 
 
-def read_rate(field: str, value: object) -> float:
-    """Read an interest rate a year, above 0: a fraction, or a text with a percent sign.
+def _valid(priced: ir.Table) -> Any:
+    """Return whether gain and loss are valid. NaN is larger than any number here, so the upper limits reject it."""
+    gain, loss = priced[GAIN], priced[LOSS]
+    return (
+        (gain > 0.0)
+        & (loss > 0.0)
+        & (gain < MOST_MONEY)
+        & (loss < MOST_MONEY)
+        & (gain > LEAST_RATIO * loss)
+        & (loss > LEAST_RATIO * gain)
+    )
 
-    Parameters
-    ----------
-    field : str
-        What to name in an error.
-    value : object
-        The cell or the option.
 
-    Returns
-    -------
-    float
-        The rate as a fraction.
+def parse_number(field: str, text: str) -> float | None:
+    """Return the number that a text means, such as "0.6", "60%" or "36 months"; None if it is no number.
 
-    Raises
-    ------
-    InputError
-        If the value is no rate, or a number of 1 or more without a percent sign.
+    A number of months is returned in years.
 
-    Examples
-    --------
-    >>> read_rate("rate", "12.5 %"), read_rate("rate", 0.12), read_rate("rate", "120%")
-    (0.125, 0.12, 1.2)
-    >>> read_rate("rate", 12)
-    Traceback (most recent call last):
-        ...
-    lenience.core.errors.InputError: rate must be a fraction a year below 1, or a text with a percent sign, not 12.
-    Write 0.12 or "12%".
+    >>> parse_number("rate", "12%"), parse_number("term", "36 months"), parse_number("term", "grade")
+    (0.12, 3.0, None)
     """
-    rate, percent = _fraction(field, value, "a fraction a year below 1, or a text with a percent sign")
-    _check_fraction(field, value, rate, percent, "a fraction a year below 1, or a text with a percent sign", rate < 1.0)
-    if rate <= 0.0:
-        raise InputError(field, value, "a rate above 0")
-    return rate
+    clean = re.sub(SIGNS, "", text.strip().lower()).strip()
+    if field == "term":
+        for pattern, parts in ((IN_MONTHS, MONTHS), (IN_YEARS, 1)):
+            if re.match(pattern, clean):
+                return _number(re.sub("[^0-9.]", "", clean.rstrip(".")), 1.0 / parts)
+    if field in RATES and clean.endswith("%"):
+        return _number(clean[:-1].strip(), 0.01)
+    return _number(clean)
 
 
-def read_funding_rate(field: str, value: object) -> float:
-    """Read a funding rate as :func:`read_rate` does; it may be 0.
-
-    Parameters
-    ----------
-    field : str
-        What to name in an error.
-    value : object
-        The cell or the option.
-
-    Returns
-    -------
-    float
-        The rate as a fraction.
-
-    Examples
-    --------
-    >>> read_funding_rate("funding_rate", "4%"), read_funding_rate("funding_rate", 0)
-    (0.04, 0.0)
-    """
-    rate, _ = _fraction(field, value, "a fraction a year below 1, or a text with a percent sign")
-    return 0.0 if rate == 0.0 else read_rate(field, value)
+def _number(text: str, scale: float = 1.0) -> float | None:
+    number = float(text) if re.match(NUMBER, text) else math.nan
+    return number * scale if math.isfinite(number) else None
 
 
-def read_share(field: str, value: object) -> float:
-    """Read the loss given default: a fraction above 0 and at most 1, or a text with a percent sign.
-
-    Parameters
-    ----------
-    field : str
-        What to name in an error.
-    value : object
-        The cell or the option.
-
-    Returns
-    -------
-    float
-        The share as a fraction.
-
-    Examples
-    --------
-    >>> read_share("loss_given_default", "60%"), read_share("loss_given_default", "1")
-    (0.6, 1.0)
-    """
-    allowed = "a fraction of at most 1, or a text with a percent sign"
-    share, percent = _fraction(field, value, allowed)
-    _check_fraction(field, value, share, percent, allowed, share <= 1.0)
-    if share <= 0.0:
-        raise InputError(field, value, "a share above 0")
-    return share
+def _text(cell: object) -> str | None:
+    """Return a cell as a text, or None if it is missing."""
+    return None if is_missing(cell) else str(cell)
 
 
-def read_term(field: str, value: object) -> float:
-    """Read the term of a loan in years: a number of years, or a text with a unit.
+class _Constant(NamedTuple):
+    """One number for all rows, and whether it was written with its unit."""
 
-    Parameters
-    ----------
-    field : str
-        What to name in an error.
-    value : object
-        The cell or the option.
-
-    Returns
-    -------
-    float
-        The term in years.
-
-    Raises
-    ------
-    InputError
-        If the value is no term, or a number of more than 50 without a unit.
-
-    Examples
-    --------
-    >>> read_term("term", " 36 months"), read_term("term", 3), read_term("term", "2.5 years")
-    (3.0, 3.0, 2.5)
-    >>> read_term("term", 60)
-    Traceback (most recent call last):
-        ...
-    lenience.core.errors.InputError: term must be a number of years up to 50, or a text with its unit, not 60.
-    Write "60 months" if it is in months, or "60 years".
-    """
-    parts = re.fullmatch(r"\s*(.*?)\s*([a-zA-Z]*)\s*", str(value))
-    assert parts is not None
-    unit = parts[2].lower()
-    allowed = "a number of years up to 50, or a text with its unit"
-    if unit and unit not in (*MONTH_WORDS, *YEAR_WORDS):
-        raise InputError(field, value, allowed, hint='Write for instance 3 or "36 months".')
-    term = _number(field, value, parts[1], allowed)
-    if not unit and term > LONGEST_TERM:
-        hint = f'Write "{term:g} months" if it is in months, or "{term:g} years".'
-        raise InputError(field, value, allowed, hint=hint)
-    if term <= 0.0:
-        raise InputError(field, value, "a term above 0")
-    return term / MONTHS if unit in MONTH_WORDS else term
+    value: float
+    with_unit: bool
 
 
-def read_money(field: str, value: object) -> float:
-    """Read an amount of money above 0; a currency sign in front of it is ignored.
-
-    Parameters
-    ----------
-    field : str
-        What to name in an error.
-    value : object
-        The cell or the option.
-
-    Returns
-    -------
-    float
-        The amount.
-
-    Examples
-    --------
-    >>> read_money("amount", "$5000"), read_money("amount", 12.5)
-    (5000.0, 12.5)
-    """
-    text = re.sub(r"^\s*[$€£¥]\s*", "", str(value))
-    amount = _number(field, value, text, "an amount of money above 0")
-    if amount <= 0.0:
-        raise InputError(field, value, "an amount of money above 0")
-    return amount
+def _column_or_number(table: ir.Table, field: str, value: str | float, names: Sequence[str]) -> Any:
+    """Return a column of the table, or a constant."""
+    if isinstance(value, str):
+        if value in table.columns:
+            return table[value]
+        constant = parse_number(field, value)
+        if constant is None and re.match(BEGINS_AS_NUMBER, value):
+            raise InputError(field, value, ALLOWED[field], hint=how_to_write(value.strip()) or None)
+        if constant is None:
+            raise InputError.unknown_name(field, value, names, "the columns")
+        with_unit = not re.match(NUMBER, value.strip())
+    else:
+        constant, with_unit = real(field, value), False
+    if field == "funding_rate":
+        real(field, constant, least=0)
+    else:
+        real(field, constant, above=0)
+    most = {"rate": 1.0, "funding_rate": 1.0, "loss_given_default": 1.0 + 1e-9}.get(field)
+    if most is not None and not with_unit and constant >= most:
+        raise InputError(field, value, f"a fraction such as 0.12, or a text such as '{constant:g}%'")
+    return _Constant(constant, with_unit)
 
 
-def _column(
-    field: str,
-    option: str | float | None,
-    columns: Mapping[str, Sequence[Any]],
-    needed: NDArray[np.bool_],
-    reader: Callable[[str, object], float],
-) -> NDArray[np.float64]:
-    """Return the values of an option in the rows that are needed, and NaN elsewhere."""
-    if not (isinstance(option, str) and option in columns):
-        if isinstance(option, str) and not re.match(r"\s*[-+$€£¥.]*\s*\d", option):
-            raise InputError.unknown_name(field, option, columns, "the columns")
-        return np.where(needed, reader(field, option), np.nan)
-    values = columns[option]
-    result = np.full(len(needed), np.nan)
-    cache: dict[Any, float] = {}
-    for row in np.flatnonzero(needed).tolist():
-        cell = values[row]
-        if cell in cache:
-            result[row] = cache[cell]
+def _column_units(
+    backend: Any, table: ir.Table, given: Mapping[str, Any], economics: Economics, notes: list[str]
+) -> dict[str, str]:
+    """Return the unit of each column of rates and of the terms, by what is given or by what the numbers must be."""
+    ranges: dict[str, tuple[Any, Any]] = {}
+    for field in (*RATES, "term"):
+        column = given.get(field)
+        if column is None or isinstance(column, float | _Constant):
             continue
-        try:
-            if is_missing(cell):
-                raise InputError.because("must not be missing", field, value=cell, code="missing")
-            result[row] = cache[cell] = reader(field, cell)
-        except InputError as error:
-            raise error.at(f"row {row + 1:,}, column {option!r}") from None
-    return result
+        if field == "term":
+            value, plain = _term_number(backend, column)
+            plain = plain & (economics.term_unit is None)
+        else:
+            value, plain = _rate_number(backend, column, field)
+        positive = plain & (value > 0.0) & (value < MOST_MONEY)
+        ranges[field] = (value.min(where=positive), value.max(where=positive))
+    extremes: dict[str, Any] = {}
+    if ranges:
+        query = table.aggregate(**{f"{field}_{side}": expression for field, pair in ranges.items()
+                                   for side, expression in zip(("least", "most"), pair, strict=True)})  # fmt: skip
+        [extremes] = backend.to_pyarrow(query).to_pylist()
+    units = {}
+    for field in RATES:
+        if field in ranges:
+            name = given[field].get_name()
+            least, most = (extremes[f"{field}_{side}"] for side in ("least", "most"))
+            units[field] = _unit_of_rates(field, name, least, most, economics.rate_unit)
+            if least is not None and units[field] == "percent":
+                notes.append(f"Numbers in {name} are read as percents: {most:g} is {most:g}%.")
+    term = given["term"]
+    if "term" in ranges:
+        least, most, name = extremes["term_least"], extremes["term_most"], f"column {term.get_name()}"
+    else:
+        least = most = None if term.with_unit else term.value
+        name = "term"
+    if economics.term_unit is None and most is not None and (most > LONGEST_YEARS or least >= FEWEST_MONTHS):
+        shown = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+        raise InputError.because(
+            f"must be given: {name} has {shown}, which may be months or years",
+            "term_unit",
+            value=most,
+            code="missing",
+            hint="It is either years or months.",
+        )
+    units["term"] = economics.term_unit or "years"
+    return units
 
 
-def _fraction(field: str, value: object, allowed: str) -> tuple[float, bool]:
-    """Return a fraction, and whether it was written with a percent sign."""
-    text = str(value).strip()
-    if text.endswith("%"):
-        return _number(field, value, text[:-1], allowed) / 100.0, True
-    return _number(field, value, text, allowed), False
+def _unit_of_rates(field: str, name: str, least: float | None, most: float | None, unit: str | None) -> str:
+    """Return whether the plain numbers of a column are fractions or percents; raise InputError if it is not clear."""
+    if field == "loss_given_default" and (most is None or most <= 1.0):
+        return "fraction"
+    if unit is not None and (unit == "percent" or field != "loss_given_default"):
+        return unit
+    if most is None or most < 1.0:
+        return "fraction"
+    raise InputError.because(
+        f"must be given: column {name} has numbers from {least:g} to {most:g}, and {most:g} may mean {most:g}% or "
+        f"{100.0 * most:,.0f}%",
+        "rate_unit",
+        value=[least, most],
+        code="missing",
+        hint="It is either percent (12 is 12%) or fraction (0.12 is 12%).",
+    )
 
 
-def _check_fraction(field: str, value: object, fraction: float, percent: bool, allowed: str, within: bool) -> None:
-    """Raise InputError if a number without a percent sign is too large for a fraction."""
-    if not percent and not within:
-        hint = f'Write {fraction / 100:g} or "{fraction:g}%".' if fraction <= 100.0 else None
-        raise InputError(field, value, allowed, hint=hint)
+def _money(backend: Any, given: Any, field: str) -> Any:
+    import ibis
+
+    if isinstance(given, _Constant):
+        return ibis.literal(given.value, type="float64")
+    if not given.type().is_string():
+        return _plain_number(given, field)
+    return _text_number(backend, given.strip().re_replace(f"^{SIGNS} *", ""))
 
 
-def _number(field: str, value: object, text: str, allowed: str) -> float:
-    """Return a text as a finite number."""
-    try:
-        number = math.nan if isinstance(value, bool) else float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or "_" in text:
-        raise InputError(field, value, allowed, hint=how_to_write(text.strip()) or None)
-    return number
+def _rate(backend: Any, given: Any, field: str, unit: str | None) -> Any:
+    import ibis
+
+    if isinstance(given, float | _Constant):
+        return ibis.literal(given if isinstance(given, float) else given.value, type="float64")
+    value, plain = _rate_number(backend, given, field)
+    return value if unit == "fraction" else ibis.ifelse(plain, value / 100.0, value)
+
+
+def _rate_number(backend: Any, column: Any, field: str) -> tuple[Any, Any]:
+    """Return the numbers of a column of rates, those with a percent sign as fractions, and which have no such sign."""
+    import ibis
+
+    if not column.type().is_string():
+        return _plain_number(column, field), column.notnull()
+    text = column.strip()
+    marked = text.endswith("%")
+    number = _text_number(backend, text.re_replace(" *%$", ""))
+    return ibis.ifelse(marked, number / 100.0, number), ~marked
+
+
+def _term(backend: Any, given: Any, unit: str) -> Any:
+    import ibis
+
+    if isinstance(given, _Constant):
+        parts = MONTHS if unit == "months" and not given.with_unit else 1
+        return ibis.literal(given.value / parts, type="float64")
+    value, plain = _term_number(backend, given)
+    return ibis.ifelse(plain, value / MONTHS, value) if unit == "months" else value
+
+
+def _term_number(backend: Any, column: Any) -> tuple[Any, Any]:
+    """Return the numbers of a column of terms, those with a unit in years, and which have no unit."""
+    import ibis
+
+    if not column.type().is_string():
+        return _plain_number(column, "term"), column.notnull()
+    text = column.strip().lower()
+    number = _text_number(backend, text.re_extract("^([0-9.]+)", 1))
+    value = ibis.cases(
+        (text.re_search(IN_MONTHS), number / MONTHS),
+        (text.re_search(IN_YEARS) | text.re_search(PLAIN_TERM), number),
+        else_=ibis.null("float64"),
+    )
+    return value, text.re_search(PLAIN_TERM)
+
+
+def _plain_number(column: Any, field: str) -> Any:
+    kind = column.type()
+    if not kind.is_numeric():
+        raise InputError(field, str(kind), "a column of numbers", label=f"column {column.get_name()}")
+    return column.cast("float64")
+
+
+def _text_number(backend: Any, text: Any) -> Any:
+    """Return the number that a text means; missing if it is none."""
+    import ibis
+    import ibis.expr.operations as ops
+
+    if backend.has_operation(ops.TryCast):
+        # Without the test, DuckDB would read texts such as 'nan' and '1_000' as numbers.
+        return ibis.ifelse(text.re_search(NUMBER), text.try_cast("float64"), ibis.null("float64"))
+    return ibis.ifelse(text.re_search(NUMBER), text, ibis.null("string")).cast("float64")
+
+
+def _interest(rate: Any, years: Any) -> Any:
+    """Return the interest that a loan of 1 pays in all, in equal monthly payments."""
+    import ibis
+
+    monthly, payments = ibis.greatest(rate, SMALL_RATE) / MONTHS, years * MONTHS
+    full = monthly * payments / (1.0 - (-payments * (1.0 + monthly).ln()).exp()) - 1.0
+    least = rate / MONTHS
+    series = least * (payments + 1.0) / 2.0 + least * least * (payments * payments - 1.0) / 12.0
+    return ibis.ifelse(rate >= SMALL_RATE, full, series)

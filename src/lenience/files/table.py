@@ -166,7 +166,7 @@ def read_table(
     """
     notes: list[str] = []
     table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem, economics)
-    return msgspec.structs.replace(table, notes=tuple(notes))
+    return msgspec.structs.replace(table, notes=(*notes, *table.notes))
 
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
@@ -269,7 +269,8 @@ def from_columns(
     parts = [list(_encoded(column, columns[column])) for column in chosen]
     names, X = _stacked(parts)
     groups = None if group is None else _groups(group, columns[group], known)
-    rows = None if economics is None else economics.read(columns, known)
+    notes: list[str] = []
+    rows = None if economics is None else economics.read(columns, known, notes)
     stakes = None if rows is None else GainsAndLosses(rows.gain[known], rows.loss[known])
     return Table(
         name,
@@ -281,6 +282,7 @@ def from_columns(
         tuple(chosen),
         identifiers,
         group=None if group in chosen else group,
+        notes=tuple(notes),
         coding=tuple(len(part) for part in parts),
         dates=dates,
         stakes=stakes,

@@ -21,8 +21,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lenience.files.economics import GAIN, LOSS, NUMBERS, Economics
 from lenience.files.vocabulary import MISSING
-from lenience.history.economics import GAIN, LOSS
 from lenience.history.statuses import (
     BAD,
     FALSE,
@@ -199,6 +199,22 @@ def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> lis
     frequent = texts.group_by("value").agg(rows=texts.count())
     frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
     return [str(row["value"]) for row in backend.to_pyarrow(frequent).to_pylist()]
+
+
+def strange_economics(backend: Any, priced: ir.Table, economics: Economics) -> list[tuple[str, int]]:
+    """Return the most frequent values that are no valid numbers, each with its column and the number of its rows."""
+    import ibis
+
+    strange: list[tuple[str, int]] = []
+    for field, name in economics.given.items():
+        if not isinstance(name, str) or name not in priced.columns or not priced[name].type().is_string():
+            continue
+        texts = priced.filter(priced[NUMBERS[field]].isnull()).select(value=priced[name].strip())
+        frequent = texts.group_by("value").agg(rows=texts.count())
+        frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+        for row in backend.to_pyarrow(frequent).to_pylist():
+            strange.append((f"{name} {row['value']!r}" if row["value"] else f"{name} missing", int(row["rows"])))
+    return sorted(strange, key=lambda pair: -pair[1])[:MOST_NAMED]
 
 
 def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:

@@ -34,19 +34,19 @@ from lenience.core.formatting import counted, percent, plural
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.core.validation import listed
+from lenience.files.economics import Economics, RateUnit, Unit, with_economics
 from lenience.files.source import open_source, reading, repetitions, without_engine_warnings
-from lenience.history.counts import BAD_ROWS, KINDS, NO_ECONOMICS, count_rows, strange_dates, used_rows
-from lenience.history.dates import SUCH, check_span, in_days, make_clock
-from lenience.history.economics import (
-    Economics,
-    RateUnit,
-    SegmentEconomics,
-    Unit,
-    group_offers,
-    merged_offers,
+from lenience.history.counts import (
+    BAD_ROWS,
+    KINDS,
+    NO_ECONOMICS,
+    count_rows,
+    strange_dates,
     strange_economics,
-    with_economics,
+    used_rows,
 )
+from lenience.history.dates import SUCH, check_span, in_days, make_clock
+from lenience.history.economics import SegmentEconomics, group_offers, merged_offers
 from lenience.history.statuses import GivenWords, check_words, strange_values
 from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
 
@@ -697,24 +697,34 @@ def fit_history(
     words = GivenWords(
         success or (), failure or (), pending or (), accepted_values or (), rejected_values or (), only=only_given
     )
-    economics = Economics(
-        gain, loss, amount, rate, term, loss_given_default, funding_rate, term_unit, rate_unit, currency, most_offers
+    economics = Economics.from_options(
+        gain=gain,
+        loss=loss,
+        amount=amount,
+        rate=rate,
+        term=term,
+        loss_given_default=loss_given_default,
+        funding_rate=funding_rate,
+        term_unit=term_unit,
+        rate_unit=rate_unit,
+        currency=currency,
+        most_offers=most_offers,
     )
-    priced = economics.check()
+    priced = economics is not None
     maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection, notes)
         as_given = table
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
-            if priced:
+            if economics is not None:
                 table = with_economics(backend, table, economics, notes)
             ages = (maturity_days, in_days("half_life", half_life), in_days("expire_after", expire_after))
             clock = make_clock(backend, table, time, as_of, *ages)
             check_words(backend, table, accepted, outcome, words)
             rows = count_rows(backend, table, columns, accepted, outcome, clock, words, priced)
             history = _history(rows, columns, None if clock is None else clock.now, priced)
-            if priced and history.segments:
+            if economics is not None and history.segments:
                 used = used_rows(backend, table, columns, accepted, outcome, clock, words)
                 names = [f"g{i}" for i in range(len(columns))]
                 history = _with_offers(history, group_offers(backend, used, names, economics, history.rows), economics)
@@ -726,7 +736,7 @@ def fit_history(
                 if history.bad["outcome"] or history.bad["accepted"]:
                     strange = strange_values(backend, table, columns, accepted, outcome, words)
                     details["strange"], details["strange_decisions"] = (tuple(values) for values in strange)
-                if history.bad.get("economics"):
+                if economics is not None and history.bad["economics"]:
                     details["strange_economics"] = tuple(strange_economics(backend, table, economics))
                 if time and clock and history.bad["time"]:
                     details["strange_dates"] = tuple(strange_dates(backend, table, time, clock))

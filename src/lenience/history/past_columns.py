@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from lenience.history.economics import Economics
+from lenience.files.economics import Economics
 
 CELL = "__cell__"  # a derived column: the name of a row's cell, if columns are cut into bands
 EVERYONE = "__everyone_accepted__"  # a derived column: always true, if the file has no rejected applicants

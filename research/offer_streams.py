@@ -121,6 +121,7 @@ def simulate(
     curve: Curve | None,
     labels: NDArray[np.float64],
     successes: NDArray[np.float64],
+    prior: Belief = FLAT,
     seed: int = 0,
 ) -> Runs:
     """Run one rule over every stream.
@@ -134,11 +135,13 @@ def simulate(
     rule
         How to decide.
     tables
-        The label values, interpolated if there is a curve.
+        The label values, interpolated if there is a curve or another prior than Beta(1, 1).
     curve
-        The model that gives every segment its prior; None for Beta(1, 1).
+        The model that gives every segment its prior; None if all have the same.
     labels, successes
         Outcomes of earlier loans, runs × segments.
+    prior
+        The prior of every segment without a curve.
     seed
         The seed of rules that draw.
 
@@ -158,7 +161,7 @@ def simulate(
             rule.kind, rule.amount, rule.cost, rule.table, rule.first,
             tables.interpolated, tables.start, tables.rows, tables.values,
             curve is not None, design, mean, precision, cap, nodes, weights,
-            labels, successes, seed,
+            labels, successes, prior.n, prior.s, seed,
         )
     )  # fmt: skip
 
@@ -266,6 +269,8 @@ def _simulate(
     weights: NDArray[np.float64],
     labels: NDArray[np.float64],
     successes: NDArray[np.float64],
+    prior_n: float,
+    prior_s: float,
     seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Run a rule over every stream, one applicant after the other."""
@@ -278,8 +283,8 @@ def _simulate(
         np.random.seed(seed + run)  # noqa: NPY002
         n = labels[run].copy()
         s = successes[run].copy()
-        n0 = np.full(segments, 2.0)
-        s0 = np.full(segments, 1.0)
+        n0 = np.full(segments, prior_n)
+        s0 = np.full(segments, prior_s)
         b = prior_mean.copy()
         count = int(n.sum())
         if pooled:

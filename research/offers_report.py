@@ -2,7 +2,7 @@
 
     python -m research offers [--quick]
 
-Settings whose results are in offers_results.json are not run again. All of them take about a quarter of an hour on one
+Settings whose results are in offers_results.json are not run again. All of them take about nine minutes on one
 core. With --quick, one small setting is run and printed, and nothing is written.
 """
 
@@ -18,6 +18,7 @@ from lenience.core.formatting import percent
 from lenience.plot.style import BLUE, GREY, INK, ORANGE, RED, canvas, save
 from research.offers_study import (
     ALL,
+    BELIEFS,
     CURRENT,
     ECONOMICS,
     EVERYONE,
@@ -26,7 +27,6 @@ from research.offers_study import (
     GRADE,
     KNOWN,
     OFFERS,
-    OWN,
     POOLED,
     PRICE,
     PROFITABLE,
@@ -46,7 +46,7 @@ RESULTS = HERE / "offers_results.json"
 PAGE = HERE / "offers-study.md"
 FIGURE = HERE.parent / "docs" / "figures" / "offers-study.png"
 MARKS = ("<!-- results: written by python -m research offers -->", "<!-- end of results -->")
-POLICIES = tuple((rule, beliefs) for beliefs in (POOLED, OWN) for rule in RULES) + tuple((rule, "") for rule in FIXED)
+POLICIES = tuple((rule, beliefs) for beliefs in BELIEFS for rule in RULES) + tuple((rule, "") for rule in FIXED)
 # The parts of the study: the table, the length of the stream, what makes a segment, and where outcomes come from.
 PARTS = tuple(dict.fromkeys((one.table, one.applicants, one.segments, one.outcomes) for one in settings()))
 SHOWN = (
@@ -55,6 +55,7 @@ SHOWN = (
     (ALL, POOLED, "One break-even for all"),
     ("greedy after 20", POOLED, "Greedy after 20 loans per segment"),
     ("Thompson", POOLED, "Thompson sampling"),
+    ("upper bound", POOLED, "Upper 95% bound above break-even"),
     (PROFITABLE, "", "Segments that made a profit at first"),
     (GRADE, "", "Grade cutoff chosen at first"),
     (CURRENT, "", "Grades A to C, always"),
@@ -231,7 +232,7 @@ def find(results: Sequence[SettingResult], setting: Setting) -> SettingResult:
 def short_table(results: Sequence[SettingResult]) -> str:
     """Return the table of docs/offers.md: millions of dollars after a cold start, by grade and by sub-grade."""
     columns = [(segments, share, lost) for segments in ("grade", "sub-grade") for share, lost in PANELS]
-    heads = ["5% fail" if share is None else f"{percent(share)} fail" for _, share, _ in columns]
+    heads = [f"{segments}, {'5%' if share is None else percent(share)} fail" for segments, share, _ in columns]
     lines = ["| policy | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
     rows = [
         *SHOWN[:1],
@@ -265,11 +266,9 @@ def draw(results: Sequence[SettingResult], path: Path = FIGURE) -> None:
             panel.barh(y, one.profit / 1e6, color=colour, height=0.62, alpha=0.9)
             panel.errorbar(one.profit / 1e6, y, xerr=one.half_width / 1e6, color=INK, capsize=3, linewidth=1.2)
             text = f"${one.profit / 1e6:.1f}m".replace("$-", "−$")
-            place = max(one.profit + one.half_width, 0) / 1e6 + 0.015 * known
-            panel.text(place, y, text, va="center", fontsize=9, color=INK)
-        panel.set_xlim(
-            min(0.0, 1.1 * min(result.of(rule, beliefs).profit for rule, beliefs, _ in SHOWN) / 1e6), 1.22 * known
-        )
+            panel.text(1.04 * known, y, text, va="center", fontsize=9, color=INK)
+        least = min(one.profit - 2 * one.half_width for one in (result.of(rule, beliefs) for rule, beliefs, _ in SHOWN))
+        panel.set_xlim(min(0.0, 1.02 * least / 1e6), 1.24 * known)
         panel.set_ylim(-0.6, len(SHOWN) - 0.1)
         panel.set_yticks(range(len(SHOWN)), list(reversed(labels)) if position == 0 else [""] * len(SHOWN))
         panel.tick_params(axis="y", length=0)
@@ -278,5 +277,9 @@ def draw(results: Sequence[SettingResult], path: Path = FIGURE) -> None:
         panel.set_title(failing, fontsize=11)
         panel.set_xlabel("profit, $ million")
         panel.text(known, len(SHOWN) - 0.45, "success rates known ", ha="right", va="center", fontsize=8, color=INK)
-    figure.suptitle("Profit from 10,000 loan applicants, starting without any outcome (95% intervals)", fontsize=12)
+    figure.suptitle(
+        "Profit from 10,000 loan applicants, starting without any outcome (95% intervals)\n"
+        "blue: by amount and price   orange: other policies that learn   grey: fixed rules   red: a loss",
+        fontsize=11,
+    )
     save(figure, path)

@@ -7,8 +7,8 @@ applicants.
 
 What was fixed before any policy was run: the tables, the economics, grades as segments, the policies with their
 constants, the discount factor (the policies plan for as many applicants as the stream has: γ = 1 − 1/applicants) and
-the number of runs. Segments by sub-grade, shuffled outcomes and rates from the prior were added after the first
-results, to find out where they come from. No policy was changed.
+the number of runs. Segments by sub-grade, shuffled outcomes, rates from the prior and the portfolio prior were
+added after the first results, to find out where they come from. No policy was changed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.belief import Belief
 from lenience.core.offers import Offers
 from lenience.core.validation import whole
 from lenience.models.curve import Curve
 from research.loans import GRADES, STEPS, Loans, load_loans
 from research.offer_streams import (
+    FLAT,
     GREEDY,
     LABEL,
     THOMPSON,
@@ -54,8 +56,9 @@ PER_SEGMENT = 3 + COSTS  # tables of label values
 
 OFFERS, PRICE, SEGMENT, ALL = "amount and price", "price only", "one break-even per segment", "one break-even for all"
 RULES = (OFFERS, PRICE, SEGMENT, ALL, "greedy", "greedy after 20", "Thompson", "upper bound")
-POOLED, OWN = "pooled", "own counts"
-BELIEFS = (POOLED, OWN)
+POOLED, OWN, PORTFOLIO = "pooled", "own counts", "portfolio prior"
+BELIEFS = (POOLED, OWN, PORTFOLIO)
+PORTFOLIO_SIZE = 5  # loans that the portfolio prior is worth
 EVERYONE, CURRENT, GRADE, PROFITABLE, KNOWN = (
     "accept everyone",
     "keep grades A to C",
@@ -103,7 +106,7 @@ class Setting(msgspec.Struct, frozen=True):
         return 1.0 - 1.0 / self.applicants
 
 
-class PolicyResult(msgspec.Struct, frozen=True):
+class PolicyResult(msgspec.Struct, frozen=True, array_like=True):
     """What a policy earned in a setting, in dollars: the mean over runs with half its 95% interval.
 
     ``behind`` is how much more the reference earned, run by run: the policy by amount and price, on the same beliefs if
@@ -139,7 +142,7 @@ def settings() -> list[Setting]:
     """Return every setting of the study, those that need the same tables of label values one after the other.
 
     >>> len(settings())
-    84
+    74
     """
     return [
         Setting(table, segments, outcomes, share, lost, start, applicants)
@@ -147,7 +150,8 @@ def settings() -> list[Setting]:
         for segments in SEGMENTS
         for share, lost in ECONOMICS
         for outcomes in (RECORDED, SHUFFLED, FROM_PRIOR)
-        if outcomes == RECORDED or (table, segments) == ("2016", "grade")
+        if table == "2016" or (segments, outcomes) == ("grade", RECORDED)
+        if outcomes == RECORDED or segments == "grade"
         if outcomes != FROM_PRIOR or (share, lost) == ECONOMICS[0]
         for start in STARTS
     ]
@@ -205,6 +209,11 @@ class World(msgspec.Struct, frozen=True, eq=False):
         return self.sums(self.weights * ~self.loans.failed) / self.shares
 
     @property
+    def success_rate(self) -> float:
+        """The success rate of all applicants together, which a lender with some experience knows."""
+        return float(self.weights @ ~self.loans.failed)
+
+    @property
     def mean_costs(self) -> NDArray[np.float64]:
         """The break-even of accepting all of each segment."""
         return self.sums(self.weights * self.loss) / self.sums(self.weights * self.amount)
@@ -236,6 +245,25 @@ def make_world(table: str, segments: str, failure_share: float | None, loss_give
         -present[:, 0].astype(np.float64),
         present[:, 1],
     )
+
+
+def failures_inside_segments(world: World, values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the share of recorded failures below and above the median of some values inside each segment.
+
+    >>> world = make_world("2016", "grade", None, 0.6)
+    >>> below, above = failures_inside_segments(world, world.loans.rate)
+    >>> below < above  # dear loans of a segment fail more often
+    True
+    """
+    failed, weight, total = world.loans.failed, 0.0, np.zeros(2)
+    for segment in range(world.segments):
+        here = world.segment == segment
+        above = here & (values > np.median(values[here]))
+        below = here & ~above
+        if above.any():
+            total += here.sum() * np.array([failed[below].mean(), failed[above].mean()])
+            weight += here.sum()
+    return float(total[0] / weight), float(total[1] / weight)
 
 
 def success_rates(world: World, runs: int, outcomes: str) -> NDArray[np.float64]:
@@ -307,11 +335,16 @@ def problems(world: World, applicants: int) -> list[Problem]:
 
 @lru_cache(maxsize=2)
 def label_tables(
-    table: str, segments: str, failure_share: float | None, loss_given_default: float, applicants: int, beliefs: str
+    table: str,
+    segments: str,
+    failure_share: float | None,
+    loss_given_default: float,
+    applicants: int,
+    interpolated: bool,
 ) -> LabelTables:
     """Solve the label values of a world."""
     world = make_world(table, segments, failure_share, loss_given_default)
-    return solve_tables(problems(world, applicants), beliefs == POOLED)
+    return solve_tables(problems(world, applicants), interpolated)
 
 
 def make_rule(name: str, world: World) -> Rule:
@@ -376,7 +409,7 @@ def run_setting(setting: Setting, runs: int = RUNS) -> SettingResult:
 
     >>> result = run_setting(Setting("2016", "grade", RECORDED, 0.25, 0.6, "cold", 300), runs=3)
     >>> len(result.policies), result.policies[0].rule
-    (21, 'amount and price')
+    (29, 'amount and price')
     """
     runs = whole("runs", runs, least=2)
     economics = (setting.table, setting.segments, setting.failure_share, setting.loss_given_default)
@@ -387,11 +420,12 @@ def run_setting(setting: Setting, runs: int = RUNS) -> SettingResult:
     rates = success_rates(world, runs, setting.outcomes)
     results: dict[tuple[str, str], Runs] = {}
     for beliefs in BELIEFS:
-        tables = label_tables(*economics, setting.applicants, beliefs)
+        tables = label_tables(*economics, setting.applicants, interpolated=beliefs != OWN)
         curve = make_curve(world) if beliefs == POOLED else None
+        prior = Belief(PORTFOLIO_SIZE, PORTFOLIO_SIZE * world.success_rate) if beliefs == PORTFOLIO else FLAT
         for name in RULES:
             rule = make_rule(name, world)
-            results[name, beliefs] = simulate(stream, setting.discount, rule, tables, curve, labels, successes)
+            results[name, beliefs] = simulate(stream, setting.discount, rule, tables, curve, labels, successes, prior)
     for name in FIXED:
         decisions = fixed_decisions(name, world, stream, past, rates)
         results[name, ""] = accept_applicants(stream, setting.discount, decisions)

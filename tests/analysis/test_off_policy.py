@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from lenience import Discounted, FeaturePolicy, off_policy
-from lenience.analysis.off_policy import OffPolicy, RewardEstimate
+from lenience import Discounted, FeaturePolicy, Offers, off_policy
+from lenience.analysis.off_policy import FEWEST, OffPolicy, RewardEstimate
+from lenience.core.money import Money
 from rejections import rejected
 
 Array = NDArray[np.float64]
@@ -178,3 +179,104 @@ def test_bad_input(change: dict[str, Any], message: tuple[str | None, str]) -> N
     } | change  # fmt: skip
     with rejected(*message):
         off_policy(**given)
+
+
+def test_equal_offers_earn_their_amount_times_what_one_cost_earns() -> None:
+    x, e, a, y, _ = logged(3000, 1)
+    pi = (x > 0.3).astype(float)
+    one = off_policy(pi, a, e, y, 0.6, X=x[:, None])
+    many = off_policy(pi, a, e, y, X=x[:, None], offers=(np.full(3000, 250.0), 0.6))
+    assert one.doubly_robust is not None
+    assert many.doubly_robust is not None
+    for before, after in (
+        (one.logged, many.logged),
+        (one.inverse_propensity, many.inverse_propensity),
+        (one.doubly_robust, many.doubly_robust),
+        (one.gain, many.gain),
+    ):
+        assert after.value == pytest.approx(250 * before.value)
+        assert after.lower == pytest.approx(250 * before.lower)
+        assert after.upper == pytest.approx(250 * before.upper)
+    assert many.effective == pytest.approx(one.effective)
+    assert many.caution == one.caution
+
+
+def test_estimates_in_money_are_unbiased_and_cover() -> None:
+    """Amounts depend on x, break-evens on the row: a plain average over many arrivals is the truth."""
+
+    def stakes(x: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        return 100 * np.exp(0.5 * x), rng.choice([0.5, 0.7], len(x))
+
+    rng = np.random.default_rng(99)
+    x = rng.normal(size=1_000_000)
+    amount, cost = stakes(x, rng)
+    exact = float(np.where(x > 0.3, amount * (1 / (1 + np.exp(-x)) - cost), 0.0).mean())
+    ips, dr, hits = [], [], 0
+    for seed in range(120):
+        x, e, a, y, _ = logged(800, seed)
+        offers = stakes(x, np.random.default_rng(seed + 1000))
+        result = off_policy((x > 0.3).astype(float), a, e, y, X=x[:, None], offers=offers)
+        assert result.doubly_robust is not None
+        ips.append(result.inverse_propensity.value)
+        dr.append(result.doubly_robust.value)
+        hits += result.doubly_robust.lower <= exact <= result.doubly_robust.upper
+    assert np.mean(ips) == pytest.approx(exact, abs=3.5 * np.std(ips) / np.sqrt(120))
+    assert np.mean(dr) == pytest.approx(exact, abs=3.5 * np.std(dr) / np.sqrt(120))
+    assert hits >= 106
+    assert np.std(dr) < np.std(ips)
+
+
+def test_a_large_amount_carries_the_estimate() -> None:
+    x, e, a, y, _ = logged(1500, 3)
+    amount = np.ones(1500)
+    pi = (x > 0.3).astype(float)
+    assert not off_policy(pi, a, e, y, offers=(amount, 0.6)).caution
+    amount[np.flatnonzero((a > 0) & (pi > 0))[0]] = 100.0
+    heavy = off_policy(pi, a, e, y, offers=(amount, 0.6))
+    assert "Few acceptances carry this estimate" in heavy.caution
+    assert FEWEST < heavy.effective < 100
+    amount[np.flatnonzero((a > 0) & (pi > 0))[0]] = 1e6
+    with rejected("accepted", "insufficient_data"):
+        off_policy(pi, a, e, y, offers=(amount, 0.6))
+
+
+def test_money_is_shown_as_money() -> None:
+    x, e, a, y, _ = logged(3000, 1)
+    result = off_policy((x > 0.3).astype(float), a, e, y, offers=(np.full(3000, 25_000.0), 0.6))
+    dollars = Money(1, "$")
+    assert result.format_reward(1234.6, dollars) == "+$1,235"
+    assert result.format_reward(-1234.6, dollars) == "−$1,235"
+    assert "+$" in result.describe(dollars)
+
+
+def test_either_a_cost_or_offers() -> None:
+    x, e, a, y, _ = logged(600, 0)
+    pi = (x > 0.3).astype(float)
+    with rejected("cost", "missing"):
+        off_policy(pi, a, e, y)
+    with rejected("cost", "conflicting_fields"):
+        off_policy(pi, a, e, y, 0.6, offers=(1.0, 0.6))
+    with rejected("amount", "length_mismatch"):
+        off_policy(pi, a, e, y, offers=([1.0], 0.6))
+    with rejected("offers", "unsupported_offers"):
+        off_policy(pi, a, e, y, offers=Offers.menu([1, 2], [0.5, 0.6]))
+
+
+def test_the_log_of_a_policy_with_offers_is_evaluated() -> None:
+    """The log of a policy has the offers that were made, so it is enough to evaluate another policy."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2500, 2))
+    y = rng.random(2500) < 1 / (1 + np.exp(-1.5 * X[:, 0] - 0.5))
+    amounts = rng.choice([100.0, 900.0], 2500)
+    objective = Discounted(offers=Offers([100, 900], [0.6, 0.6]), discount=0.95)
+    policy = FeaturePolicy(objective=objective, explore=0.3, random_state=0).fit(X[:100])
+    for first in range(0, 2500, 250):
+        rows = slice(first, first + 250)
+        accepted = policy.decide(X[rows], offers=(amounts[rows], 0.6))
+        policy.observe(X[rows], accepted, y[rows], arrivals=policy.latest_)
+    log = policy.log_frame(backend="pandas")
+    assert log["amount"].tolist() == amounts.tolist()
+    result = off_policy(X[:, 0] > 0, log["accepted"], log["propensity"], log["outcome"], X=X, offers=log)
+    earned = np.where(X[:, 0] > 0, amounts * (1 / (1 + np.exp(-1.5 * X[:, 0] - 0.5)) - 0.6), 0.0).mean()
+    assert result.doubly_robust is not None
+    assert result.doubly_robust.lower < earned < result.doubly_robust.upper

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from lenience import Belief, Discounted, FiniteHorizon, Offer, Offers, characteristics, evaluate
+from lenience import Belief, Discounted, FiniteHorizon, Offer, Offers, acceptance_by_arrival, characteristics, evaluate
 from lenience.core.protocols import Accepts, OfferRule, offer_acceptance_at
 from lenience.policies import Constant, EpsilonGreedy, Greedy
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
@@ -163,6 +163,25 @@ def test_one_offer_is_one_break_even(p: float | None) -> None:
     assert other.accepted.midpoint == pytest.approx(one.accepted.midpoint, abs=1e-9)
     assert other.reward.midpoint == pytest.approx(10 * one.reward.midpoint, abs=1e-9)
     assert np.allclose(other.stops_at, one.stops_at, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["horizon", "discounted", "greedy", "random"])
+def test_acceptance_by_arrival(kind: str) -> None:
+    rule = rules(DRAWN)[kind]()
+    expected = plain_walk(rule, DRAWN, 1.0, 16, 0.8, timed=kind == "horizon").accepted
+    result = acceptance_by_arrival(rule, 16, 0.8, PRIOR, DRAWN)  # type: ignore[arg-type]
+    assert result.acceptance.tolist() == pytest.approx(expected, abs=1e-12)
+    first = acceptance_by_arrival(rule, 5, 0.8, PRIOR, DRAWN)  # type: ignore[arg-type]
+    assert first.acceptance.tolist() == pytest.approx(expected[:5], abs=1e-12)
+
+
+def test_acceptance_by_arrival_needs_offers() -> None:
+    with rejected("offers"):
+        acceptance_by_arrival(GreedyOffers(), 5, belief=PRIOR)
+    policy = FiniteHorizon(offers=STARTER, horizon=8).solve(PRIOR)
+    assert acceptance_by_arrival(policy, 8).acceptance.size == 8
+    with rejected("arrivals"):
+        acceptance_by_arrival(policy, 9)
 
 
 def test_small_amounts_are_accepted_more_often() -> None:

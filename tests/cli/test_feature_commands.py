@@ -189,3 +189,84 @@ def test_a_log_without_overlap_is_rejected(rejection: Rejection, tmp_path: Path)
     file.write_text(f"score,accepted,propensity,outcome\n{rows}")
     error = rejection("offpolicy", str(file), "--cost", "0.6", "--score", "score", "--at-least", "0")
     assert (error.field, error.code, error.value) == ("--propensity", "insufficient_data", 0.5)
+
+
+@pytest.fixture
+def priced(tmp_path: Path) -> Path:
+    """Write loans with amounts, rates and terms."""
+    rng = np.random.default_rng(0)
+    lines = ["income,lent,interest,term,repaid"]
+    for _ in range(150):
+        income, repaid = rng.normal(3, 1), ""
+        if rng.random() < 0.95:
+            repaid = str(int(rng.random() < 0.3 * income))
+        lent = rng.choice([1000, 5000]) if repaid else ""  # Rows without an outcome are not used.
+        lines.append(f"{income:.3f},{lent},{rng.choice(['12%', '0.2'])},{rng.choice(['36 months', '5'])},{repaid}")
+    file = tmp_path / "priced.csv"
+    file.write_text("\n".join(lines))
+    return file
+
+
+LOAN = ("--amount", "lent", "--rate", "interest", "--term", "term", "--loss-given-default", "60%", "--currency", "$")
+
+
+def test_replay_in_money(run: Run, priced: Path, tmp_path: Path) -> None:
+    words = ("replay", str(priced), "--outcome", "repaid", "--features", "income", "--discount", "0.9", "--seeds", "2")
+    page = tmp_path / "r.html"
+    code, out, err = run(*words, *LOAN, "--funding-rate", "4%", "--individuals", "30", "--report", str(page), "--json")
+    assert (code, err) == (0, "")
+    answer = json.loads(out)
+    assert [each["policy"] for each in answer["policies"]][:3] == ["lenience", "lenience, one break-even", "greedy"]
+    assert answer["unit"] == {"gain": None, "loss": None, "amount": 1.0, "currency": "$"}
+    assert "$" in page.read_text()
+    code, out, err = run(*words, *LOAN, "--individuals", "30")
+    assert (code, err) == (0, "")
+    assert "at stake on average, break-even" in out
+    assert "own break-even" in out
+
+
+def test_replay_of_equal_offers_is_one_cost_times_the_amount(run: Run, loans: Path, tmp_path: Path) -> None:
+    header, *lines = loans.read_text().splitlines()
+    same = tmp_path / "same.csv"
+    same.write_text("\n".join([f"{header},loses", *(f"{line},300" for line in lines)]))
+    words = ("--outcome", "repaid", "--features", "income", "--discount", "0.9", "--seeds", "2", "--individuals", "30")
+    plain = json.loads(run("replay", str(loans), *words, "--gain", "100", "--loss", "300", "--json")[1])
+    rows = json.loads(run("replay", str(same), *words, "--gain", "100", "--loss", "loses", "--json")[1])
+    before = {each["policy"]: each["discounted"] for each in plain["policies"]}
+    after = {each["policy"]: each["discounted"] for each in rows["policies"]}
+    for policy, reward in before.items():
+        assert after[policy] == pytest.approx(plain["unit"]["amount"] * reward)
+
+
+def test_offpolicy_in_money(run: Run, log: Path, tmp_path: Path) -> None:
+    header, *lines = log.read_text().splitlines()
+    same = tmp_path / "same.csv"
+    same.write_text("\n".join([f"{header},loses", *(f"{line},300" for line in lines)]))
+    words = ("--score", "score", "--at-least", "0.6", "--features", "score", "--gain", "100", "--currency", "$")
+    plain = json.loads(run("offpolicy", str(log), *words, "--loss", "300", "--json")[1])
+    code, out, err = run("offpolicy", str(same), *words, "--loss", "loses", "--json")
+    assert (code, err) == (0, "")
+    rows = json.loads(out)
+    for name in ("logged", "inverse_propensity", "doubly_robust", "gain"):
+        assert rows[name]["value"] == pytest.approx(400 * plain[name]["value"])
+        assert rows[name]["upper"] == pytest.approx(400 * plain[name]["upper"])
+    assert "$" in rows["statement"]
+    assert rows["unit"]["amount"] == 1.0
+    assert plain["unit"]["amount"] == 400.0
+    code, out, err = run("offpolicy", str(same), *words, "--loss", "loses")
+    assert (code, err) == (0, "")
+    assert "$400 at stake on average" in out
+
+
+def test_either_a_cost_or_gains_and_losses(rejection: Rejection, loans: Path, priced: Path, log: Path) -> None:
+    words = ("replay", str(loans), "--outcome", "repaid", "--discount", "0.9")
+    assert rejection(*words).code == "missing"
+    assert rejection(*words, "--cost", "0.7", "--gain", "1", "--loss", "2").code == "conflicting_fields"
+    assert rejection(*words, "--gain", "1").code == "missing"
+    error = rejection(*words, "--gain", "profit", "--loss", "2")
+    assert (error.field, error.code) == ("--gain", "unknown_name")
+    error = rejection("replay", str(priced), "--outcome", "repaid", "--discount", "0.9", *LOAN, "--funding-rate", "4")
+    assert error.field == "--funding-rate"
+    score = ("--score", "score", "--at-least", "0.6")
+    assert rejection("offpolicy", str(log), *score).code == "missing"
+    assert rejection("offpolicy", str(log), *score, "--cost", "0.7", "--amount", "2").code == "conflicting_fields"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Delayed, Discounted, MixtureBelief, Offer, Offers
+from lenience import Belief, Delayed, Discounted, FiniteHorizon, MixtureBelief, Offer, Offers
 
 Run = Any
 TWO = ("--offer", "0.1@0.8", "--offer", "1@0.8")
@@ -56,6 +56,19 @@ def test_late_outcomes_give_a_limit_for_each_offer(run: Run) -> None:
     assert "$0.10" in out
 
 
+def test_a_known_number_of_arrivals(run: Run) -> None:
+    code, out, _ = run("offers", *TWO, "--horizon", "40", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    policy = FiniteHorizon(offers=Offers([0.1, 1], [0.8, 0.8]), horizon=40).solve(Belief(2, 1))
+    assert answer["value"]["lower"] == policy.value(Belief(2, 1)).lower
+    assert [one["accepted"] for one in answer["decisions"]] == [True, False]
+    code, out, _ = run("offers", *TWO, "--horizon", "40", "--currency", "$")
+    assert code == 0
+    assert "39 arrivals after this one" in " ".join(out.split())
+    assert "end after 40 arrivals" in " ".join(out.split())
+
+
 def test_amounts_are_printed_in_the_currency(run: Run) -> None:
     code, out, _ = run(
         "offers", "--offer", "500@0.8", "--offer", "5000@0.8", "--choose", "--discount", "0.99", "--currency", "$"
@@ -75,6 +88,7 @@ def test_amounts_are_printed_in_the_currency(run: Run) -> None:
         (("--offer", "1@0.8"), "--discount"),
         (("--offer", "1@0.8", "--discount", "0.9", "--label-delay", "1"), "--label-delay"),
         (("--offer", "1@0.8", "--discount", "0.9", "--doubt", "2"), "--doubt"),
+        (("--offer", "1@0.8", "--horizon", "9", "--label-delay", "1"), "--horizon"),
         (("--offer", "1@1.8", "--discount", "0.9"), "cost"),
     ],
 )

@@ -115,7 +115,7 @@ def test_errors_cross_processes() -> None:
 
 def test_an_error_about_size_carries_its_numbers() -> None:
     with pytest.raises(TooLargeError) as caught:
-        ln.Delayed(0.8, 90_000, 0.1, 1.0).solve(PRIOR, seconds=2)
+        ln.Delayed(0.8, 90_000, 0.1, 1.0).solve_proved(PRIOR, seconds=2)
     error = caught.value
     assert error.code == "too_large"
     assert error.seconds is not None

@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lenience import Client, ServiceError
-from serving import LATE, SPEC, Served, serving
+from lenience import Client, Offer, ServiceError
+from serving import LATE, OFFERS, SPEC, Served, serving
 
 CSV = {"Content-Type": "text/csv"}
 RARE: dict[str, Any] = {**SPEC, "name": "rare", "segments": [{"name": "few", "share": 0.04}, "many"]}
@@ -42,6 +42,40 @@ def test_the_whole_road(client: Client) -> None:
     client.erase(decision["id"])
     assert client.decision(decision["id"])["erased"] is True
     assert "cards" in {one["name"] for one in client.policies()}
+
+
+def test_offers_over_http(client: Client, http: httpx.Client) -> None:
+    client.create_policy({"name": "amounts", "objective": OFFERS, "constraints": {"exposure_cap_amount": 2000}})
+    client.activate("amounts")
+    large = {"amount": 10_000, "rate": 0.12, "term": 3, "loss_given_default": 0.6, "funding_rate": 0.04}
+    decision = client.decide("amounts", offers=[Offer(500, 0.8), large])
+    assert (decision["decision"], decision["offer"]["amount"]) == ("accept", 500)
+    assert decision["reason"].startswith("Offer $500 instead of $7,329: the expected success rate is 50%")
+    assert decision["label_value"]["lower"] > -decision["expected_profit"] > 0
+    assert client.outcome(decision["id"], "success")["profit"] == pytest.approx(100)
+    assert client.decision(decision["id"])["profit"] == pytest.approx(100)
+    (segment,) = client.policy("amounts")["segments"]
+    assert segment["at_risk"] == 0
+    assert segment["largest_amount"] > 500
+    assert client.policy("amounts")["specification"]["objective"]["offers"]["currency"] == "$"
+    batch = client.decide_batch("amounts", [{"offer": {"gain": 100, "loss": 400}}, {"offer": large}])
+    assert [each["decision"] for each in batch] == ["accept", "reject"]
+    ranked = client.rank("amounts", [{"offer": {"amount": 100 * i, "cost": 0.3}} for i in range(1, 5)], capacity=1)
+    assert (ranked["order"], ranked["chosen"]) == ([3, 2, 1, 0], 1)
+    assert [each["decision"] for each in ranked["decisions"]] == ["reject", "reject", "reject", "accept"]
+    with pytest.raises(ServiceError, match="capacity or budget must be given"):
+        client.rank("amounts", [{"offer": {"amount": 100, "cost": 0.3}}])
+    with pytest.raises(ServiceError, match="offer must be given") as caught:
+        client.decide("amounts")
+    assert (caught.value.status, caught.value.code, caught.value.field) == (400, "missing", "offer")
+    with pytest.raises(ServiceError, match="one break-even for all") as caught:
+        client.decide("cards", "young", offer=Offer(500, 0.8))
+    assert (caught.value.status, caught.value.code) == (400, "unsupported_offers")
+    answer = http.post("/v1/policies/amounts/decisions", json={"offer": {"amount": 5, "gain": 1, "loss": 1}})
+    problem = answer.json()
+    assert (answer.status_code, problem["code"], problem["field"]) == (400, "conflicting_fields", "offer.amount")
+    heading = next(csv.reader(io.StringIO(http.get("/v1/decisions.csv").text)))
+    assert heading[-5:] == ["offers", "offer_amount", "expected_profit", "label_value", "profit"]
 
 
 def test_answers_of_a_post(http: httpx.Client) -> None:

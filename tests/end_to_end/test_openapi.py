@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from serving import LATE, SPEC, Postgres, Served, audited, serving, sqlite_file
+from serving import LATE, OFFERS, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 if TYPE_CHECKING:
     import schemathesis
@@ -31,7 +31,8 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         database = server.database()
     with serving(database) as made:
         with made.client() as client:
-            for specification in (SPEC, LATE):
+            offers: dict[str, Any] = {"name": "offers", "objective": OFFERS}
+            for specification in (SPEC, LATE, offers):
                 client.create_policy(specification)
                 client.activate(specification["name"])
             client.decide("cards", "young")

@@ -84,10 +84,10 @@ def test_decisions(address: str) -> None:
 
 def test_offers(address: str) -> None:
     rows = [
-        ("a", True, 1, "$1,000", "12%", "36 months"),
+        ("a", True, 1, "$1000", "12%", "36 months"),
         ("a", False, None, "500", "25%", "1 year"),
         ("a", True, 0, "what", "12%", "36 months"),
-        ("b", True, 1, "9000", "9", "36 months"),
+        ("b", True, 1, "9000", "0.09", "36 months"),
     ]
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("create table loans (g text, accepted boolean, outcome int, a text, r text, t text)")

@@ -12,6 +12,7 @@ from research.loans import GRADES, TABLES, load_loans
 from research.offer_streams import FLAT, LabelTables, Problem, Stream, label_at, simulate, solve_tables
 from research.offers_study import (
     ALL,
+    BELIEFS,
     EVERYONE,
     FIXED,
     GRADE,
@@ -165,7 +166,7 @@ def play(world: World, stream: Stream, run: int, name: str) -> float:
 def test_the_simulation_decides_like_the_policies(world: World, name: str) -> None:
     stream = draw(world, 3, LENGTH)
     nothing = np.zeros((3, world.segments))
-    tables = label_tables(*SHORT, LENGTH, OWN)
+    tables = label_tables(*SHORT, LENGTH, interpolated=False)
     runs = simulate(stream, 1 - 1 / LENGTH, make_rule(name, world), tables, None, nothing, nothing)
     for run in range(3):
         assert runs.profit[run] == pytest.approx(play(world, stream, run, name), abs=0.01)
@@ -261,11 +262,24 @@ def test_the_pooled_prior_rises_with_the_grade(world: World) -> None:
     assert means[:, 0] == pytest.approx(means[:, 1])
 
 
+def test_a_prior_of_the_portfolio_starts_where_a_flat_one_does_not(world: World) -> None:
+    stream = draw(world, 3, LENGTH)
+    nothing = np.zeros((3, world.segments))
+    tables = label_tables(*SHORT, LENGTH, interpolated=True)
+    greedy = make_rule("greedy", world)
+    flat, better = (
+        simulate(stream, 0.99, greedy, tables, None, nothing, nothing, prior).accepted.mean()
+        for prior in (FLAT, Belief(5, 5 * world.success_rate))
+    )
+    assert world.success_rate == pytest.approx(0.75)
+    assert better > flat + 0.05
+
+
 def test_a_setting_has_every_policy() -> None:
     result = run_setting(Setting("2016", "grade", "recorded", 0.25, 0.6, "warm", LENGTH), runs=4)
     names = {(one.rule, one.beliefs) for one in result.policies}
-    assert names == {(rule, beliefs) for rule in RULES for beliefs in (POOLED, OWN)} | {(rule, "") for rule in FIXED}
-    for beliefs in (POOLED, OWN):
+    assert names == {(rule, beliefs) for rule in RULES for beliefs in BELIEFS} | {(rule, "") for rule in FIXED}
+    for beliefs in BELIEFS:
         assert result.of(OFFERS, beliefs).behind == result.of(OFFERS, beliefs).behind_half_width == 0.0
     pooled, everyone = result.of(OFFERS, POOLED), result.of(EVERYONE)
     assert everyone.behind == pytest.approx(pooled.profit - everyone.profit, abs=1)

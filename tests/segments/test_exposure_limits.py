@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from lenience import Belief, Delayed, Discounted, ExposurePolicy, Segments, exposure_limits, starts
+from lenience import Belief, Delayed, Discounted, Segments, exposure_limits, starts
 from lenience.segments import exposure_limits as late
 from rejections import rejected
 
@@ -21,15 +23,16 @@ SHARES = {"good": 0.2, "new": 0.25, "twin": 0.25, "near": 0.25, "bad": 0.05}
 
 def test_limits_are_those_of_each_segments_own_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = Segments.of(SHARES, WHOLE, BELIEFS)
-    asked, solve = [], late._in_time
+    asked, solve = [], Delayed.solve
 
-    def counting(objective: Delayed, belief: Belief) -> ExposurePolicy | late.NotComputed:
+    def counting(objective: Delayed, belief: Belief, **options: Any) -> Any:
         asked.append(belief)
-        return solve(objective, belief)
+        return solve(objective, belief, **options)
 
-    monkeypatch.setattr(late, "_in_time", counting)
+    monkeypatch.setattr(Delayed, "solve", counting)
     pending = {"good": 7, "new": 1, "near": 3}
     found = {row.name: row for row in exposure_limits(cells, pending)}
+    monkeypatch.undo()
     assert len(asked) == 2  # the twins are alike, and what is plain is not solved
     for cell in cells:
         row, own = found[cell.name], cell.own.solve(cell.prior, tolerance=1e-4)
@@ -60,24 +63,31 @@ def test_limits_are_those_of_each_segments_own_problem(monkeypatch: pytest.Monke
     assert valued["bad"].policy is None
 
 
-def test_what_takes_too_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_that_take_too_long_to_prove_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = Segments.of(SHARES, WHOLE, BELIEFS)
+    proved = {row.name: row for row in exposure_limits(cells, {"near": 1}, values=True)}
     monkeypatch.setattr(late, "SECONDS", 1e-9)
-    found = {row.name: row for row in exposure_limits(cells, values=True)}
-    new = found["new"]
-    assert new.not_computed is not None
-    assert new.not_computed.code == "too_large"
-    assert new.not_computed.seconds is not None
-    assert new.not_computed.seconds > new.not_computed.allowed_seconds
-    assert (new.limit, new.unlimited, new.accept, new.starts, new.now, new.most) == (
+    estimated = {row.name: row for row in exposure_limits(cells, {"near": 1}, values=True)}
+    for name, row in estimated.items():
+        assert (row.limit, row.unlimited, row.now) == (proved[name].limit, proved[name].unlimited, proved[name].now)
+        assert row.worth == pytest.approx(proved[name].worth, rel=5e-3)
+        assert row.worth <= proved[name].worth * (1 + 1e-4)
+    assert not estimated["near"].proved
+    assert estimated["near"].most == f"~{estimated['near'].limit}"
+
+
+def test_segments_that_the_time_does_not_suffice_for_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = Segments.of(SHARES, WHOLE, BELIEFS)
+    monkeypatch.setattr(late, "ALL_SECONDS", -1.0)
+    rows = {row.name: row for row in exposure_limits(cells, values=True)}
+    near = rows["near"]
+    assert near.not_computed == late.NO_TIME
+    assert (near.limit, near.unlimited, near.accept, near.starts, near.now, near.most) == (
         None, False, None, None, "not computed", "?",
     )  # fmt: skip
-    good = found["good"]  # is worth at least what accepting everyone is
+    good = rows["good"]  # is worth at least what accepting everyone is
     assert good.now == "accept"
     assert good.worth == pytest.approx(12 / 0.3 * (26 / 30 - 0.8))
-    monkeypatch.setattr(late, "ALL_SECONDS", 0.0)
-    [row] = [row for row in exposure_limits(cells) if row.name == "near"]
-    assert row.not_computed == late.NO_TIME
 
 
 def test_what_is_not_to_be_had_is_refused() -> None:

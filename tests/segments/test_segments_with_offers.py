@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from lenience import Belief, Delayed, Discounted, MixtureBelief, Offer, Offers, Segment, Segments, starts
-from lenience.segments import starter_offers
+from lenience.segments import shut_out_at_outset, starter_groups, starter_offers
 from lenience.segments.capacity import capacity_price
 from rejections import rejected
 
@@ -197,10 +197,87 @@ def test_what_cannot_be_decided_or_added_up() -> None:
 def test_what_needs_one_break_even_or_one_belief_says_so() -> None:
     offers = Segments.of({"a": 0.5}, Discounted(offers=SMALL, discount=0.9), Belief(2, 1))
     doubtful = Segments.of({"a": 0.5}, Discounted(0.8, 0.9), DOUBT)
-    for needs_one in (starts, starter_offers, lambda cells: capacity_price(cells, acceptances=0.1)):
-        with rejected("objective", "unsupported_offers"):
-            needs_one(offers)
-    for needs_belief in (starts, lambda cells: capacity_price(cells, acceptances=0.1)):
-        with rejected("prior"):
-            needs_belief(doubtful)
-    assert not starter_offers(doubtful)[0].starts
+    with rejected("objective", "unsupported_offers"):
+        capacity_price(offers, acceptances=0.1)
+    with rejected("prior"):
+        capacity_price(doubtful, acceptances=0.1)
+
+
+def test_starts_with_offers() -> None:
+    """A segment starts if one of its offers is accepted; the largest amount is where accepting stops to pay."""
+    offers = Offers(amount=[500, 5000], cost=[0.8, 0.8], currency="$")
+    shares = {"many": 0.9, "few": 0.02, "good": 0.04, "bad": 0.04}
+    priors = {"many": Belief(2, 1), "few": Belief(2, 1), "good": Belief(20, 18), "bad": Belief(200, 100)}
+    cells = Segments.of(shares, Discounted(offers=offers, discount=0.99), priors, dict.fromkeys(shares, "g"))
+    policies = cells.solve()
+    rows = {row.name: row for row in starts(cells)}
+    for name, row in rows.items():
+        assert row.offers is not None
+        decisions = [policies.accepts(name, offer=Offer(amount, 0.8)) for amount in (500, 5000)]
+        assert row.starts == any(decisions)
+        assert row.offers.share_accepted == sum(decisions) / 2
+        if 0 < row.offers.largest < 1e12:
+            assert policies.accepts(name, offer=Offer(0.999 * row.offers.largest, 0.8))
+            assert not policies.accepts(name, offer=Offer(1.001 * row.offers.largest, 0.8))
+    assert [rows[name].starts for name in shares] == [True, False, True, False]
+    assert "50% of offers are accepted, up to $" in rows["many"].reason
+    assert rows["few"].reason.endswith("and the smallest is $500")
+    assert "above the mean break-even of 80%" in rows["good"].reason
+    assert rows["bad"].loses
+    assert "almost certainly below" in rows["bad"].reason
+    [group] = shut_out_at_outset(cells, dict.fromkeys(shares, 0.9))
+    assert (group.shut, group.deserving, group.deserving_shut) == (2, 4, 2)
+
+
+def test_a_starter_offer_opens_segments() -> None:
+    offers = Offers(amount=[500, 5000], cost=[0.8, 0.8])
+    shares = {"many": 0.9, "few": 0.02, "bad": 0.08}
+    priors = {"many": Belief(2, 1), "few": Belief(2, 1), "bad": Belief(200, 100)}
+    groups = {"many": "A", "few": "B", "bad": "B"}
+    cells = Segments.of(shares, Discounted(offers=offers, discount=0.995), priors, groups)
+    rows = {row.name: row for row in starter_offers(cells)}
+    assert (rows["many"].starts, rows["few"].starts, rows["bad"].starts) == (True, False, False)
+    assert rows["few"].starts_small
+    assert 0.1 < rows["few"].largest < 1
+    assert not rows["bad"].starts_small
+    counts = [(row.group, row.segments, row.start, row.start_small) for row in starter_groups(cells)]
+    assert counts == [("A", 1, 1, 1), ("B", 2, 0, 1)]
+    truths = {"many": 0.9, "few": 0.9, "bad": 0.5}
+    deserving = [(row.group, row.segments, row.opened) for row in starter_groups(cells, truths)]
+    assert deserving == [("A", 1, 0), ("B", 1, 1)]
+    # With one offer it is the segment with one break-even.
+    single = Segments.of({"few": 0.1}, Discounted(0.8, 0.99), Belief(2, 1))
+    money = Segments.of({"few": 0.1}, Discounted(offers=Offers([300.0], [0.8]), discount=0.99), Belief(2, 1))
+    assert starter_offers(money)[0].largest == starter_offers(single)[0].largest
+
+
+def test_starts_of_a_mixture_with_one_break_even() -> None:
+    prior = MixtureBelief((Belief(5, 1), Belief(2, 1)), (0.5, 0.5))
+    doubted = Segments.of({"a": 1.0}, Discounted(0.8, 0.99), prior)
+    sure = Segments.of({"a": 1.0}, Discounted(0.8, 0.99), Belief(5, 1))
+    assert starts(doubted)[0].starts
+    assert not starts(sure)[0].starts
+
+
+def test_a_large_volume_is_solved_in_time() -> None:
+    """A small belief with a huge volume: the bounds are proved, and the label's value is that of a smaller volume."""
+    offers = Offers(amount=[1, 2, 5], cost=[0.5, 0.7, 0.8])
+    cells = Segments.of({"a": 1.0}, Discounted(offers=offers, discount=1 - 1e-7), Belief(2, 1))
+    policies = cells.solve(rows=5)
+    bounds = policies.value()
+    # Knowing p, an arrival earns Σ a E(p − c)⁺ /3 on average, and little of it is lost to learning.
+    known = sum(a * (1 - c) ** 2 / 2 for a, c in zip(offers.amount, offers.cost, strict=True)) / 3 * 1e7
+    assert 0.99 * known < bounds.lower
+    assert bounds.upper <= known * (1 + 1e-3)
+    assert policies["a"].objective.volume < 1e6
+    medium = Discounted(offers=offers, discount=0.999).solve(Belief(2, 1), rows=1)
+    assert policies.decide("a", offer=Offer(1, 0.5)).label_value.lower > 0.99 * medium.label_value(Belief(2, 1)).lower
+
+
+def test_much_evidence_is_solved_at_once() -> None:
+    offers = Offers(amount=[1, 2, 5], cost=[0.5, 0.7, 0.8])
+    objective, prior = Discounted(offers=offers, discount=1 - 1e-6), Belief(300_000, 198_000)
+    policies = Segments.of({"a": 1.0}, objective, prior).solve()
+    bounds = policies.value()
+    assert bounds.width < 1e-5 * bounds.upper
+    assert bounds.midpoint == pytest.approx(1e6 * offers.profit_if_known(0.66), rel=1e-5)

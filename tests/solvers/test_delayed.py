@@ -60,7 +60,7 @@ def test_a_thousand_a_year() -> None:
 
 
 def test_five_thousand_a_year() -> None:
-    found = Delayed(0.8, 5000, 0.1, 1).solve(PRIOR, rows=10, tolerance=5e-3).certificate
+    found = Delayed(0.8, 5000, 0.1, 1).solve_proved(PRIOR, rows=10, tolerance=5e-3).certificate
     assert found.relative_gap <= 5e-3
     assert found.value.lower <= 970.755 + 1.7
     assert found.value.upper >= 972.407 - 1.7
@@ -202,7 +202,7 @@ def test_overrides_are_used_as_they_are() -> None:
 
 def test_refusal_has_an_estimate() -> None:
     with rejected("tolerance", "too_large"):
-        Delayed(0.8, 1000, 0.1, 1).solve(PRIOR, tolerance=1e-6, seconds=1)
+        Delayed(0.8, 1000, 0.1, 1).solve_proved(PRIOR, tolerance=1e-6, seconds=1)
     with rejected("tolerance", "too_large"):
         Delayed(0.8, 50, 0.1, 1).solve(PRIOR, pending_cap=10**6, look_ahead=10**5, seconds=1e9)
 

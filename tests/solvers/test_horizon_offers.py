@@ -197,7 +197,6 @@ def test_rows_and_planes_of_labels_are_those_of_each_state() -> None:
         for k in range(rows):
             lower = [tables.label_at(k, j, left).lower for j in range(k + 1)]
             assert plane[k * (k + 1) // 2 : (k + 1) * (k + 2) // 2].tolist() == lower
-            assert tables.row_labels(k, np.arange(k + 1), left).tolist() == lower
             outside += sum(tables.band.position(k, j) is None for j in range(k + 1))
     assert outside > 10
 
@@ -259,3 +258,18 @@ def test_bad_input() -> None:
 def test_estimated_seconds_grow_with_the_horizon() -> None:
     seconds = [FiniteHorizon(offers=NINE, horizon=horizon).solve_seconds(Belief(2, 1)) for horizon in (100, 1000, 5000)]
     assert 0 < seconds[0] < seconds[1] / 100 < seconds[2] / 1000
+    mixture = MixtureBelief.doubt(Belief(4, 2), 0.2)
+    assert FiniteHorizon(0.8, 2000).solve_seconds(mixture) > FiniteHorizon(0.8, 2000).solve_seconds(Belief(4, 2))
+
+
+@pytest.mark.parametrize("prior", [Belief(2, 2), Belief(2, 0), Belief(1e6, 8e5), Belief(1e-3, 5e-4)])
+@pytest.mark.parametrize("offers", [STARTER, Offers([1e-6, 1e6], [0.001, 0.9]), Offers([1, 2], [0.5, 0.2], [1, 0])])
+def test_extreme_beliefs_and_offers(prior: Belief, offers: Offers) -> None:
+    tables = HorizonTables(prior, offers, 1.0, 9, 1e-9)
+    known = 9 * offers.profit_if_known(prior.mean)
+    if prior.certain:  # there is nothing to learn
+        assert contains(tables.value, np.longdouble(known))
+        return
+    value, label = plain_horizon(prior, offers, 1.0, 9)
+    assert contains(tables.value, value[9, 0, 0])
+    assert all(contains(tables.label_at(k, j, left), worth) for (left, k, j), worth in label.items())

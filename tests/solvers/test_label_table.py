@@ -110,6 +110,15 @@ def test_many_offers_are_compressed() -> None:
     assert quick == pytest.approx(proved, rel=0.05)
 
 
+def test_break_evens_that_nearly_coincide_share_a_node() -> None:
+    twice = Offers([1, 1, 1], [0.8, 0.8 + 1e-15, 0.8 - 3e-9])
+    once = label_table(Offers([1], [0.8]), 0.9).label_value([2, 5, 40], [0.6, 0.7, 0.78], 0.9)
+    np.testing.assert_allclose(label_table(twice, 0.9).label_value([2, 5, 40], [0.6, 0.7, 0.78], 0.9), once, rtol=1e-4)
+    edge = label_table(Offers([1, 1], [1e-9, 1 - 1e-9]), 0.9).label_value([2, 5, 40], [0.1, 0.7, 0.99], 0.9)
+    assert np.isfinite(edge).all()
+    assert (np.diff(mesh(np.array([0.5, 0.5 + 1e-9, 0.500001]))) > 1e-5).all()
+
+
 def test_the_grid_has_the_kinks_and_rises() -> None:
     grid = mesh(np.array([0.05, 0.7, 0.701, 0.97]))
     assert (np.diff(grid) > 0).all()

@@ -275,8 +275,8 @@ def test_late_labels_at_every_number_pending(
 
     def solve(drop: float) -> tuple[list[float], list[float], int]:
         progress = np.zeros(2, dtype=np.int64)
-        lower, upper, states = solve_delayed_offer_band(
-            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, progress
+        lower, upper, states, _, _ = solve_delayed_offer_band(
+            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, 0, progress
         )
         known = arrivals / rate * offers.profit_if_known(prior.mean) / arrays.unit
         return (lower + known).tolist(), (upper + known).tolist(), states

@@ -15,14 +15,12 @@ from lenience import (
     Belief,
     Delayed,
     Discounted,
-    FeaturePolicy,
     MixtureBelief,
     Offer,
     Offers,
     Segment,
     Segments,
     evaluate,
-    replay,
 )
 from lenience.analysis.fairness import segment_fates
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
@@ -395,6 +393,14 @@ def test_known_values_of_baselines(offers: Offers, discount: float, blind: float
     assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5
 
 
+def test_known_values_of_baselines_far_ahead() -> None:
+    """At a discount of 0.998, thousands of rows count."""
+    objective, prior = Discounted(offers=THREE, discount=0.998), Belief(2, 1)
+    same = Discounted(0.8, 0.998).solve(prior)
+    assert evaluate(same, objective, prior, 1e-4).midpoint == pytest.approx(16.5217, abs=1.5e-4)
+    assert abs(evaluate(GreedyOffers(), objective, prior, 1e-4).midpoint) < 1e-5
+
+
 @pytest.mark.parametrize("offers", [THREE, NINE, STARTER])
 def test_the_optimal_policy_earns_its_value(offers: Offers) -> None:
     """The evaluation is another recursion, which does not know how the policy was found."""
@@ -507,8 +513,3 @@ def test_features_that_need_one_break_even_say_so() -> None:
         segment_fates(Segments([Segment("a", 0.5, objective, Belief(2, 1))]).solve())
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
-    rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
-    with rejected("objective", "unsupported_offers"):
-        FeaturePolicy(objective=objective).fit(rows, labels)
-    with rejected("objective", "unsupported_offers"):
-        replay(rows, labels, objective=objective)

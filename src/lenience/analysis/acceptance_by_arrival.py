@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.compiled import compiled
-from lenience.core.errors import TooLargeError
-from lenience.core.protocols import Policy
+from lenience.core.errors import InputError, TooLargeError
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.offers import Offers
+from lenience.core.protocols import OfferRule, Policy
 from lenience.core.validation import having, real, whole
 
 MOST_ARRIVALS = 20_000  # a triangle: 2·10⁸ states
@@ -71,20 +73,26 @@ class ByArrival(msgspec.Struct, frozen=True, eq=False):
 
 
 def acceptance_by_arrival(
-    policy: Policy, arrivals: int, p: float | None = None, belief: Belief | None = None
+    policy: Policy | OfferRule,
+    arrivals: int,
+    p: float | None = None,
+    belief: Belief | None = None,
+    offers: Offers | None = None,
 ) -> ByArrival:
     """Compute the exact probability that each arrival is accepted.
 
     Parameters
     ----------
-    policy : Policy
-        Any policy with an ``acceptance(n, s)``.
+    policy : Policy or OfferRule
+        Any policy with an ``acceptance(n, s)``, or with an ``offer_acceptance(n, s, offers)``.
     arrivals : int
-        The number of arrivals, at most 20,000, or 1,500 if the policy decides at random.
+        The number of arrivals, at most 20,000, or about 1,500 if the policy decides at random or there are offers.
     p : float, optional
         The true success probability; by default the result is averaged over the belief.
     belief : Belief, optional
         The belief at the start; by default the prior of the policy.
+    offers : Offers, optional
+        What arrivals bring; by default what the policy was solved for. The probability is that of any offer.
 
     Returns
     -------
@@ -104,11 +112,38 @@ def acceptance_by_arrival(
     >>> policy = Discounted(cost=0.8, discount=0.99).solve(Belief(2, 1))
     >>> acceptance_by_arrival(policy, arrivals=200, p=0.9)
     ByArrival(p=0.9, arrivals=200, first=1, last=0.7344)
+    >>> from lenience.core.offers import Offers
+    >>> policy = Discounted(offers=Offers(amount=[1, 5], cost=[0.8, 0.8]), discount=0.99).solve(Belief(2, 1))
+    >>> acceptance_by_arrival(policy, arrivals=50, p=0.9)
+    ByArrival(p=0.9, arrivals=50, first=0.5, last=0.8339)
     """
-    having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
-    start = check_prior(belief if belief is not None else getattr(policy, "prior", None), "belief")
+    if not isinstance(policy, OfferRule):
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    given: Any = belief if belief is not None else getattr(policy, "prior", None)
+    start = check_prior(given.simplified if isinstance(given, MixtureBelief) else given, "belief")
     count = whole("arrivals", arrivals, least=1)
     truth = None if p is None else real("p", p, least=0, most=1)
+    brought = getattr(policy, "offers", None) if offers is None else offers
+    if isinstance(policy, OfferRule) or offers is not None:
+        return ByArrival(truth, _with_offers(policy, start, count, truth, brought))
+    return ByArrival(truth, _with_one_cost(policy, start, count, truth))
+
+
+def _with_offers(
+    policy: Policy | OfferRule, start: Belief, count: int, p: float | None, offers: object
+) -> NDArray[np.float64]:
+    """Return the acceptance probabilities where arrivals bring offers."""
+    from lenience.solvers.offers.pyramid import OfferPyramid, walk_pyramid
+
+    if not isinstance(offers, Offers):
+        raise InputError("offers", offers, "an Offers object, such as Offers(amount=[1, 5], cost=[0.8, 0.8])")
+    end = getattr(policy, "horizon", None) or count
+    pyramid = OfferPyramid(policy, start, offers, whole("arrivals", count, most=end), p, end)
+    return walk_pyramid(pyramid, 1.0, min(offers.cost)).accepted
+
+
+def _with_one_cost(policy: Policy, start: Belief, count: int, truth: float | None) -> NDArray[np.float64]:
+    """Return the acceptance probabilities of a policy that does not look at the offer."""
     if count > MOST_ARRIVALS:
         raise TooLargeError(
             f"The exact walk of {count:,} arrivals",
@@ -120,7 +155,7 @@ def acceptance_by_arrival(
             hint=f"Use at most {MOST_ARRIVALS:,} arrivals, or simulate.",
         )
     acceptance = _triangle(policy, start, count, truth)
-    return ByArrival(truth, _pyramid(policy, start, count, truth) if acceptance is None else acceptance)
+    return _pyramid(policy, start, count, truth) if acceptance is None else acceptance
 
 
 def _triangle(policy: Policy, start: Belief, count: int, p: float | None) -> NDArray[np.float64] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from lenience.core.objective import StoppingObjective
 from lenience.core.offers import Offers
 from lenience.core.protocols import Accepts, OfferRule, Policy
 from lenience.core.validation import having, real, whole
+from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
+from lenience.policies.beliefs.offers import OfferPolicy
 
 # Rounding error of a row: 1 − p, two products and a sum, for the probabilities and for the totals. The states of a row
 # are added one after the other, and a row has at most as many states as there are rows.
@@ -75,7 +78,7 @@ def characteristics(
     policy: Policy | OfferRule,
     p: float | None = None,
     objective: StoppingObjective | None = None,
-    belief: Belief | None = None,
+    belief: Belief | MixtureBelief | None = None,
     rows: int = 10_000,
 ) -> Characteristics:
     """Compute the exact operating characteristics of a policy.
@@ -92,8 +95,9 @@ def characteristics(
         The true success probability; by default the result is averaged over the belief.
     objective : Discounted or FiniteHorizon, optional
         The objective; by default that of the policy.
-    belief : Belief, optional
-        The belief at the start; by default the prior of the policy.
+    belief : Belief or MixtureBelief, optional
+        The belief at the start; by default the prior of the policy. A mixture must be the prior of the policy, solved
+        for one break-even.
     rows : int, optional
         The number of acceptances to follow if the horizon is infinite.
 
@@ -127,21 +131,71 @@ def characteristics(
     >>> [round(share.midpoint, 3) for share in characteristics(policy, p=0.9).offer_acceptance]
     [0.854, 0.774]
     """
+    if not isinstance(policy, OfferRule):
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     goal = _own(policy, "objective", objective)
     if not isinstance(goal, StoppingObjective):
         raise InputError("objective", goal, "a Discounted or a FiniteHorizon objective")
-    if goal.offers is None or not isinstance(policy, OfferRule):
-        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
     given = _own(policy, "prior", belief)
-    start = check_prior(given.simplified if isinstance(given, MixtureBelief) else given, "belief")
     truth = None if p is None else real("p", p, least=0, most=1)
     rows = whole("rows", rows, least=1, most=MOST_ROWS)
     rule: Any = policy
+    if isinstance(given, MixtureBelief):
+        given = given.simplified
+    if isinstance(given, MixtureBelief) and goal.offers is None and getattr(policy, "prior", None) == given:
+        return _with_mixture(rule, truth, goal, given, rows)
+    if goal.offers is None:
+        having("policy", policy, "acceptance", "a policy, such as Greedy(cost=0.8)")
+    start = check_prior(given, "belief")
     if goal.offers is not None:
         if goal.horizon is not None:
             return _over_horizon(rule, truth, goal, goal.offers, start)
         return _with_offers(rule, truth, goal, goal.offers, start, rows)
     return _with_one_cost(rule, truth, goal, start, rows)
+
+
+def _with_mixture(
+    policy: OfferPolicy | HorizonOfferPolicy,
+    truth: float | None,
+    goal: StoppingObjective,
+    start: MixtureBelief,
+    rows: int,
+) -> Characteristics:
+    """Follow the optimum for a prior that may be wrong, with one break-even.
+
+    Its decisions depend on the outcomes alone. So the average over the prior is the average over its beliefs.
+    """
+    from lenience.policies.beliefs.mixture import MixturePolicy
+
+    solved: Any = policy
+    if goal.horizon is not None:
+        rows = whole("horizon", goal.horizon, least=1, most=MOST_ROWS)
+    elif solved.rows < rows:
+        objective: Any = goal
+        solved = objective.solve(start, rows=rows, tolerance=policy.certificate.tolerance)
+    rules: list[Any] = list(MixturePolicy.by_belief(solved, rows))
+    if truth is not None:
+        return _with_one_cost(rules[0], truth, goal, start.beliefs[0], rows)
+    parts = [_with_one_cost(rule, None, goal, rule.prior, rows) for rule in rules]
+
+    def mean(of: Callable[[Characteristics], Bounds | None]) -> Bounds:
+        bounds = [of(part) or Bounds(0.0, 0.0) for part in parts]
+        lower = math.fsum(weight * one.lower for weight, one in zip(start.weights, bounds, strict=True))
+        upper = math.fsum(weight * one.upper for weight, one in zip(start.weights, bounds, strict=True))
+        return Bounds(lower, upper)
+
+    stops_at = np.zeros(max(part.stops_at.size for part in parts))
+    for weight, part in zip(start.weights, parts, strict=True):
+        stops_at[: part.stops_at.size] += weight * part.stops_at
+    return Characteristics(
+        p=None,
+        cost=goal.cost,
+        stops=mean(lambda part: part.stops),
+        stops_at=stops_at,
+        accepted=mean(lambda part: part.accepted),
+        reward=mean(lambda part: part.reward),
+        shut_out=mean(lambda part: part.shut_out),
+    )
 
 
 def _with_one_cost(

@@ -21,6 +21,7 @@ from lenience.core.protocols import PendingPolicy
 from lenience.core.validation import check_tolerance, having, listed, real
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
+from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.greedy import Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
@@ -275,7 +276,7 @@ def limit_cost(objective: Delayed, prior: Belief, tolerance: float = 1e-8) -> Bo
     >>> cost.lower > 1e-6, cost.upper < 1e-3
     (True, True)
     """
-    policy = objective.solve(prior, rows=1_000_000, tolerance=tolerance)
+    policy = objective.solve_proved(prior, rows=1_000_000, tolerance=tolerance)
     best = policy.value(prior)
     earned = evaluate_pending(policy, objective, prior, tolerance)
     if best.lower <= 0:
@@ -283,7 +284,7 @@ def limit_cost(objective: Delayed, prior: Belief, tolerance: float = 1e-8) -> Bo
     return Bounds(max(best.lower - earned.upper, 0.0) / best.upper, max(best.upper - earned.lower, 0.0) / best.lower)
 
 
-def limit_points(policy: ExposurePolicy, sizes: Iterable[int]) -> list[LimitPoint]:
+def limit_points(policy: ExposurePolicy | EstimatedExposurePolicy, sizes: Iterable[int]) -> list[LimitPoint]:
     """Return the exposure limits at every belief with the given numbers of labels since the prior.
 
     >>> policy = Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1).solve(Belief(2, 1), rows=9)

@@ -16,6 +16,10 @@ freedom, which the t distribution uses. With thousands of light terms this is th
 carry the estimate (by the propensities alone it is worth (Σπ)²/Σ(π²/e) of them), no interval is reliable, because the
 heavy terms may not have occurred. The result then contains a warning.
 
+Offers. If amounts at stake a and break-evens c differ from row to row, the reward is a(y − c) and μ(x) = a(p̂(x) − c).
+Estimates are then in money. An acceptance counts by its weight times its amount where it matters how many carry the
+estimate, because one large loan can carry it as well as one small propensity.
+
 If the logging policy learns, its propensities depend on earlier outcomes. Each term still has the right mean given the
 past, if propensities were recorded when the decision was made, so the inverse-propensity estimate is unbiased. Its
 interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The models of the
@@ -38,6 +42,8 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.errors import InputError
 from lenience.core.formatting import percent, plural
 from lenience.core.money import UNITS, Money
+from lenience.core.offer_rows import OfferRows
+from lenience.core.offers import Offers
 from lenience.core.validation import check_cost, floats, real, whole
 
 FEWEST = 30.0  # fewer effective acceptances are too few for an interval
@@ -173,10 +179,11 @@ def off_policy(
     accepted: ArrayLike,
     propensity: ArrayLike,
     outcomes: ArrayLike,
-    cost: float,
+    cost: float | None = None,
     X: ArrayLike | None = None,
     least_propensity: float = 1e-3,
     folds: int = 5,
+    offers: Any = None,
 ) -> OffPolicy:
     """Estimate what a proposed policy would have earned, from the log of another.
 
@@ -190,14 +197,17 @@ def off_policy(
         The probability with which the logging policy accepted each individual.
     outcomes : array_like
         The outcome of each accepted individual, 0 or 1; values of the rejected are ignored.
-    cost : float
-        The break-even success rate.
+    cost : float, optional
+        The break-even success rate, if it is the same for all.
     X : array_like, optional
         The features of each individual, for the doubly robust estimate.
     least_propensity : float, optional
         Propensities below this count as 0.
     folds : int, optional
         The number of folds of the cross-fitting.
+    offers : optional
+        Instead of the cost: the offer of each row, as a pair of columns (amounts at stake, break-evens) or a list of
+        :class:`~lenience.Offer`. Estimates are then in money; ``result.describe(Money(1, "$"))`` shows them so.
 
     Returns
     -------
@@ -222,15 +232,16 @@ def off_policy(
     The proposal would have earned more: +0.04... per arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
     worth 1,215 acceptances.
     """
-    c = check_cost(cost)
     floor = real("least_propensity", least_propensity, above=0, below=1)
     pi, a, e, y = _checked(proposed, accepted, propensity, outcomes)
+    amount, c = _stakes(cost, offers, len(pi))
     _reject_hindsight(pi, a, e)
     _reject_no_overlap(pi, e, floor)
     known = a & (pi > 0)
     weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
-    total = float((weights**2).sum())
-    effective = float(weights.sum()) ** 2 / total if total > 0 else 0.0
+    carried = weights * amount
+    total = float((carried**2).sum())
+    effective = float(carried.sum()) ** 2 / total if total > 0 else 0.0
     if pi.sum() > 0 and effective < FEWEST:
         raise InputError.because(
             f"must hold at least {FEWEST:.0f} effective acceptances among those that the proposal accepts; it holds "
@@ -242,11 +253,11 @@ def off_policy(
             hint="Log more decisions, or propose a policy nearer to the one that decided.",
             code="insufficient_data",
         )
-    reward = np.where(a, np.where(a, y, 0.0) - c, 0.0)
+    reward = np.where(a, amount * (np.where(a, y, 0.0) - c), 0.0)
     inverse = weights * np.where(a, reward, 0.0)
     robust = None
     if X is not None:
-        model = _crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c
+        model = amount * (_crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c)
         robust = pi * model + weights * np.where(a, reward - model, 0.0)
     best = inverse if robust is None else robust
     return OffPolicy(
@@ -257,8 +268,27 @@ def off_policy(
         _estimate(best - reward),
         float(pi.mean()),
         effective,
-        _caution(pi, e, weights),
+        _caution(pi * amount, e, carried),
     )
+
+
+def _stakes(cost: float | None, offers: Any, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the amount at stake and the break-even of each row, checked. With one cost the amount is 1."""
+    if (cost is None) == (offers is None):
+        raise InputError.because(
+            f"Give either cost or offers{'' if cost is None else ', not both'}",
+            ("cost", "offers"),
+            label="",
+            code="missing" if cost is None else "conflicting_fields",
+        )
+    if cost is not None:
+        return np.ones(rows), np.full(rows, check_cost(cost))
+    stakes = OfferRows.of(offers, rows, Offers((1.0, 1.0), (0.5, 0.5)))
+    if not stakes.single:
+        raise InputError.because(
+            "must be one offer for each row: the one that was decided", "offers", code="unsupported_offers"
+        )
+    return stakes.amount, stakes.cost
 
 
 def _estimate(terms: NDArray[np.float64]) -> RewardEstimate:

@@ -13,6 +13,9 @@ amount of a total value V is therefore V · λ(1 − γ), that of the constant s
 If labels come late, the value of the proposal is the least that the optimum is proved to earn, and values are as of
 now, before the next arrival: the status quo earns rate · N(p̂ − c), and the yearly amount of V is V times the yearly
 discount rate.
+
+Where each applicant has a gain and a loss of their own, the status quo earns what the accepted ones of the past would:
+p̂ · gain − (1 − p̂) · loss on average, with the mean gain and the mean loss of the accepted.
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ import msgspec
 
 from lenience.core.formatting import even_percent, percent
 from lenience.core.money import Money
-from lenience.history.fit import History
+from lenience.history.fit import History, SegmentHistory
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
+from lenience.segments.segments import Segment
 
 CAVEAT = (
     "Both amounts are estimated from applicants who were accepted. If the rejected applicants of a segment would have "
@@ -98,10 +102,25 @@ def compare_with_status_quo(
             all_accepted = own.objective.volume * (own.belief.mean - own.objective.cost)
             rows.append(StatusQuoComparison(cell.name, rate, bool(own.accept), rate * all_accepted, own.worth, own.now))
             continue
-        all_accepted = cell.weight * (1.0 + cell.volume) * (cell.prior.mean - cell.objective.cost)
         worth = policies.segment_value(cell.name).midpoint
-        rows.append(StatusQuoComparison(cell.name, rate, policies.accepts(cell.name), rate * all_accepted, worth))
+        if cell.objective.offers is None:
+            share = float(policies.accepts(cell.name))
+        else:
+            share = policies[cell.name].share_accepted(cell.prior)
+        now = f"accept {percent(share, 0)} of offers" if 0.0 < share < 1.0 else ""
+        as_now = rate * cell.weight * (1.0 + cell.volume) * _mean_profit(cell, past)
+        rows.append(StatusQuoComparison(cell.name, rate, share > 0.0, as_now, worth, now))
     return rows
+
+
+def _mean_profit(cell: Segment, past: SegmentHistory) -> float:
+    """Return what an accepted applicant of the past is expected to earn, by the belief about the segment."""
+    mean = cell.prior.mean
+    if cell.objective.offers is None:
+        return mean - cell.objective.cost
+    if past.economics is not None:
+        return mean * past.economics.accepted_gain - (1.0 - mean) * past.economics.accepted_loss
+    return cell.objective.offers.mean_amount * (mean - cell.objective.offers.mean_cost)
 
 
 def describe_status_quo(rows: Sequence[StatusQuoComparison], money: Money) -> str:

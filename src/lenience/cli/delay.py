@@ -34,6 +34,7 @@ from lenience.objectives.delayed import Delayed
 if TYPE_CHECKING:
     from lenience.analysis.delay import DelayValue
     from lenience.core.bounds import Bounds
+    from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
     from lenience.policies.beliefs.exposure import ExposurePolicy
     from lenience.simulation.delay_events import SimulatedValue
 
@@ -106,11 +107,8 @@ def delay(
         whole("applicants", applicants)
     note_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
-    try:
-        with announcing("Solving for labels that come late"):
-            policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
-    except TooLargeError as error:
-        raise error.with_hint("Use a larger --tolerance, or give the --arrivals of one segment.") from error
+    with announcing("Solving for labels that come late"):
+        policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
     values = [
         row
         for problem in each("Evaluating what policies earn with late labels", problems)
@@ -133,7 +131,10 @@ def delay(
                 "value": as_dict(policy.value(prior, pending)),
                 "unit": unit_of(cost, money),
                 "expire_after": policy.expire_after,
-                "certificate": {**msgspec.to_builtins(policy.certificate), "statement": policy.certificate.statement},
+                "certificate": {
+                    **msgspec.to_builtins(policy.certificate),
+                    "statement": policy.certificate.describe(money),
+                },
                 "values": [
                     {"policy": row.policy, "label_delay": row.label_delay, "value": as_dict(row.value)}
                     for row in values
@@ -152,7 +153,9 @@ def delay(
         click.echo(f"Wrote {name}")
 
 
-def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tolerance: float) -> list[DelayValue]:
+def _values(
+    problem: Delayed, policy: ExposurePolicy | EstimatedExposurePolicy, caps: tuple[int, ...], tolerance: float
+) -> list[DelayValue]:
     """Return what each policy earns at this delay, without policies that would take too long to evaluate."""
     from lenience.analysis.delay import OPTIMAL, DelayValue, baselines, evaluate_pending
 
@@ -161,7 +164,7 @@ def _values(problem: Delayed, policy: ExposurePolicy, caps: tuple[int, ...], tol
         OPTIMAL: lambda: (
             policy.value(prior)
             if problem == policy.objective
-            else problem.enclose(prior, tolerance=tolerance, seconds=MOST_SECONDS)[0]
+            else problem.solve(prior, 1, tolerance, seconds=MOST_SECONDS).value(prior)
         )
     }
     for name, baseline in baselines(problem, prior, caps).items():
@@ -202,7 +205,7 @@ def _simulated(
 
 
 def _print(
-    policy: ExposurePolicy,
+    policy: ExposurePolicy | EstimatedExposurePolicy,
     prior: Belief,
     pending: int,
     applicants: int | None,
@@ -237,10 +240,7 @@ def _print(
             f"±: simulated, {REPLICATIONS:,} replications with their 95% interval. An exact value would take too long."
         )
     if len(texts) < len(policies) * len(delays):
-        out.print(
-            "–: an exact value would take too long at this size. Use a shorter --label-delay or the --arrivals of one "
-            "segment.\n"
-        )
+        out.print("–: an exact value would take too long at this size.\n")
 
     limits = table(f"Accept while fewer than this many are pending (mean delay {duration(delays[-1])})")
     limits.add_column("labels n", justify="right")
@@ -249,10 +249,10 @@ def _print(
         if k < policy.rows:
             limits.add_row(f"{prior.n + k:g}", _limits(policy, k))
     out.print(limits)
-    out.print(policy.certificate.statement)
+    out.print(policy.certificate.describe(money))
 
 
-def _limits(policy: ExposurePolicy, k: int) -> str:
+def _limits(policy: ExposurePolicy | EstimatedExposurePolicy, k: int) -> str:
     """Format the limits of one row, without those that are 0."""
     from lenience.analysis.delay import limit_points
 
@@ -267,7 +267,7 @@ def _limits(policy: ExposurePolicy, k: int) -> str:
 def _draw(
     problem: Delayed,
     prior: Belief,
-    policy: ExposurePolicy,
+    policy: ExposurePolicy | EstimatedExposurePolicy,
     values: list[DelayValue],
     money: Money,
     figure: str | None,

@@ -1,8 +1,9 @@
 """Simulate a lender for the demo: policies on real success rates, three months of history, and new applicants.
 
 The true success rates come from the Federal Reserve's score tables (:func:`lenience.data.load_fico`): four groups by
-five score bands. The history is played through the service's own engine with a simulated clock, so the log is a real
-one and ``lenience audit`` accepts it. After that, applicants arrive over HTTP, and their labels some time later.
+five score bands. Loans to firms, whose amounts and prices differ, have made-up rates. The history is played through the
+service's own engine with a simulated clock, so the log is a real one and ``lenience audit`` accepts it. After that,
+applicants arrive over HTTP, and their labels some time later.
 """
 
 from __future__ import annotations
@@ -32,13 +33,19 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Writer
 
-CARDS, LOANS = "cards", "starter-loans"
+CARDS, LOANS, BUSINESS = "cards", "starter-loans", "business-loans"
 DAYS, STEPS_A_DAY = 90, 4
 DAY = 86_400 * 1_000_000  # microseconds
-CARDS_A_DAY, LOANS_A_DAY = 34.0, 1.2
-LABEL_DAYS = {CARDS: 9.0, LOANS: 20.0}
+CARDS_A_DAY, LOANS_A_DAY, BUSINESS_A_DAY = 34.0, 1.2, 2.5
+LABEL_DAYS = {CARDS: 9.0, LOANS: 20.0, BUSINESS: 12.0}
 PAST = 600  # earlier decisions that the first beliefs are based on: only scores above 60 were accepted
 LIVE_A_SECOND, LIVE_LABEL_SECONDS = 2.0, 25.0
+AMOUNTS: dict[str, list[float]] = {
+    "amount": [600, 2_400, 6_000, 2_400, 6_000, 15_000],
+    "cost": [0.72, 0.72, 0.72, 0.82, 0.82, 0.86],
+}
+AMOUNT_SHARES = [3, 4, 2, 3, 2, 1]
+FIRMS = {"returning customers": (0.9, 0.4, 24.0), "new customers": (0.79, 0.4, 6.0), "sole traders": (0.7, 0.2, 2.0)}
 BANDS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
 
 
@@ -47,11 +54,14 @@ class Portfolio:
 
     def __init__(self, seed: int = 7) -> None:
         self.chance = np.random.default_rng(seed)
+        self.business_chance = np.random.default_rng(seed + 1)
         self.cells = load_fico().cells(bands=5)
         self.truths = {CARDS: {cell.name: cell.p for cell in self.cells}, LOANS: self._loan_truths()}
+        self.truths[BUSINESS] = {name: truth for name, (truth, _, _) in FIRMS.items()}
         self.shares = {
             CARDS: {cell.name: cell.share for cell in self.cells},
             LOANS: {name: share for name, (_, _, share) in BANDS.items()},
+            BUSINESS: {name: share for name, (_, share, _) in FIRMS.items()},
         }
 
     def specifications(self) -> list[tuple[dict[str, Any], str]]:
@@ -77,17 +87,51 @@ class Portfolio:
             "description": "Beliefs from a curve in the score, fitted to the past",
         }
         unfitted = {**cards, "segments": flat, "description": "The same, but every segment starts without evidence"}
-        return [(fitted, "active"), (unfitted, "shadow"), (loans, "active")]
+        business = {
+            "name": BUSINESS,
+            "objective": {
+                "type": "discounted",
+                "offers": {**AMOUNTS, "share": AMOUNT_SHARES, "currency": "$"},
+                "arrivals": BUSINESS_A_DAY * 365,
+                "discount_rate": 1.0,
+            },
+            "segments": [
+                {"name": name, "share": share, "prior": {"n": size, "s": size * min(truth + 0.02, 0.8)}}
+                for name, (truth, share, size) in FIRMS.items()
+            ],
+            "constraints": {"exposure_cap_amount": 60_000},
+            "description": "Amounts and prices differ, so every applicant brings an offer",
+        }
+        return [(fitted, "active"), (unfitted, "shadow"), (loans, "active"), (business, "active")]
+
+    def requests(self, policy: str, count: int) -> list[dict[str, Any]]:
+        """Draw the requests of ``count`` applicants: their segments, and their offers where amounts differ."""
+        segments = self.applicants(policy, count)
+        if policy != BUSINESS:
+            return [{"segment": segment} for segment in segments]
+        weights = np.array(AMOUNT_SHARES) / sum(AMOUNT_SHARES)
+        requests = []
+        for segment in segments:
+            kind = int(self.business_chance.choice(len(weights), p=weights))
+            size, price = self.business_chance.uniform(0.8, 1.25), self.business_chance.uniform(-0.02, 0.02)
+            offer = {"amount": round(AMOUNTS["amount"][kind] * size), "cost": round(AMOUNTS["cost"][kind] + price, 3)}
+            requests.append({"segment": segment, "offer": offer})
+        return requests
+
+    def chance_of(self, policy: str) -> np.random.Generator:
+        """Return the random numbers of a policy. Those of the loans to firms leave the others as they are."""
+        return self.business_chance if policy == BUSINESS else self.chance
 
     def applicants(self, policy: str, count: int) -> list[str]:
         """Draw the segments of ``count`` applicants."""
         shares = self.shares[policy]
         weights = np.array(list(shares.values()))
-        return [str(name) for name in self.chance.choice(list(shares), size=count, p=weights / weights.sum())]
+        names = self.chance_of(policy).choice(list(shares), size=count, p=weights / weights.sum())
+        return [str(name) for name in names]
 
     def outcome(self, policy: str, segment: str) -> Outcome:
         """Draw the outcome of an accepted applicant."""
-        return "success" if self.chance.random() < self.truths[policy][segment] else "failure"
+        return "success" if self.chance_of(policy).random() < self.truths[policy][segment] else "failure"
 
     def _past(self) -> tuple[list[float], list[float]]:
         """Draw labels and successes by cell from the time before, when only high scores were accepted."""
@@ -155,14 +199,15 @@ def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
         step = DAY // STEPS_A_DAY
         while time + step <= end:
             time += step
-            for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY)):
-                segments = portfolio.applicants(policy, int(portfolio.chance.poisson(times * rate / STEPS_A_DAY)))
-                if segments:
-                    requests = [DecisionRequest(segment) for segment in segments]
+            for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY), (BUSINESS, BUSINESS_A_DAY)):
+                chance = portfolio.chance_of(policy)
+                drawn = portfolio.requests(policy, int(chance.poisson(times * rate / STEPS_A_DAY)))
+                if drawn:
+                    requests = [msgspec.convert(request, DecisionRequest) for request in drawn]
                     answer = msgspec.json.decode(writer.call(Decide(sent_by, policy, requests, False)).body)
                     for decision in answer["decisions"]:
                         if decision["decision"] == "accept":
-                            due = time + portfolio.chance.exponential(LABEL_DAYS[policy]) * DAY
+                            due = time + chance.exponential(LABEL_DAYS[policy]) * DAY
                             labels.add(due, decision["id"], portfolio.outcome(policy, decision["segment"]))
             due_labels = labels.until(time)
             if due_labels:
@@ -197,11 +242,12 @@ class ApplicantFeed(threading.Thread):
     def step(self) -> None:
         """Send one applicant, and the labels that are due."""
         chance = self.portfolio.chance
-        policy = LOANS if chance.random() < LOANS_A_DAY / (LOANS_A_DAY + CARDS_A_DAY) else CARDS
-        segment = self.portfolio.applicants(policy, 1)[0]
-        answer = self.client.decide(policy, segment)
+        total = CARDS_A_DAY + LOANS_A_DAY + BUSINESS_A_DAY
+        place = chance.random() * total
+        policy = LOANS if place < LOANS_A_DAY else BUSINESS if place < LOANS_A_DAY + BUSINESS_A_DAY else CARDS
+        answer = self.client.decide_batch(policy, self.portfolio.requests(policy, 1))[0]
         if answer["decision"] == "accept":
             due = self.clock() + chance.exponential(LIVE_LABEL_SECONDS)
-            self._labels.add(due, answer["id"], self.portfolio.outcome(policy, segment))
+            self._labels.add(due, answer["id"], self.portfolio.outcome(policy, answer["segment"]))
         for decision, outcome in self._labels.until(self.clock()):
             self.client.outcome(decision, outcome)

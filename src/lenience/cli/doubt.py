@@ -14,12 +14,13 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
     from lenience.policies.beliefs.offers import OfferPolicy
 
 SHOWN = (0, 1, 3, 8, 18, 48, 98, 198, 498, 998)  # new outcomes of the table's lines
 
 
-def print_doubt(policy: OfferPolicy, prior: MixtureBelief, money: Money, as_json: bool) -> None:
+def print_doubt(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, money: Money, as_json: bool) -> None:
     """Print what to do and what it earns, then how many successes are enough."""
     if as_json:
         print_json(_answer(policy, prior, money))
@@ -30,8 +31,10 @@ def print_doubt(policy: OfferPolicy, prior: MixtureBelief, money: Money, as_json
     grid = table()
     for heading in ("new outcomes", "successes needed", "expected success rate", "value of one more outcome"):
         grid.add_column(heading, justify="right")
-    for count in (count for count in SHOWN if count < policy.rows):
-        least = policy.least_accepted(count)
+    shown = [count for count in SHOWN if count < policy.certificate.rows]
+    accept_from = _accept_from(policy, shown[-1] + 1)
+    for count in shown:
+        least = accept_from[count]
         line = ["none are enough", "", ""]
         if least is not None:
             after = prior.after(count, least)
@@ -47,7 +50,7 @@ def print_doubt(policy: OfferPolicy, prior: MixtureBelief, money: Money, as_json
     out.print(policy.certificate.describe(money))
 
 
-def _answer(policy: OfferPolicy, prior: MixtureBelief, money: Money) -> dict[str, object]:
+def _answer(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, money: Money) -> dict[str, object]:
     """Return the policy for JSON, with the fields that it has without doubt."""
     return {
         "objective": msgspec.to_builtins(policy.objective),
@@ -61,20 +64,37 @@ def _answer(policy: OfferPolicy, prior: MixtureBelief, money: Money) -> dict[str
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
             "proved": policy.certificate.proved,
-            "statement": policy.certificate.statement,
+            "statement": policy.certificate.describe(money),
         },
-        "thresholds": [{"outcomes": k, "accept_from": policy.least_accepted(k)} for k in range(policy.rows)],
+        "thresholds": [
+            {"outcomes": count, "accept_from": least}
+            for count, least in enumerate(_accept_from(policy, policy.certificate.rows))
+        ],
     }
 
 
-def _continuation(policy: OfferPolicy, prior: MixtureBelief) -> Bounds:
+def _continuation(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief) -> Bounds:
     """Return the value of accepting now: the expected profit, the value of the label, and the future without it."""
-    profit = prior.mean - policy.objective.cost
-    label, value, discount = policy.label_value(prior), policy.value(prior), policy.objective.discount
-    return Bounds(profit + label.lower + discount * value.lower, profit + label.upper + discount * value.upper)
+    from lenience.policies.beliefs.offers import OfferPolicy
+
+    if isinstance(policy, OfferPolicy):
+        return policy.continuation(prior)
+    profit, discount = prior.mean - policy.objective.cost, policy.objective.discount
+    label, later = policy.label_value(prior), Bounds(0.0, 0.0)
+    if policy.horizon > 1:
+        later = policy.value(prior, policy.horizon - 1)
+    return Bounds(profit + label.lower + discount * later.lower, profit + label.upper + discount * later.upper)
 
 
-def _earnings(policy: OfferPolicy, prior: MixtureBelief, money: Money) -> str:
+def _accept_from(policy: OfferPolicy | HorizonOfferPolicy, rows: int) -> list[int | None]:
+    """Return for each number of new outcomes how many successes are enough; None if none is."""
+    from lenience.policies.beliefs.mixture import MixturePolicy
+
+    table = MixturePolicy.of(policy, rows).accept_from.tolist()
+    return [least if least <= count else None for count, least in enumerate(table)]
+
+
+def _earnings(policy: OfferPolicy | HorizonOfferPolicy, prior: MixtureBelief, money: Money) -> str:
     """Say what the policy earns, and what learning costs."""
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from lenience.cli.options import bold, console, json_option, optional_cost_options, print_json, table, unit_of
+from lenience.cli.economics import economics_options
+from lenience.cli.options import bold, console, doubt_option, json_option, print_json, table, unit_of
 from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import counted, even_percent, plural
 from lenience.core.money import Money
 from lenience.reports.exposure_text import describe_limits, exposure_json
+
+if TYPE_CHECKING:
+    from lenience.history.economics import SegmentEconomics
+    from lenience.segments.starting import OfferStart, Start
 
 MOST_SHOWN = 40
 NARROW = 78  # columns: in a narrower window, numbers may wrap, so that names have room
@@ -19,18 +25,22 @@ NARROW = 78  # columns: in a narrower window, numbers may wrap, so that names ha
 
 @click.command(short_help="Estimate the success rate of each segment from past decisions.")
 @history_options
-@optional_cost_options
+@economics_options(required=False)
+@doubt_option
 @json_option
 def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
     """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and estimate success rates.
 
-    With --cost, or --gain and --loss, the decision of each segment is shown.
+    With --cost, or --gain and --loss, the decision of each segment is shown. Where amounts differ, name the columns of
+    gain and loss, or those of the loans' amount, rate and term.
 
     \b
     Example:
       lenience fit loans.csv --segment region --accepted approved --outcome repaid
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
         --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
+      lenience fit loans.csv --segment grade --accepted approved --outcome repaid --amount amount --rate interest \\
+        --term "36 months" --loss-given-default 0.6 --currency $ --arrivals 500 --discount-rate 0.1
     """
     past = read_past_options(**options, cost=cost)
     starts = {}
@@ -46,7 +56,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         rows = []
         for row, shrunk in zip(past.history.segments, past.fitted.shrinkage, strict=True):
             entry: dict[str, Any] = {
-                **msgspec.to_builtins(row),
+                **{key: value for key, value in msgspec.to_builtins(row).items() if key != "economics"},
                 "group": past.groups.get(row.segment, ""),
                 "prior": msgspec.to_builtins(shrunk.prior),
                 "belief": msgspec.to_builtins(shrunk.belief),
@@ -54,6 +64,10 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
             if row.segment in starts:
                 start = starts[row.segment]
                 entry |= {"volume": start.volume, "volume_to_start": start.needed, "accept": start.starts}
+            if row.economics is not None:
+                entry |= {**msgspec.to_builtins(row.economics), "break_even": row.economics.offers.mean_cost}
+            if row.segment in starts and starts[row.segment].offers is not None:
+                entry |= _offer_json(starts[row.segment])
             if row.segment in late:
                 entry |= {"accept": late[row.segment].accept, "late": exposure_json(late[row.segment])}
             rows.append(entry)
@@ -84,9 +98,13 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     grid.add_column("segment", overflow="fold", min_width=8 if wide else None)
     grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, because the last column needs room
     headings = ["labels", "own\nrate", "belief"]
-    headings += (
-        ["pending", "at most\nout", "now"] if late else ["volume", "to\nstart", "now"] if starts else ["pending"]
-    )
+    offers = any(start.offers is not None for start in starts.values())
+    if offers:
+        headings += ["mean\namount", "break-\neven", "largest\namount", "now"]
+    else:
+        headings += (
+            ["pending", "at most\nout", "now"] if late else ["volume", "to\nstart", "now"] if starts else ["pending"]
+        )
     for heading in headings:
         grid.add_column(heading, justify="right", no_wrap=wide and not (late and heading == "now"))
     for row, shrunk in list(zip(past.history.segments, past.fitted.shrinkage, strict=True))[:MOST_SHOWN]:
@@ -98,6 +116,10 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
             line += [f"{own.pending:,}", own.most, own.now]
         elif row.segment in starts:
             start = starts[row.segment]
+            if start.offers is not None and row.economics is not None:
+                line += _offer_cells(start, start.offers, row.economics, money)
+                grid.add_row(*line)
+                continue
             line += [_volume(start.volume), _volume(start.needed), "accept" if start.starts else "reject"]
         else:
             line.append(f"{row.pending:,}")
@@ -107,7 +129,13 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:
         legend = "Belief: the expected success rate, and the number of observations it is based on. "
-        if past.late is None:
+        if offers:
+            legend += (
+                "Mean amount: gain plus loss. Break-even: the success rate at which accepting everyone earns nothing. "
+                "Largest amount: what is accepted now at this break-even. Small amounts are accepted first, because "
+                "learning from them costs less."
+            )
+        elif past.late is None:
             legend += (
                 "Volume: the number of applicants still to come, where later ones count less. Below the volume to "
                 "start, learning costs more than it earns."
@@ -133,6 +161,26 @@ def _print_outset(past: PastOptions) -> None:
         text += f"of the {row.deserving:,} above the break-even, {row.deserving_shut:,}"
         grid.add_row(row.model, *([row.group] if len(grid.columns) == 3 else []), text)
     console().print("\n", grid, sep="")
+
+
+def _offer_cells(start: Start, offers: OfferStart, economics: SegmentEconomics, money: Money) -> list[str]:
+    """Return the cells of a segment with offers: mean amount, break-even, largest amount and decision."""
+    share = offers.share_accepted
+    now = "accept" if share == 1.0 else f"accept {even_percent(share, 0)}" if share else "reject"
+    most = "any" if math.isinf(offers.largest) else money.format(offers.largest)
+    return [money.format(economics.offers.mean_amount), even_percent(start.cost), most, now]
+
+
+def _offer_json(start: Start) -> dict[str, Any]:
+    """Return what is accepted of a segment with offers, for JSON."""
+    assert start.offers is not None
+    return {
+        "volume_to_start": None,
+        "largest_amount": start.offers.largest,
+        "share_accepted": start.offers.share_accepted,
+        "label_value": start.offers.label_value,
+        "reason": start.reason,
+    }
 
 
 def _volume(volume: float) -> str:

@@ -10,11 +10,14 @@ import msgspec
 from lenience.cli.options import (
     as_dict,
     bold,
+    choose_option,
     console,
-    discounted,
     doubt_option,
     json_option,
     note_units,
+    objective,
+    offer_option,
+    parse_offers,
     print_json,
     prior_option,
     table,
@@ -29,6 +32,7 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offer, Offers
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
     from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
     from lenience.policies.beliefs.offers import OfferPolicy
 
@@ -37,20 +41,12 @@ LOWER = (0.3, 0.2, 0.1)  # how far below the break-even the table's columns are,
 
 
 @click.command(short_help="Decide offers of different amounts, or choose what to offer.")
-@click.option(
-    "--offer",
-    "texts",
-    multiple=True,
-    required=True,
-    help="AMOUNT@BREAK-EVEN or AMOUNT@BREAK-EVEN@SHARE, such as 500@0.8; may be repeated. The amount at stake is the "
-    "gain plus the loss.",
-)
-@click.option(
-    "--choose", is_flag=True, help="Every applicant may be offered any of these. Without it, each asks for one."
-)
+@offer_option(required=True)
+@choose_option
 @click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1).")
 @click.option("--arrivals", type=float, help="Individuals per year; with --discount-rate, instead of --discount.")
 @click.option("--discount-rate", type=float, help="The yearly interest rate, such as 0.1, with --arrivals.")
+@click.option("--horizon", type=int, help="The total number of individuals; by default infinite.")
 @click.option("--label-delay", type=float, help="The mean time until an outcome is known, in years, with --arrivals.")
 @prior_option
 @doubt_option
@@ -63,6 +59,7 @@ def offers(
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
+    horizon: int | None,
     label_delay: float | None,
     prior: Belief,
     doubt: float | None,
@@ -78,42 +75,26 @@ def offers(
     \b
     Example:
       lenience offers --offer 500@0.8 --offer 5000@0.8 --choose --discount 0.99 --currency $
+      lenience offers --offer 500@0.8 --offer 5000@0.8 --horizon 200 --currency $
       lenience offers --offer 1@0.7 --offer 1@0.9 --arrivals 200 --discount-rate 0.1 --prior 4,2.8 --doubt 0.2
       lenience offers --offer 0.1@0.8 --offer 1@0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --json
     """
-    described = parse(texts, choose, currency)
+    described = parse_offers(texts, choose, currency)
     start = with_doubt(prior, doubt)
     if label_delay is not None:
+        if horizon is not None:
+            raise InputError.because(
+                "cannot be combined with --label-delay",
+                ("--horizon", "--label-delay"),
+                label="--horizon",
+                code="conflicting_fields",
+            )
         policy = _late(described, discount, arrivals, discount_rate, label_delay, start, max(tolerance, 1e-6))
         print_late(policy, start, as_json)
         return
-    problem = msgspec.structs.replace(discounted(0.5, discount, arrivals, discount_rate), cost=None, offers=described)
+    one_cost = objective(0.5, discount, arrivals, discount_rate, horizon)
+    problem = msgspec.structs.replace(one_cost, cost=None, offers=described)
     print_policy(solving("Solving", lambda: problem.solve(start, tolerance=tolerance)), start, as_json)
-
-
-def parse(texts: tuple[str, ...], choose: bool, currency: str) -> Offers:
-    """Return the offers that the options describe."""
-    rows: list[list[float]] = []
-    for text in texts:
-        try:
-            numbers = [float(part) for part in text.split("@")]
-        except ValueError:
-            numbers = []
-        if len(numbers) not in (2, 3):
-            raise InputError("--offer", text, "AMOUNT@BREAK-EVEN or AMOUNT@BREAK-EVEN@SHARE, such as 500@0.8")
-        rows.append(numbers)
-    with_share = [len(row) == 3 for row in rows]
-    if choose and any(with_share):
-        raise InputError.because(
-            "cannot have shares with --choose: every applicant may be offered any of them",
-            "--offer",
-            code="conflicting_fields",
-        )
-    if any(with_share) and not all(with_share):
-        raise InputError.because("must all have a share, or none", "--offer", code="missing")
-    shares = tuple(row[2] for row in rows) if all(with_share) else ()
-    menus = (0,) * len(rows) if choose else ()
-    return Offers(tuple(row[0] for row in rows), tuple(row[1] for row in rows), shares, menus, currency)
 
 
 def _late(
@@ -146,7 +127,7 @@ def _choices(described: Offers) -> list[list[Offer]]:
     return [described.offers_of(menu) for menu in range(described.menu_count)]
 
 
-def print_policy(policy: OfferPolicy, start: Belief | MixtureBelief, as_json: bool) -> None:
+def print_policy(policy: OfferPolicy | HorizonOfferPolicy, start: Belief | MixtureBelief, as_json: bool) -> None:
     """Print the decision on each offer, what is earned, and which amounts are accepted as evidence grows."""
     described, choices = policy.offers, _choices(policy.offers)
     value = policy.value(start)
@@ -174,17 +155,25 @@ def print_policy(policy: OfferPolicy, start: Belief | MixtureBelief, as_json: bo
     out.print(policy.certificate.describe(described.money))
 
 
-def _print_amounts(policy: OfferPolicy, start: Belief) -> None:
-    """Print the largest amount that is accepted, by evidence and success rate, at the lowest break-even."""
+def _print_amounts(policy: OfferPolicy | HorizonOfferPolicy, start: Belief) -> None:
+    """Print the largest amount that is accepted, by evidence and success rate, at the lowest break-even.
+
+    With a horizon, everyone before is taken to have been accepted.
+    """
     cost = min(policy.offers.cost)
+    horizon = policy.objective.horizon
+    solved: Any = policy
     rates = [cost * (1.0 - part) for part in LOWER]
     grid = table(f"Largest amount accepted, at a break-even of {percent(cost, 2)}")
     grid.add_column("observations", justify="right")
     for rate in rates:
         grid.add_column(f"{percent(rate)} succeeded", justify="right")
     for k in SIZES:
+        if horizon is not None and k >= horizon:
+            break
+        left = {} if horizon is None else {"left": horizon - k}
         n = start.n + k
-        sizes = [policy.largest_amount(Belief(n, rate * n), cost) for rate in rates]
+        sizes = [solved.largest_amount(Belief(n, rate * n), cost, **left) for rate in rates]
         grid.add_row(amount(n), *(policy.offers.money.format(size) if size else "none" for size in sizes))
     out = console()
     out.print(grid)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
-from lenience.cli.options import FILE, console, cost_options, json_option, print_json, table, unit_of
+from lenience.cli.economics_options import economics_options, unit_of_rows
+from lenience.cli.options import FILE, console, json_option, print_json, table, unit_of
 from lenience.core.formatting import describe_unit
 from lenience.core.money import Money
+
+if TYPE_CHECKING:
+    from lenience.files.economics import Economics
 
 
 @click.command(short_help="Estimate what a proposed policy would have earned, from a log with propensities.")
 @click.argument("log", type=FILE)
-@cost_options
+@economics_options
 @click.option(
     "--accepted", default="accepted", show_default=True, help="The column that says who was accepted (1 or 0)."
 )
@@ -30,7 +36,8 @@ from lenience.core.money import Money
 @json_option
 def offpolicy(
     log: str,
-    cost: float,
+    cost: float | None,
+    economics: Economics | None,
     money: Money,
     accepted: str,
     propensity: str,
@@ -44,9 +51,12 @@ def offpolicy(
 ) -> None:
     """Estimate what a proposal would have earned per arrival, from LOG, a CSV or Parquet file of decisions.
 
+    With columns of gains and losses, or with the terms of loans, every row has its own amount at stake and break-even.
+
     \b
     Example:
       lenience offpolicy decisions.csv --cost 0.8 --score score --at-least 0.7 --features age,amount
+      lenience offpolicy decisions.csv --gain gain --loss loss --currency $ --score score --at-least 0.7
     """
     import numpy as np
 
@@ -79,7 +89,8 @@ def offpolicy(
     else:
         chances, unscored, note = numbers_of(columns, str(proposed)), None, ""
     X = None if features is None else coded(columns, [name.strip() for name in features.split(",")])
-    used = ~unscored if unscored is not None and without_score == "leave-out" else slice(None)
+    used = ~unscored if unscored is not None and without_score == "leave-out" else np.ones(len(chances), dtype=np.bool_)
+    stakes = None if economics is None else economics.read(columns, used)
     result = off_policy(
         chances[used],
         numbers_of(columns, accepted)[used],
@@ -87,19 +98,22 @@ def offpolicy(
         numbers_of(columns, outcome)[used],
         cost,
         None if X is None else X[used],
+        offers=None if stakes is None else (stakes.amount[used], stakes.cost[used]),
     )
     if as_json:
         without = None if unscored is None else int(unscored.sum())
         print_json(
             {
                 **msgspec.to_builtins(result),
-                "unit": unit_of(cost, money),
+                "unit": unit_of(cost, money) if stakes is None else unit_of_rows(money),
                 "without_score": without,
                 "statement": f"{result.describe(money)} {note}".strip(),
             }
         )
         return
-    grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, c = {cost:g}")
+    at_stake = "" if stakes is None else f"{money.format(float(stakes.amount[used].mean()))} at stake on average"
+    about = at_stake if cost is None else f"c = {cost:g}"
+    grid = table(f"Reward per arrival, {result.arrivals:,} arrivals, {about}")
     grid.add_column("")
     grid.add_column("estimate", justify="right")
     grid.add_column("95% interval", justify="right")
@@ -118,7 +132,8 @@ def offpolicy(
     out = console()
     out.print(grid)
     out.print(result.describe(money))
-    out.print(describe_unit(cost, money))
+    if cost is not None:
+        out.print(describe_unit(cost, money))
     if note:
         out.print(note.strip())
 

@@ -19,6 +19,7 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import percent
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
+from lenience.core.offers import Offers
 from lenience.core.settings import KEY, URL
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
@@ -182,7 +183,97 @@ def unit_of(cost: float | None, money: Money) -> dict[str, object] | None:
     return {"gain": money.unit - loss, "loss": loss, "amount": money.unit, "currency": money.currency}
 
 
-def objective_options(command: Command) -> Command:
+def offer_option(required: bool) -> Callable[[Command], Command]:
+    """Return the option --offer, whose texts :func:`parse_offers` reads."""
+    instead = "" if required else " Instead of --cost."
+    return click.option(
+        "--offer",
+        "texts",
+        multiple=True,
+        required=required,
+        help="AMOUNT@BREAK-EVEN or AMOUNT@BREAK-EVEN@SHARE, such as 500@0.8; may be repeated. The amount at stake is "
+        f"the gain plus the loss.{instead}",
+    )
+
+
+choose_option = click.option(
+    "--choose", is_flag=True, help="Every applicant may be offered any of these. Without it, each asks for one."
+)
+
+
+def cost_or_offer_options(command: Command) -> Command:
+    """Add the options for the break-even, and --offer with --choose instead of them.
+
+    The command gets three parameters: ``cost``, None if there are offers; ``money``, how to show values; and
+    ``offers``, None if there is a break-even for all.
+    """
+
+    @functools.wraps(command)
+    def run(
+        *values: Any,
+        cost: float | None,
+        gain: float | None,
+        loss: float | None,
+        currency: str,
+        texts: tuple[str, ...],
+        choose: bool,
+        **options: Any,
+    ) -> Any:
+        if texts:
+            if not (cost is gain is loss is None):
+                raise InputError.because(
+                    "cannot be combined with --cost, --gain or --loss",
+                    ("--offer", "--cost", "--gain", "--loss"),
+                    label="--offer",
+                    code="conflicting_fields",
+                )
+            offers = parse_offers(texts, choose, currency)
+            return command(*values, cost=None, money=offers.money, offers=offers, **options)
+        if choose:
+            raise InputError.because("needs --offer", ("--choose", "--offer"), label="--choose", code="missing")
+        break_even_rate, money = break_even(cost, gain, loss, currency, required=True)
+        return command(*values, cost=break_even_rate, money=money, offers=None, **options)
+
+    for option in (
+        choose_option,
+        offer_option(required=False),
+        click.option(
+            "--currency", default="", help="The currency to show amounts in, such as $ or EUR; with --gain or --offer."
+        ),
+        click.option("--loss", type=float, help="What a failure loses, in money; with --gain."),
+        click.option("--gain", type=float, help="What a success gains, in money; with --loss, instead of --cost."),
+        click.option("--cost", type=float, help="The break-even success rate, between 0 and 1; or --gain and --loss."),
+    ):
+        run = option(run)
+    return cast("Command", run)
+
+
+def parse_offers(texts: tuple[str, ...], choose: bool, currency: str) -> Offers:
+    """Return the offers that the options describe."""
+    rows: list[list[float]] = []
+    for text in texts:
+        try:
+            numbers = [float(part) for part in text.split("@")]
+        except ValueError:
+            numbers = []
+        if len(numbers) not in (2, 3):
+            raise InputError("--offer", text, "AMOUNT@BREAK-EVEN or AMOUNT@BREAK-EVEN@SHARE, such as 500@0.8")
+        rows.append(numbers)
+    with_share = [len(row) == 3 for row in rows]
+    if choose and any(with_share):
+        raise InputError.because(
+            "cannot have shares with --choose: every applicant may be offered any of them",
+            "--offer",
+            code="conflicting_fields",
+        )
+    if any(with_share) and not all(with_share):
+        raise InputError.because("must all have a share, or none", "--offer", code="missing")
+    shares = tuple(row[2] for row in rows) if all(with_share) else ()
+    menus = (0,) * len(rows) if choose else ()
+    return Offers(tuple(row[0] for row in rows), tuple(row[1] for row in rows), shares, menus, currency)
+
+
+def objective_options(command: Command, costs: Callable[[Command], Command] = cost_options) -> Command:
     """Add the options that describe the objective; :func:`objective` reads them."""
     for option in (
         click.option("--horizon", type=int, help="The total number of individuals; by default infinite."),
@@ -191,10 +282,15 @@ def objective_options(command: Command) -> Command:
             "--arrivals", type=float, help="Individuals per year; with --discount-rate, instead of --discount."
         ),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
-        cost_options,
+        costs,
     ):
         command = option(command)
     return command
+
+
+def objective_or_offer_options(command: Command) -> Command:
+    """Add the options that describe the objective, with offers or a break-even."""
+    return objective_options(command, cost_or_offer_options)
 
 
 def objective(

@@ -14,12 +14,14 @@ from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import plural
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
     from lenience.history.beliefs import Fitted
+    from lenience.history.economics import Economics
     from lenience.history.fit import History
     from lenience.segments.exposure_limits import Exposure
     from lenience.segments.segments import Segments
@@ -132,6 +134,11 @@ class PastOptions(NamedTuple):
             )
         if self.segments is None or not (maturity or pending):
             return None
+        if any(cell.objective.offers is not None for cell in self.segments):
+            return (
+                f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume "
+                "that they come at once; --label-delay needs one break-even for all"
+            )
         example = f", e.g. {years} for the maturity of {maturity:g} days" if maturity else ""
         return (
             f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume that "
@@ -157,6 +164,7 @@ def read_past_options(
     rejected_value: tuple[str, ...],
     strict: bool,
     cost: float | None,
+    economics: Economics | None,
     discount: float | None,
     arrivals: float | None,
     discount_rate: float | None,
@@ -167,6 +175,7 @@ def read_past_options(
     group_columns: tuple[str, ...],
     truths: str | None,
     floor_group: tuple[str, ...] = (),
+    doubt: float | None = None,
 ) -> PastOptions:
     """Read past decisions as the options say; the groups of a floor must exist."""
     from lenience.history.past import believe, read_past
@@ -174,7 +183,7 @@ def read_past_options(
     from lenience.segments.segments import Segments
     from lenience.segments.starting import shut_out_at_outset
 
-    if label_delay is not None and (cost is None or arrivals is None or discount_rate is None):
+    if label_delay is not None and ((cost is None and economics is None) or arrivals is None or discount_rate is None):
         raise InputError.because("needs --cost, --arrivals and --discount-rate", "--label-delay", code="missing")
     if time_column is None and (as_of is not None or maturity is not None or half_life is not None):
         raise InputError.because(
@@ -183,19 +192,28 @@ def read_past_options(
             label="",
             code="missing",
         )
-    if score_columns and model != "curve" and cost is None:
+    if score_columns and model != "curve" and cost is None and economics is None:
         raise InputError.because(
             "needs --model curve, or --cost, which compares every model", "--score", code="missing"
         )
+    if label_delay is not None and (economics is not None or doubt is not None):
+        raise InputError.because(
+            "takes one break-even for all and a prior without --doubt",
+            "--label-delay",
+            code="unsupported_offers",
+            hint="Give --cost, or numbers for --gain and --loss.",
+        )
+    if doubt is not None and cost is None and economics is None:
+        raise InputError.because("needs --cost, or --gain and --loss", "--doubt", code="missing")
     late = None
-    if cost is not None:
-        problem = discounted(cost, discount, arrivals, discount_rate)
+    if cost is not None or economics is not None:
+        problem = discounted(0.5 if cost is None else cost, discount, arrivals, discount_rate)
         if arrivals is not None and discount_rate is not None and label_delay is not None:
-            late = Delayed(cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
+            late = Delayed(problem.cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
             note_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
         raise InputError.because(
-            "--discount, --arrivals and --discount-rate need --cost",
+            "--discount, --arrivals and --discount-rate need --cost, or --gain and --loss",
             ("--cost", "--discount", "--arrivals", "--discount-rate"),
             label="",
             code="missing",
@@ -216,6 +234,7 @@ def read_past_options(
         half_life=half_life,
         expire_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
         as_of=as_of,
+        economics=economics,
     )
     with announcing("Counting past decisions"):
         past = read_past(source, columns, connection, strict)
@@ -233,19 +252,32 @@ def read_past_options(
             raise InputError.unknown_name("--floor-group", group, groups)
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
-    if cost is None:
+    if cost is None and economics is None:
         return PastOptions(history, fitted, None, past.groups, known, [])
+    objective: Any = problem
+    if economics is not None:
+        objective = history.objectives(problem.with_offers(history.offers_of_all()))
     outset, segments = [], None
     with announcing(f"Computing which of {len(history.segments):,} segments would start with each model"):
         for name in MODELS:
             if name == "curve" and not score_columns:
                 continue
-            divided = Segments.of(past.shares, problem, believe(past, name, prior).beliefs, past.groups)
+            beliefs = _doubted(believe(past, name, prior), doubt)
+            divided = Segments.of(past.shares, objective, beliefs, past.groups)
             segments = divided if name == model else segments
             # "history" gives the same beliefs as "own", and "pooled-history" is the selective-labels trap.
             if name not in ("history", "pooled-history"):
                 outset += shut_out_at_outset(divided, known or _rates(history), name)
     return PastOptions(history, fitted, segments, past.groups, known, outset, late)
+
+
+def _doubted(fitted: Fitted, doubt: float | None) -> Mapping[str, Belief | MixtureBelief]:
+    """Return the belief about each segment. With doubt, its own outcomes may contradict the prior."""
+    if doubt is None:
+        return fitted.beliefs
+    return {
+        row.cell: MixtureBelief.doubt(row.prior, doubt).after(row.labels, row.successes) for row in fitted.shrinkage
+    }
 
 
 def _to_type(history: History) -> list[str]:

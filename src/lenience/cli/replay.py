@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from lenience.cli.economics_options import objective_or_economics_options, unit_of_rows
 from lenience.cli.options import (
     FILE,
     bold,
     console,
     json_option,
     objective,
-    objective_options,
     print_json,
     table,
     unit_of,
 )
 from lenience.core.money import Money
+
+if TYPE_CHECKING:
+    from lenience.files.economics import Economics
 
 
 @click.command(short_help="Replay policies on a file of individuals, of whom only the accepted reveal their outcome.")
@@ -30,7 +35,7 @@ from lenience.core.money import Money
 @click.option(
     "--group", help="A column of groups, to report acceptance by group. Not a feature unless --features names it."
 )
-@objective_options
+@objective_or_economics_options
 @click.option(
     "--seeds", type=int, default=30, show_default=True, help="The number of runs, each with newly drawn arrivals."
 )
@@ -46,7 +51,8 @@ def replay(
     success: str | None,
     features: str | None,
     group: str | None,
-    cost: float,
+    cost: float | None,
+    economics: Economics | None,
     money: Money,
     discount: float | None,
     arrivals: float | None,
@@ -63,16 +69,23 @@ def replay(
     """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals
     arrived one by one.
 
+    With columns of gains and losses, or with the terms of loans, every individual has its own amount at stake and
+    break-even.
+
     \b
     Example:
       lenience replay loans.csv --outcome repaid --cost 0.8 --discount 0.99 --report replay.html
       lenience replay loans.csv --outcome repaid --features age,amount --group sex --cost 0.8 --discount 0.99
+      lenience replay loans.csv --outcome repaid --amount amount --rate interest --term "36 months" \\
+        --loss-given-default 60% --funding-rate 4% --currency $ --discount 0.999
     """
     from pathlib import Path
 
+    import msgspec
+
     from lenience.cli.progress import announcing, solving
     from lenience.core.errors import InputError
-    from lenience.core.formatting import counted, percent
+    from lenience.core.formatting import counted, percent, percents
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
@@ -87,9 +100,8 @@ def replay(
     from lenience.simulation.replay import replay as run
     from lenience.simulation.replay_table import replay_tables
 
-    prompt = objective(cost, discount, arrivals, discount_rate, horizon)
+    prompt = objective(0.5 if cost is None else cost, discount, arrivals, discount_rate, horizon)
     delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)
-    goal = late(prompt, delay) if delay else prompt
     if figure is not None:
         from lenience.plot import check_path
 
@@ -100,17 +112,28 @@ def replay(
     with announcing(f"Reading {data}"):
         if data.startswith("openml:"):
             name = data.removeprefix("openml:")
-            data_table = from_openml(int(name) if name.isdigit() else name, outcome, chosen, group, success)
+            number = int(name) if name.isdigit() else name
+            data_table = from_openml(number, outcome, chosen, group, success, economics)
         else:
-            data_table = read_table(data, outcome, chosen, group, success)
+            data_table = read_table(data, outcome, chosen, group, success, economics)
+    stakes = data_table.stakes
+    if stakes is not None:
+        prompt = msgspec.structs.replace(prompt, cost=None, offers=stakes.offers(money.currency))
+    goal = late(prompt, delay) if delay else prompt
     answer = solving(
         f"Replaying {counted(seeds, 'run')} on {counted(len(data_table.y), 'individual')}, each with all policies",
         lambda: run(
-            data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups
+            data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups,
+            offers=stakes,
         ),
-    )
+    )  # fmt: skip
     size = f"{counted(len(data_table.y), 'individual')}, {data_table.size}"
-    title = f"{data_table.name}: {size}, break-even {percent(cost, 2)}"
+    if cost is not None:
+        title = f"{data_table.name}: {size}, break-even {percent(cost, 2)}"
+    elif stakes is not None:
+        least, most = percents(float(stakes.cost.min()), float(stakes.cost.max()))
+        at_stake = money.format(float(stakes.amount.mean()))
+        title = f"{data_table.name}: {size}, {at_stake} at stake on average, break-even {least} to {most}"
     written = []
     if figure is not None:
         from lenience.plot import save
@@ -135,7 +158,7 @@ def replay(
                 "seeds": answer.seeds,
                 "warm": answer.warm,
                 "known": answer.known,
-                "unit": unit_of(cost, money),
+                "unit": unit_of(cost, money) if stakes is None else unit_of_rows(money),
                 "full_information": answer.full_information.mean,
                 "policies": answer.summary(),
                 "files": written,

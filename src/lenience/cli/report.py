@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from lenience.cli.options import FILE, cost_options, json_option, print_json, unit_of
+from lenience.cli.economics import economics_options
+from lenience.cli.options import FILE, json_option, print_json, unit_of
 from lenience.cli.past import history_options, read_past_options
 from lenience.cli.progress import announcing
 from lenience.core.errors import InputError, TooLargeError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Write one HTML page on the segments of past decisions.")
 @history_options
-@cost_options
+@economics_options(required=True)
 @click.option("--floor", type=float, help="A minimum acceptance probability; the page shows its cost by group.")
 @click.option(
     "--floor-group", multiple=True, help="A group that the floor is for; may be repeated. By default all groups."
@@ -43,7 +44,7 @@ def report(
     floor: float | None,
     floor_group: tuple[str, ...],
     cap: int | None,
-    cost: float,
+    cost: float | None,
     money: Money,
     **options: Any,
 ) -> None:
@@ -57,6 +58,8 @@ def report(
         --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
       lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
         --currency $ --arrivals 500 --discount-rate 0.1 --label-delay 0.75
+      lenience report loans.csv --segment grade --accepted approved --outcome repaid --amount amount --rate interest \\
+        --term "36 months" --loss-given-default 0.6 --currency $ --arrivals 500 --discount-rate 0.1
     """
     from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
     from lenience.analysis.ignored_delay import cost_of_ignoring
@@ -64,6 +67,7 @@ def report(
     from lenience.reports.exposure_text import describe_limits, exposure_json
     from lenience.reports.segment_report import write_segments_report
     from lenience.reports.segment_report_exposure import describe_ignored
+    from lenience.segments.starting import starts
 
     target = Path(output)
     if target.suffix != ".html":
@@ -91,7 +95,9 @@ def report(
         policies = past.segments.solve()
     late = past.exposures(values=True)
     begins = {row.name: row.starts is not False for row in late}
-    warning = past.warning(begins or {name: policies.accepts(name) for name in past.segments.names})
+    if not begins and options["economics"] is None:
+        begins = {name: policies.accepts(name) for name in past.segments.names}
+    warning = past.warning(begins or {row.name: row.starts for row in starts(past.segments)})
     compared = compare_with_status_quo(policies, past.history, late)
     ignored: list[Ignored] = []
     if late:
@@ -132,7 +138,9 @@ def report(
                 "segments": len(past.segments.cells),
                 "unit": unit_of(cost, money),
                 "value": math.fsum(row.worth for row in late) if late else policies.value().midpoint,
-                "groups": msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
+                "groups": None
+                if options["economics"] is not None
+                else msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
                 "constraints": {
                     name: None if isinstance(rows, str) else math.fsum(row.cost.midpoint for row in rows)
@@ -212,8 +220,16 @@ def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[Constrai
 
 def _facts(history: History, options: dict[str, Any], money: Money) -> dict[str, str]:
     """Return what the page is based on."""
-    facts = {"file": options["source"], "model": options["model"], "break-even": percent(options["cost"], 2)}
-    if money.known:
+    facts = {"file": options["source"], "model": options["model"]}
+    if options["economics"] is not None:
+        offers = history.offers_of_all()
+        facts["mean amount at stake"] = money.per_year(None).format(offers.mean_amount)
+        facts["break-even of all"] = percent(offers.mean_cost, 2)
+        given = options["economics"].given
+        facts |= {name.replace("_", " "): str(value) for name, value in given.items()}
+    else:
+        facts["break-even"] = percent(options["cost"], 2)
+    if money.known and options["economics"] is None:
         one = money.per_year(None)
         facts["gain"], facts["loss"] = one.format(1.0 - options["cost"]), one.format(options["cost"])
     if options["discount"] is not None:

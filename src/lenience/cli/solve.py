@@ -32,8 +32,10 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
     from lenience.policies.beliefs.offers import OfferPolicy
     from lenience.policies.beliefs.optimal import OptimalPolicy
 
@@ -80,16 +82,14 @@ def solve(
     """
     start = with_doubt(prior, doubt)
     if isinstance(start, MixtureBelief):
-        if segments or horizon is not None:
-            other = "--segment" if segments else "--horizon"
+        if segments:
             raise InputError.because(
-                f"cannot be combined with {other}", ("--doubt", other), label="--doubt", code="conflicting_fields"
+                "cannot be combined with --segment: the volume to start is known for a prior without doubt only",
+                ("--doubt", "--segment"),
+                label="--doubt",
+                code="conflicting_fields",
             )
-        solve_with_doubt(
-            discounted(cost, discount, arrivals, discount_rate), money, start, rows, tolerance, look_ahead, as_json
-        )
-        return
-    if segments:
+    elif segments:
         if horizon is not None or look_ahead is not None:
             raise InputError.because(
                 "needs an infinite horizon: do not use --horizon and --look-ahead",
@@ -108,6 +108,9 @@ def solve(
             label="--look-ahead",
             code="conflicting_fields",
         )
+    if isinstance(start, MixtureBelief):
+        solve_with_doubt(problem, money, start, rows, tolerance, look_ahead, as_json)
+        return
 
     def work() -> OptimalPolicy:
         if horizon is not None:
@@ -130,7 +133,7 @@ def solve(
 
 
 def solve_with_doubt(
-    problem: Discounted,
+    problem: Discounted | FiniteHorizon,
     money: Money,
     prior: MixtureBelief,
     rows: int,
@@ -141,8 +144,12 @@ def solve_with_doubt(
     """Solve for a prior that may be wrong, and print the policy."""
     from lenience.cli.doubt import print_doubt
 
-    def work() -> OfferPolicy:
-        policy: OfferPolicy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)
+    def work() -> OfferPolicy | HorizonOfferPolicy:
+        policy: OfferPolicy | HorizonOfferPolicy
+        if isinstance(problem, FiniteHorizon):
+            policy = problem.solve(prior, rows=min(rows, problem.horizon), tolerance=tolerance)
+        else:
+            policy = problem.solve(prior, rows=rows, tolerance=tolerance, look_ahead=look_ahead)
         policy.value(prior)  # solve for the value here too, while progress is shown; the result is cached
         return policy
 
@@ -251,7 +258,7 @@ def answer(policy: OptimalPolicy, money: Money) -> dict[str, object]:
         "certificate": {
             **msgspec.to_builtins(policy.certificate),
             "proved": policy.certificate.proved,
-            "statement": policy.certificate.statement,
+            "statement": policy.certificate.describe(money),
         },
         "thresholds": [{"n": n, "accept_from": policy.least_accepted(n)} for n in sizes],
     }

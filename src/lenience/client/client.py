@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from lenience.core.errors import InputError
+from lenience.core.offers import Offer
 from lenience.core.validation import listed, mapped, real, whole
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
-INDIVIDUAL = "a mapping with segment, reference or features, such as {'segment': 'young'}"
+INDIVIDUAL = "a mapping with segment, reference, features or offer, such as {'segment': 'young'}"
+OFFER = "an Offer, or a mapping such as {'amount': 1000, 'cost': 0.8} or {'gain': 200, 'loss': 800}"
 TEMPORARY = (429, 502, 503, 504)  # HTTP statuses after which to try again
 CONNECT_SECONDS = 5.0  # time limit for making a connection
 FIRST_RETRIES = 2  # if the service has never answered; the waits take about 0.3 s
@@ -221,6 +223,8 @@ class Client:
         reference: str | None = None,
         features: Mapping[str, float | str] | None = None,
         *,
+        offer: Offer | Mapping[str, float] | None = None,
+        offers: Sequence[Offer | Mapping[str, float]] | None = None,
         idempotency_key: str | None = None,
     ) -> Json:
         """Accept or reject one individual.
@@ -235,13 +239,19 @@ class Client:
             Your own identifier of the individual. Outcomes can be recorded by it.
         features : mapping of str to float or str, optional
             The individual's features, if the policy uses features.
+        offer : Offer or mapping, optional
+            What the individual asks for, where amounts differ: an :class:`~lenience.Offer`, or a mapping with
+            ``amount`` and ``cost``, with ``gain`` and ``loss``, or with ``amount``, ``rate`` and ``term``.
+        offers : sequence of Offer or mapping, optional
+            Several offers of which one can be made, instead of ``offer``. The service chooses.
         idempotency_key : str, optional
             The key of the call.
 
         Returns
         -------
         dict
-            The decision: ``id``, ``decision`` ("accept" or "reject") and the reasons.
+            The decision: ``id``, ``decision`` ("accept" or "reject") and the reasons. Where amounts differ also
+            ``offer``, ``expected_profit`` and ``label_value``.
 
         Raises
         ------
@@ -249,6 +259,11 @@ class Client:
             If the service rejects the request or cannot be reached.
         """
         body = _individual(segment, reference, features)
+        if offer is not None:
+            body["offer"] = _offer("offer", offer)
+        if offers is not None:
+            several = listed("offers", offers, f"a list, each of them {OFFER}")
+            body["offers"] = [_offer(f"offers[{i}]", each) for i, each in enumerate(several)]
         return self._post(f"/v1/policies/{_part('policy', policy)}/decisions", body, idempotency_key)
 
     def decide_batch(
@@ -261,7 +276,7 @@ class Client:
         policy : str
             The name of the policy.
         individuals : sequence of mappings
-            The individuals, each with ``segment``, ``reference`` or ``features``.
+            The individuals, each with ``segment``, ``reference``, ``features``, ``offer`` or ``offers`` (as mappings).
         idempotency_key : str, optional
             The key of the call.
 
@@ -275,6 +290,45 @@ class Client:
         answer = self._post(f"/v1/policies/{_part('policy', policy)}/decisions/batch", body, idempotency_key)
         decisions: list[Json] = answer["decisions"]
         return decisions
+
+    def rank(
+        self,
+        policy: str,
+        individuals: Sequence[Mapping[str, Any]],
+        *,
+        capacity: int | None = None,
+        budget: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Decide about several individuals of whom only some can be accepted: the best by index are chosen.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy, whose objective has offers.
+        individuals : sequence of mappings
+            The individuals, each with ``offer`` or ``offers`` (as mappings), and ``segment``, ``reference`` or
+            ``features``.
+        capacity : int, optional
+            The most acceptances.
+        budget : float, optional
+            The most money that the accepted may lose if all of them fail.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            ``decisions`` in the same order, ``order`` (positions, the best first), ``index`` of each, and the ``total``
+            of the chosen with its ``bound``.
+        """
+        several = listed("individuals", individuals, f"a list, each of them {INDIVIDUAL}")
+        body: Json = {
+            "decisions": [dict(mapped(f"individuals[{i}]", each, INDIVIDUAL)) for i, each in enumerate(several)]
+        }
+        body |= {} if capacity is None else {"capacity": capacity}
+        body |= {} if budget is None else {"budget": budget}
+        return self._post(f"/v1/policies/{_part('policy', policy)}/rank", body, idempotency_key)
 
     def outcome(self, decision: str, outcome: Outcome, *, idempotency_key: str | None = None) -> Json:
         """Record the outcome of an accepted individual.
@@ -649,6 +703,13 @@ def _part(field: str, value: str) -> str:
     if not isinstance(value, str) or not value:
         raise InputError(field, value, "a text that is not empty")
     return quote(value, safe="")
+
+
+def _offer(field: str, offer: object) -> Json:
+    """Return an offer as the service takes it."""
+    if isinstance(offer, Offer):
+        return {"amount": offer.amount, "cost": offer.cost}
+    return dict(mapped(field, offer, OFFER))
 
 
 def _individual(segment: str | None, reference: str | None, features: Mapping[str, float | str] | None) -> Json:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from lenience.core.belief import Belief
+from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.validation import listed, real
 
@@ -159,6 +160,35 @@ class MixtureBelief(msgspec.Struct, frozen=True):
         return math.fsum(
             weight * belief.exceeds(rate) for weight, belief in zip(self.weights, self.beliefs, strict=True)
         )
+
+    def interval(self, probability: float = 0.95) -> Bounds:
+        """Return the central credible interval of the success probability.
+
+        Parameters
+        ----------
+        probability : float, default 0.95
+            Probability that the interval contains p, between 0 and 1.
+
+        Returns
+        -------
+        Bounds
+            The ends of the interval.
+
+        Examples
+        --------
+        >>> interval = MixtureBelief.doubt(Belief(100, 80), 0.2).interval(0.9)
+        >>> round(interval.lower, 2), round(interval.upper, 2)
+        (0.25, 0.87)
+        """
+        inside = real("probability", probability, above=0, below=1)
+        edges = []
+        for tail in (1.0 - (1.0 - inside) / 2.0, (1.0 - inside) / 2.0):
+            low, high = 0.0, 1.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if self.exceeds(middle) > tail else (low, middle)
+            edges.append(0.5 * (low + high))
+        return Bounds(*edges)
 
     def observe(self, outcomes: bool | Iterable[bool]) -> MixtureBelief:
         """Return the mixture after one or more outcomes.

@@ -518,9 +518,9 @@ class ExposureObjective(Objective):
         tolerance: float = 1e-6,
         pending_cap: int | None = None,
         look_ahead: int | None = None,
-        seconds: float = 60.0,
+        seconds: float | None = None,
     ) -> Any:
-        """Return the exposure limits, with their certificate.
+        """Return the exposure limits: proved if that fits the time, and otherwise estimated.
 
         Parameters
         ----------
@@ -530,6 +530,39 @@ class ExposureObjective(Objective):
             Number of belief sizes n to decide, from the prior on.
         tolerance : float
             How accurately values are computed, in units of reward.
+        pending_cap : int, optional
+            Largest number of pending labels to follow. By default it follows from the tolerance.
+        look_ahead : int, optional
+            Number of rows to compute beyond them. By default it follows from the tolerance.
+        seconds : float, optional
+            Longest time to allow for a proof, in seconds.
+
+        Returns
+        -------
+        ExposurePolicy or EstimatedExposurePolicy
+            The policy.
+        """
+        raise NotImplementedError
+
+    def solve_proved(
+        self,
+        prior: Belief,
+        rows: int | None = None,
+        tolerance: float = 1e-6,
+        pending_cap: int | None = None,
+        look_ahead: int | None = None,
+        seconds: float = 60.0,
+    ) -> Any:
+        """Return the exposure limits with their proof, or raise an error if it would take too long.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on.
+        tolerance : float
+            How accurately the value at the prior is computed, relative to itself.
         pending_cap : int, optional
             Largest number of pending labels to follow. By default it follows from the tolerance.
         look_ahead : int, optional

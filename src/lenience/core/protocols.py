@@ -9,6 +9,7 @@ changes with the belief size n, which a rejection does not change. Forgetting po
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
@@ -306,8 +307,7 @@ def offer_acceptance_at(
     if isinstance(policy, OfferRule):
         aware: Any = policy
         known: dict[str, Any] = {"pending": pending, "left": left}
-        parameters = inspect.signature(policy.offer_acceptance).parameters
-        given = {name: value for name, value in known.items() if name in parameters}
+        given = {name: value for name, value in known.items() if looks_at(policy, name)}
         result: NDArray[np.float64] = aware.offer_acceptance(n, s, offers, **given)
         return result
     alike = np.broadcast_to(np.asarray(acceptance_at(policy, n, s, pending), dtype=np.float64), s.shape)
@@ -317,7 +317,13 @@ def offer_acceptance_at(
 def looks_at(policy: OfferRule | Accepts, parameter: str) -> bool:
     """Return whether a policy takes a parameter, such as ``pending`` or ``left``, to decide."""
     method = policy.offer_acceptance if isinstance(policy, OfferRule) else policy.acceptance
-    return parameter in inspect.signature(method).parameters
+    return parameter in _parameters(getattr(method, "__func__", method))
+
+
+@lru_cache(maxsize=256)
+def _parameters(function: Any) -> frozenset[str]:
+    """Return the names of the parameters of a function, cached because :func:`inspect.signature` is slow."""
+    return frozenset(inspect.signature(function).parameters)
 
 
 class StoppingProblem(Protocol):

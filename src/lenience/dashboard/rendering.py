@@ -99,6 +99,7 @@ def environment() -> Environment:
         styles=[address(name) for name in STYLES],
         icon=address("icon.svg"),
         unit=UNIT,
+        infinity=math.inf,
     )
     return templates
 

@@ -16,6 +16,7 @@ from lenience.core.errors import InputError
 from lenience.dashboard.attempt_limit import AttemptLimit
 from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, what_if
 from lenience.dashboard.read_models.audits import Audits
+from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import PastCountsCache, TimeBucketCache
 from lenience.dashboard.rendering import asset, page, redirect
@@ -140,6 +141,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     return pages, {
         "prospects": Prospects(),
         "past": PastCountsCache(),
+        "profits": ProfitCache(),
         "tallies": TimeBucketCache(),
         "audits": Audits(database),
         "sign_in_limit": AttemptLimit(),

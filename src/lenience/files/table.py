@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.files.columns import read_columns
+from lenience.files.economics import Economics, GainsAndLosses
 from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
 
 MOST_CATEGORIES = 50
@@ -62,6 +63,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         The number of features that each column became.
     dates
         Columns that were left out because they hold dates.
+    stakes
+        What each individual may gain and lose, if that was asked for.
     """
 
     name: str
@@ -76,6 +79,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     notes: tuple[str, ...] = ()
     coding: tuple[int, ...] = ()
     dates: tuple[str, ...] = ()
+    stakes: GainsAndLosses | None = None
 
     @property
     def size(self) -> str:
@@ -139,6 +143,7 @@ def read_table(
     features: Sequence[str] | None = None,
     group: str | None = None,
     success: str | None = None,
+    economics: Economics | None = None,
 ) -> Table:
     """Read a table from a CSV file with a header, a Parquet file, or an ARFF file (OpenML's format).
 
@@ -156,9 +161,11 @@ def read_table(
         on it.
     success
         The value of the outcome that means success. Needed unless :func:`lenience.fit_history` knows the words.
+    economics
+        Where to find what each row may gain and lose.
     """
     notes: list[str] = []
-    table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem)
+    table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem, economics)
     return msgspec.structs.replace(table, notes=tuple(notes))
 
 
@@ -178,7 +185,7 @@ def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.
 
 def from_openml(
     name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
-    success: str | None = None,
+    success: str | None = None, economics: Economics | None = None,
 ) -> Table:  # fmt: skip
     """Download a table from OpenML by name or number; by default the outcome is OpenML's target."""
     from sklearn.datasets import fetch_openml
@@ -191,7 +198,7 @@ def from_openml(
     except OSError as error:
         raise InputError.unreadable("name", name, error) from None
     target = outcome or dataset.target.name
-    return from_frame(dataset.frame, target, features, group, success, str(name))
+    return from_frame(dataset.frame, target, features, group, success, str(name), economics)
 
 
 def from_frame(
@@ -201,10 +208,11 @@ def from_frame(
     group: str | None = None,
     success: str | None = None,
     name: str = "frame",
+    economics: Economics | None = None,
 ) -> Table:
     """Make a table from a data frame (pandas, or any frame that has columns by name and ``to_numpy``)."""
     columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
-    return from_columns(columns, outcome, features, group, success, name)
+    return from_columns(columns, outcome, features, group, success, name, economics)
 
 
 def _cells(values: Any) -> list[Any]:
@@ -224,6 +232,7 @@ def from_columns(
     group: str | None = None,
     success: str | None = None,
     name: str = "data",
+    economics: Economics | None = None,
 ) -> Table:
     """Make a table from columns by name.
 
@@ -260,6 +269,8 @@ def from_columns(
     parts = [list(_encoded(column, columns[column])) for column in chosen]
     names, X = _stacked(parts)
     groups = None if group is None else _groups(group, columns[group], known)
+    rows = None if economics is None else economics.read(columns, known)
+    stakes = None if rows is None else GainsAndLosses(rows.gain[known], rows.loss[known])
     return Table(
         name,
         X[known],
@@ -272,6 +283,7 @@ def from_columns(
         group=None if group in chosen else group,
         coding=tuple(len(part) for part in parts),
         dates=dates,
+        stakes=stakes,
     )
 
 

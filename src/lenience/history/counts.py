@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.files.vocabulary import MISSING
+from lenience.history.economics import GAIN, LOSS
 from lenience.history.statuses import (
     BAD,
     FALSE,
@@ -36,8 +37,6 @@ from lenience.history.statuses import (
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-
-    from lenience.history.economics import RowEconomics
 
 BAD_ROWS = {
     "segment": "no segment",
@@ -92,7 +91,7 @@ def count_rows(
     outcome: str,
     clock: Clock | None,
     words: GivenWords,
-    economics: RowEconomics | None = None,
+    with_economics: bool = False,
 ) -> list[dict[str, Any]]:
     """Return one row per segment with its counts.
 
@@ -106,8 +105,8 @@ def count_rows(
     names = [f"g{i}" for i in range(len(segments))]
     keys = {name: table[column] for name, column in zip(names, segments, strict=True)}
     keys |= {"a": decision.value, "o": label.value}
-    if economics is not None:
-        keys["e"] = economics.valid
+    if with_economics:
+        keys["e"] = table[GAIN].notnull()
     groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
     groups = groups.mutate(**{name: trimmed(groups[name]) for name in names})
 
@@ -118,7 +117,7 @@ def count_rows(
         (accepted_is >= UNKNOWN, "accepted"),
         (outcome_is == BAD, "outcome"),
         ((accepted_is == FALSE) & (outcome_is != UNKNOWN), "rejected"),
-        *([] if economics is None else [(~groups.e, "economics")]),
+        *([(~groups.e, "economics")] if with_economics else []),
         (accepted_is == FALSE, "turned_down"),
         (outcome_is == UNKNOWN, "pending"),
         (outcome_is == TRUE, "success"),
@@ -126,7 +125,7 @@ def count_rows(
     )
     judged = groups.mutate(kind=kind)
     sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
-    bad_kinds = [bad for bad in BAD_ROWS if bad not in DATES] + ([] if economics is None else [*NO_ECONOMICS])
+    bad_kinds = [bad for bad in BAD_ROWS if bad not in DATES] + ([*NO_ECONOMICS] if with_economics else [])
     sums = {bad: judged["rows"].sum(where=judged.kind == bad) for bad in bad_kinds}
     # Leave out what is not needed: on a few million rows the engine counts as fast as Ibis writes the query.
     dated = in_time = mature = judged["rows"]
@@ -162,7 +161,6 @@ def used_rows(
     outcome: str,
     clock: Clock | None,
     words: GivenWords,
-    economics: RowEconomics,
 ) -> ir.Table:
     """Return the rows that :func:`count_rows` counts as arrivals: segment, gain, loss and whether each was accepted."""
     import ibis
@@ -177,16 +175,15 @@ def used_rows(
             in_time = in_time & ~after(clock.when, clock.until)
     rows = table.select(
         **{name: trimmed(table[column]) for name, column in zip(names, segments, strict=True)},
-        gain=economics.gain,
-        loss=economics.loss,
-        valid=economics.valid,
+        gain=table[GAIN],
+        loss=table[LOSS],
         decision=decision.meaning(decision.value),
         label=label.meaning(label.value),
         in_time=in_time,
     )
     has_segment = ibis.and_(*[rows[name].notnull() for name in names])
     sound = ((rows.decision == TRUE) & (rows.label != BAD)) | ((rows.decision == FALSE) & (rows.label == UNKNOWN))
-    used = rows.filter(rows.valid & rows.in_time & has_segment & sound)
+    used = rows.filter(rows.gain.notnull() & rows.in_time & has_segment & sound)
     return used.select(*names, "gain", "loss", accepted=used.decision == TRUE)
 
 

@@ -1,7 +1,9 @@
 """Compute the offer of each past applicant in the engine that holds the rows, and group the offers of each segment.
 
 A row has a gain and a loss, or it describes a loan: amount, interest rate, term, loss given default, funding rate
-(:meth:`lenience.Offer.from_loan` has the formula). Each of these is a column, or one number for all rows. The engine
+(:meth:`lenience.Offer.from_loan` has the formula). Each of these is a column, or one number for all rows. Rates, terms
+and amounts are written as :mod:`lenience.files.economics` says, but a row without valid numbers is a bad row here. The
+units of columns may be given: rates in percent, terms in months. The engine
 computes gain and loss, and returns either the different offers of each segment or, if there are too many, the means of
 similar offers: a cell holds amounts within 10% and break-evens within 2 points of each other. The cells of a segment
 are then compressed to a few offers (:meth:`lenience.Offers.compress`), and the error of both steps is bounded: by
@@ -20,6 +22,7 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.core.offers import MONTHS, Offers, compress_with_error
 from lenience.core.validation import real, whole
+from lenience.history.statuses import MOST_NAMED
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -39,16 +42,17 @@ SMALL_RATE = 1e-4  # a year: below it the interest is computed by a series, beca
 LONGEST_YEARS, FEWEST_MONTHS = 30.0, 12.0  # a plain term above the one, or all from the other on, may be months
 
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
-THOUSANDS = r"^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$"
 SIGNS = "[$€£¥]"
 IN_MONTHS = r"^[0-9.]+ *m(o|os|on|onth|onths)?\.?$"
 IN_YEARS = r"^[0-9.]+ *y(r|rs|ear|ears)?\.?$"
 PLAIN_TERM = r"^[0-9.]+$"
 
+GAIN, LOSS = "__gain__", "__loss__"  # derived columns of a row; a gain that is missing is not valid
 GAIN_AND_LOSS = ("gain", "loss")
 LOAN = ("amount", "rate", "term")
 LOAN_OPTIONS = ("loss_given_default", "funding_rate")
 RATES = ("rate", "funding_rate", "loss_given_default")
+NUMBERS = {name: f"__{name}_number__" for name in (*GAIN_AND_LOSS, *LOAN, *LOAN_OPTIONS)}  # derived columns
 
 
 class Economics(msgspec.Struct, frozen=True):
@@ -63,7 +67,7 @@ class Economics(msgspec.Struct, frozen=True):
     amount
         The amount lent.
     rate
-        The interest rate a year: 0.12 or "12%"; a column may also hold 12 for 12%.
+        The interest rate a year: 0.12 or "12%".
     term
         The term: in years, in months with ``term_unit="months"``, or with its unit, such as "36 months".
     loss_given_default
@@ -73,8 +77,8 @@ class Economics(msgspec.Struct, frozen=True):
     term_unit
         The unit of terms without a unit: "years" or "months".
     rate_unit
-        What numbers without a percent sign are in the columns of rates: "fraction" or "percent". By default it follows
-        from the column, if that is clear.
+        What numbers without a percent sign are in the columns of rates: "fraction" (0.12 is 12%) or "percent" (12 is
+        12%). It is needed where a number is 1 or more.
     currency
         The sign or code that texts show amounts with.
     most_offers
@@ -154,34 +158,41 @@ class SegmentEconomics(msgspec.Struct, frozen=True):
     accepted_loss: float
 
 
-class RowEconomics(NamedTuple):
-    """Gain and loss of a row as expressions, and whether both are valid."""
+def with_economics(backend: Any, table: ir.Table, economics: Economics, notes: list[str]) -> ir.Table:
+    """Return the table with the gain and the loss of each row. How columns were read is added to ``notes``.
 
-    gain: Any
-    loss: Any
-    valid: Any
-
-
-def row_economics(backend: Any, table: ir.Table, economics: Economics, notes: list[str]) -> RowEconomics:
-    """Return the gain and the loss of each row. How columns were read is added to ``notes``."""
+    A gain that is not valid is missing.
+    """
     import ibis
 
     given = {field: _column_or_number(table, field, value) for field, value in economics.given.items()}
     if "gain" in given:
-        gain, loss = (_money(backend, given[field], field) for field in GAIN_AND_LOSS)
+        numbers = {field: _money(backend, given[field], field) for field in GAIN_AND_LOSS}
+        read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
+        gain, loss = (read[NUMBERS[field]] for field in GAIN_AND_LOSS)
     else:
         given.setdefault("loss_given_default", 1.0)
         given.setdefault("funding_rate", 0.0)
         units = _column_units(backend, table, given, economics, notes)
-        amount = _money(backend, given["amount"], "amount")
-        rate, funding, lost = (_rate(backend, given[field], field, units.get(field)) for field in RATES)
-        years = _term(backend, given["term"], units["term"])
-        sound = (rate > funding) & (funding >= 0.0) & (years > 0.0)
+        numbers = {field: _rate(backend, given[field], field, units.get(field)) for field in RATES}
+        numbers["amount"] = _money(backend, given["amount"], "amount")
+        numbers["term"] = _term(backend, given["term"], units["term"])
+        # Each number is a column of an inner query: where it is used several times, its text is read once.
+        read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
+        amount, years = read[NUMBERS["amount"]], read[NUMBERS["term"]]
+        rate, funding, lost = (read[NUMBERS[field]] for field in RATES)
+        sound = (rate > funding) & (funding >= 0.0) & (years > 0.0) & (years < MOST_MONEY)
         interest = _interest(rate, years) - _interest(funding, years)
         gain = ibis.ifelse(sound, amount * interest, ibis.null("float64"))
         loss = amount * lost
-    # NaN is larger than any number in these engines, so the upper limits reject it.
-    valid = (
+    priced = read.mutate(**{GAIN: gain, LOSS: loss})
+    return priced.mutate(**{GAIN: ibis.ifelse(_valid(priced), priced[GAIN], ibis.null("float64"))})
+
+
+def _valid(priced: ir.Table) -> Any:
+    """Return whether gain and loss are valid. NaN is larger than any number here, so the upper limits reject it."""
+    gain, loss = priced[GAIN], priced[LOSS]
+    return (
         (gain > 0.0)
         & (loss > 0.0)
         & (gain < MOST_MONEY)
@@ -189,7 +200,6 @@ def row_economics(backend: Any, table: ir.Table, economics: Economics, notes: li
         & (gain > LEAST_RATIO * loss)
         & (loss > LEAST_RATIO * gain)
     )
-    return RowEconomics(gain, loss, valid.fill_null(False))
 
 
 def group_offers(
@@ -244,6 +254,22 @@ def group_offers(
     }
 
 
+def strange_economics(backend: Any, priced: ir.Table, economics: Economics) -> list[tuple[str, int]]:
+    """Return the most frequent values that are no valid numbers, each with its column and the number of its rows."""
+    import ibis
+
+    strange: list[tuple[str, int]] = []
+    for field, name in economics.given.items():
+        if not isinstance(name, str) or name not in priced.columns or not priced[name].type().is_string():
+            continue
+        texts = priced.filter(priced[NUMBERS[field]].isnull()).select(value=priced[name].strip())
+        frequent = texts.group_by("value").agg(rows=texts.count())
+        frequent = frequent.order_by(ibis.desc("rows"), "value").limit(MOST_NAMED)
+        for row in backend.to_pyarrow(frequent).to_pylist():
+            strange.append((f"{name} {row['value']!r}" if row["value"] else f"{name} missing", int(row["rows"])))
+    return sorted(strange, key=lambda pair: -pair[1])[:MOST_NAMED]
+
+
 def merged_offers(parts: Sequence[tuple[Offers, float]], most: int) -> Offers:
     """Return the offers of several segments as one distribution, each segment with its weight.
 
@@ -274,7 +300,7 @@ def parse_number(field: str, text: str) -> float | None:
                 return _number(re.sub("[^0-9.]", "", clean.rstrip(".")), 1.0 / parts)
     if field in RATES and clean.endswith("%"):
         return _number(clean[:-1].strip(), 0.01)
-    return _number(clean.replace(",", "") if re.match(THOUSANDS, clean) else clean)
+    return _number(clean)
 
 
 def _number(text: str, scale: float = 1.0) -> float | None:
@@ -339,9 +365,8 @@ def _column_units(
             name = given[field].get_name()
             least, most = (extremes[f"{field}_{side}"] for side in ("least", "most"))
             units[field] = _unit_of_rates(field, name, least, most, economics.rate_unit)
-            if least is not None:
-                example = "12 is 12%" if units[field] == "percent" else "0.12 is 12%"
-                notes.append(f"Numbers in {name} are read as {units[field]}s: {example}.")
+            if least is not None and units[field] == "percent":
+                notes.append(f"Numbers in {name} are read as percents: {most:g} is {most:g}%.")
     term = given["term"]
     if "term" in ranges:
         least, most, name = extremes["term_least"], extremes["term_most"], f"column {term.get_name()}"
@@ -351,11 +376,11 @@ def _column_units(
     if economics.term_unit is None and most is not None and (most > LONGEST_YEARS or least >= FEWEST_MONTHS):
         shown = f"{least:g}" if least == most else f"{least:g} to {most:g}"
         raise InputError.because(
-            f"is ambiguous: {name} has {shown}, which may be months or years",
+            f"must be given: {name} has {shown}, which may be months or years",
             "term_unit",
             value=most,
             code="missing",
-            hint="Give term_unit='months' or term_unit='years'.",
+            hint="It is either years or months.",
         )
     units["term"] = economics.term_unit or "years"
     return units
@@ -363,21 +388,19 @@ def _column_units(
 
 def _unit_of_rates(field: str, name: str, least: float | None, most: float | None, unit: str | None) -> str:
     """Return whether the plain numbers of a column are fractions or percents; raise InputError if it is not clear."""
-    if unit is not None and field != "loss_given_default":
+    if field == "loss_given_default" and (most is None or most <= 1.0):
+        return "fraction"
+    if unit is not None and (unit == "percent" or field != "loss_given_default"):
         return unit
-    if least is None or most is None:
+    if most is None or most < 1.0:
         return "fraction"
-    if most < 1.0 or (field == "loss_given_default" and most <= 1.0):
-        return "fraction"
-    if least >= 1.0 and (field != "loss_given_default" or least > 1.0):
-        return "percent"
-    hint = "Give rate_unit='percent' (12 is 12%) or rate_unit='fraction' (0.12 is 12%)."
     raise InputError.because(
-        f"is ambiguous: column {name} has numbers from {least:g} to {most:g}, some below 1 and some not",
-        "rate_unit" if field != "loss_given_default" else field,
+        f"must be given: column {name} has numbers from {least:g} to {most:g}, and {most:g} may mean {most:g}% or "
+        f"{100.0 * most:,.0f}%",
+        "rate_unit",
         value=[least, most],
         code="missing",
-        hint=hint if field != "loss_given_default" else "Write all of them as fractions, or with a percent sign.",
+        hint="It is either percent (12 is 12%) or fraction (0.12 is 12%).",
     )
 
 
@@ -388,8 +411,7 @@ def _money(backend: Any, given: Any, field: str) -> Any:
         return ibis.literal(given.value, type="float64")
     if not given.type().is_string():
         return _plain_number(given, field)
-    text = given.strip().re_replace(SIGNS, "").strip()
-    return _text_number(backend, ibis.ifelse(text.re_search(THOUSANDS), text.replace(",", ""), text))
+    return _text_number(backend, given.strip().re_replace(f"^{SIGNS} *", ""))
 
 
 def _rate(backend: Any, given: Any, field: str, unit: str | None) -> Any:

@@ -44,7 +44,8 @@ from lenience.history.economics import (
     Unit,
     group_offers,
     merged_offers,
-    row_economics,
+    strange_economics,
+    with_economics,
 )
 from lenience.history.statuses import GivenWords, check_words, strange_values
 from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
@@ -152,6 +153,9 @@ class History(msgspec.Struct, frozen=True):
         How a file was read, e.g. that its numbers have decimal commas.
     most_offers : int
         The largest number of offers that were kept for each segment.
+    strange_economics : tuple of (str, int)
+        The most frequent texts in the columns of gain, loss or loans that are no valid numbers, each with its column
+        and the number of its rows.
 
     Examples
     --------
@@ -173,6 +177,7 @@ class History(msgspec.Struct, frozen=True):
     repeated: int = 0
     notes: tuple[str, ...] = ()
     most_offers: int = 25
+    strange_economics: tuple[tuple[str, int], ...] = ()
 
     @property
     def bad_rows(self) -> int:
@@ -489,6 +494,8 @@ class History(msgspec.Struct, frozen=True):
                 if kind == "time" and self.strange_dates:
                     examples = ", ".join(repr(value) for value in self.strange_dates)
                     which = f" that can be read (write {SUCH}, not {examples})"
+                if kind == "economics" and self.strange_economics:
+                    which = f", e.g. {', '.join(f'{value} ({rows:,})' for value, rows in self.strange_economics)}"
                 lines.append(f"{counted(count, 'row')} not used: {(BAD_ROWS | NO_ECONOMICS)[kind]}{which}.")
         if unread := [MEANINGS[kind] for kind in self.unread]:
             lines.append(
@@ -632,7 +639,7 @@ def fit_history(
         The amount lent, instead of gain and loss: a column or a number, as all that follow. ``rate`` and ``term`` are
         then needed. :meth:`lenience.Offer.from_loan` has the formula.
     rate : str or float, optional
-        The interest rate a year: 0.12, or "12%". A column may also hold 12 for 12%.
+        The interest rate a year: 0.12, or "12%".
     term : str or float, optional
         The term in years, or a text with its unit, such as "36 months".
     loss_given_default : str or float, optional
@@ -642,8 +649,8 @@ def fit_history(
     term_unit : {"years", "months"}, optional
         The unit of terms without one. It is needed if terms may be months: above 30, or all from 12 on.
     rate_unit : {"fraction", "percent"}, optional
-        What rates without a percent sign are. By default fractions if all are below 1, and percents if none is. It is
-        needed otherwise.
+        What numbers without a percent sign are in the columns of rates: 0.12 or 12 for 12%. It is needed if a number
+        is 1 or more.
     currency : str, optional
         The sign or code that texts show amounts with, e.g. "$".
     most_offers : int, default 25
@@ -693,20 +700,22 @@ def fit_history(
     economics = Economics(
         gain, loss, amount, rate, term, loss_given_default, funding_rate, term_unit, rate_unit, currency, most_offers
     )
-    with_economics = economics.check()
+    priced = economics.check()
     maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
         table, backend = open_source(source, connection, notes)
+        as_given = table
         try:
             _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
+            if priced:
+                table = with_economics(backend, table, economics, notes)
             ages = (maturity_days, in_days("half_life", half_life), in_days("expire_after", expire_after))
             clock = make_clock(backend, table, time, as_of, *ages)
             check_words(backend, table, accepted, outcome, words)
-            per_row = row_economics(backend, table, economics, notes) if with_economics else None
-            rows = count_rows(backend, table, columns, accepted, outcome, clock, words, per_row)
-            history = _history(rows, columns, None if clock is None else clock.now, with_economics)
-            if per_row is not None and history.segments:
-                used = used_rows(backend, table, columns, accepted, outcome, clock, words, per_row)
+            rows = count_rows(backend, table, columns, accepted, outcome, clock, words, priced)
+            history = _history(rows, columns, None if clock is None else clock.now, priced)
+            if priced and history.segments:
+                used = used_rows(backend, table, columns, accepted, outcome, clock, words)
                 names = [f"g{i}" for i in range(len(columns))]
                 history = _with_offers(history, group_offers(backend, used, names, economics, history.rows), economics)
             if maturity_days and clock and not any(row.labels for row in history.segments):
@@ -717,10 +726,12 @@ def fit_history(
                 if history.bad["outcome"] or history.bad["accepted"]:
                     strange = strange_values(backend, table, columns, accepted, outcome, words)
                     details["strange"], details["strange_decisions"] = (tuple(values) for values in strange)
+                if history.bad.get("economics"):
+                    details["strange_economics"] = tuple(strange_economics(backend, table, economics))
                 if time and clock and history.bad["time"]:
                     details["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
             if connection is None:
-                details["repeated"] = repetitions(source, table, history.rows)
+                details["repeated"] = repetitions(source, as_given, history.rows)
             history = msgspec.structs.replace(history, **details)
         finally:
             if isinstance(connection, str):
@@ -770,11 +781,9 @@ def _with_offers(history: History, offers: Mapping[tuple[str, ...], SegmentEcono
     return msgspec.structs.replace(history, segments=segments, most_offers=economics.most_offers)
 
 
-def _history(
-    rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None, with_economics: bool
-) -> History:
+def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None, priced: bool) -> History:
     """Make a history of the counts of :func:`~lenience.history.counts.count_rows`."""
-    bad = dict.fromkeys([*BAD_ROWS, *(NO_ECONOMICS if with_economics else ())], 0)
+    bad = dict.fromkeys([*BAD_ROWS, *(NO_ECONOMICS if priced else ())], 0)
     later = total = 0
     segments = []
     for row in rows:

@@ -111,6 +111,7 @@ def read_past(source: object, columns: PastColumns, connection: object = None, s
         accepted_values=columns.accepted_values,
         rejected_values=columns.rejected_values,
         only_given=columns.only_given,
+        **({} if columns.economics is None else msgspec.structs.asdict(columns.economics)),
         strict=strict,
         warn=False,  # the caller shows History.describe(), which has the warning
     )

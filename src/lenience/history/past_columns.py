@@ -6,6 +6,8 @@ from typing import Protocol
 
 import msgspec
 
+from lenience.history.economics import Economics
+
 CELL = "__cell__"  # a derived column: the name of a row's cell, if columns are cut into bands
 EVERYONE = "__everyone_accepted__"  # a derived column: always true, if the file has no rejected applicants
 
@@ -61,6 +63,8 @@ class PastColumns(msgspec.Struct, frozen=True):
         Days after which a missing outcome is no longer expected.
     as_of
         The date of the count; by default the last date that is not in the future.
+    economics
+        What each applicant may gain and lose; None if it is unknown.
     cells
         How the segment columns are divided, where any of them is cut into bands; empty otherwise.
     """
@@ -81,4 +85,5 @@ class PastColumns(msgspec.Struct, frozen=True):
     half_life: float | None = None
     expire_after: float | None = None
     as_of: str | None = None
+    economics: Economics | None = None
     cells: tuple[DividedColumn, ...] = ()

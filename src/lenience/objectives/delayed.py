@@ -13,14 +13,18 @@ import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError
+from lenience.core.errors import InputError, TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ABSENT, Cost, ExposureObjective, Rate, check_offers, one_break_even
 from lenience.core.offers import Offers
 from lenience.core.validation import check_tolerance, number, real, whole
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.exposure import ExposurePolicy
     from lenience.solvers.delayed.plan import DelayedProblem, DelayedSolution
+
+SECONDS = 3.0  # to prove limits before they are estimated
+PROOF_SECONDS = 60.0  # to prove limits that are not estimated
 
 
 class Delayed(
@@ -162,20 +166,96 @@ class Delayed(
         tolerance: float = 1e-6,
         pending_cap: int | None = None,
         look_ahead: int | None = None,
-        seconds: float = 60.0,
+        seconds: float | None = None,
     ) -> Any:
-        """Return the exposure limits, with their certificate.
+        """Return the exposure limits: proved if that fits the time, and otherwise estimated.
 
-        The value at the prior is known to within the tolerance, relative to itself. By default the policy keeps half
-        of the rows that are computed. With offers, the tolerance is relative to the discounted number of arrivals times
-        their mean amount, and each belief is solved when it is asked for.
+        An estimate takes two or three seconds at most, for any number of arrivals and any prior. Its certificate states
+        its error. With offers, the tolerance is relative to the discounted number of arrivals times their mean amount,
+        and each belief is solved when it is asked for.
 
         Parameters
         ----------
         prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
-            Number of belief sizes n to decide, from the prior on.
+            Number of belief sizes n to decide, from the prior on. By default half of those that are computed.
+        tolerance : float
+            How accurately the value at the prior is computed, relative to itself.
+        pending_cap : int, optional
+            Largest number of pending labels to follow. If it is given, limits are never estimated.
+        look_ahead : int, optional
+            Number of rows to compute beyond them. If it is given, limits are never estimated.
+        seconds : float, optional
+            Longest time to allow for a proof, in seconds, without compiling: by default 3, and 60 with offers or a
+            mixture.
+
+        Returns
+        -------
+        ExposurePolicy or EstimatedExposurePolicy or OfferExposurePolicy
+            The policy: an OfferExposurePolicy if there are offers or the prior is a MixtureBelief.
+
+        Raises
+        ------
+        TooLargeError
+            If there are offers, a mixture, a pending cap or a look-ahead, and the problem is estimated to take more
+            than ``seconds``.
+
+        Examples
+        --------
+        >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=1)
+        >>> policy = late.solve(Belief(2, 1), rows=20, tolerance=1e-4)
+        >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 7)), policy.limit(Belief(10, 8))
+        (1, 3, None)
+        >>> large = Delayed(cost=0.8, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> large.limit(Belief(2, 1)), large.certificate.proved
+        (45, False)
+        """
+        from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
+
+        within = None if seconds is None else real("seconds", seconds, above=0)
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
+
+            policy = OfferExposurePolicy(
+                self, MixtureBelief.of(prior), check_tolerance(tolerance), PROOF_SECONDS if within is None else within
+            )
+            policy.value(prior)
+            return policy
+        check_prior(prior)
+        within = SECONDS if within is None else within
+        if pending_cap is None and look_ahead is None:
+            from lenience.solvers.delayed.plan import least_seconds
+
+            check_tolerance(tolerance)
+            if least_seconds(self.problem(prior)) > within:
+                return EstimatedExposurePolicy.solve(self, prior)
+        try:
+            return self.solve_proved(prior, rows, tolerance, pending_cap, look_ahead, within)
+        except TooLargeError:
+            if pending_cap is not None or look_ahead is not None:
+                raise
+            return EstimatedExposurePolicy.solve(self, prior)
+
+    def solve_proved(
+        self,
+        prior: Belief,
+        rows: int | None = None,
+        tolerance: float = 1e-6,
+        pending_cap: int | None = None,
+        look_ahead: int | None = None,
+        seconds: float = PROOF_SECONDS,
+    ) -> ExposurePolicy:
+        """Return the exposure limits with their proof, or raise an error if it would take too long.
+
+        The value at the prior is known to within the tolerance, relative to itself.
+
+        Parameters
+        ----------
+        prior : Belief
+            What is known of the success probability at the start.
+        rows : int, optional
+            Number of belief sizes n to decide, from the prior on. By default half of those that are computed.
         tolerance : float
             How accurately the value at the prior is computed, relative to itself.
         pending_cap : int, optional
@@ -183,12 +263,12 @@ class Delayed(
         look_ahead : int, optional
             Number of rows to compute beyond them. By default it follows from the tolerance.
         seconds : float
-            Longest time to allow, in seconds. A problem that is estimated to take longer raises an error.
+            Longest time to allow, in seconds.
 
         Returns
         -------
-        ExposurePolicy or OfferExposurePolicy
-            The policy: an OfferExposurePolicy if there are offers or the prior is a MixtureBelief.
+        ExposurePolicy
+            The policy.
 
         Raises
         ------
@@ -198,23 +278,15 @@ class Delayed(
         Examples
         --------
         >>> late = Delayed(cost=0.8, arrivals=20, discount_rate=0.1, label_delay=1)
-        >>> policy = late.solve(Belief(2, 1), rows=20, tolerance=1e-4)
-        >>> policy.limit(Belief(2, 1)), policy.limit(Belief(10, 7)), policy.limit(Belief(10, 8))
-        (1, 3, None)
+        >>> late.solve_proved(Belief(2, 1), rows=20, tolerance=1e-4).certificate.relative_gap < 1e-4
+        True
         """
         import numpy as np
 
         from lenience.policies.beliefs.exposure import ExposurePolicy
         from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 
-        if self.offers is not None or isinstance(prior, MixtureBelief):
-            from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
-
-            policy = OfferExposurePolicy(
-                self, MixtureBelief.of(prior), check_tolerance(tolerance), real("seconds", seconds, above=0)
-            )
-            policy.value(prior)
-            return policy
+        one_break_even(self, "solve_proved")
         check_prior(prior)
         count = None if rows is None else whole("rows", rows, least=1)
         solution = self._enclose(prior, count, tolerance, pending_cap, look_ahead, seconds)
@@ -288,6 +360,7 @@ class Delayed(
         1.29 3
         """
         one_break_even(self, "enclose")
+        check_prior(belief, "belief")
         solution = self._enclose(belief, 1, tolerance, None, None, seconds)
         if pending > solution.pending_cap:
             solution = self._enclose(belief, 1, tolerance, pending, solution.look_ahead, seconds)
@@ -295,7 +368,7 @@ class Delayed(
         limit = None if band.unlimited[0] == 0 else 0 if band.first[0] > 0 else int(band.limits[0])
         return Bounds(float(solution.lower[pending]), float(solution.upper[pending])), limit
 
-    def starts(self, belief: Belief) -> bool:
+    def starts(self, belief: Belief | MixtureBelief) -> bool:
         """Return whether a first acceptance pays at a belief, of any offer.
 
         Parameters
@@ -316,10 +389,11 @@ class Delayed(
         >>> Delayed(offers=starter, arrivals=5, discount_rate=0.5, label_delay=0.5).starts(Belief(2, 1))
         True
         """
-        if self.offers is None:
+        if self.offers is None and isinstance(belief, Belief):
             return ExposureObjective.starts(self, belief)
         policy = self.solve(belief)
-        return any(policy.accepts(belief, self.offers.offers_of(menu)) for menu in range(self.offers.menu_count))
+        offers: Offers = policy.offers
+        return any(policy.accepts(belief, offers.offers_of(menu)) for menu in range(offers.menu_count))
 
     def problem(self, prior: Belief) -> DelayedProblem:
         """Return the problem in the solver's own numbers.

@@ -257,7 +257,7 @@ class Discounted(
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on.
@@ -284,12 +284,12 @@ class Discounted(
             return offer_seconds(prior, offers, self.discount, rows, tolerance)
         return discounted_seconds(prior.n, self.cost, self.discount, rows, tolerance, look_ahead)
 
-    def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
+    def enclose(self, belief: Belief | MixtureBelief, tolerance: float) -> tuple[Bounds, Bounds]:
         """Return bounds of the optimal value at a belief.
 
         Parameters
         ----------
-        belief : Belief
+        belief : Belief or MixtureBelief
             What is known of the success probability.
         tolerance : float
             How accurately values are computed, in units of reward.
@@ -309,15 +309,19 @@ class Discounted(
         from lenience.solvers.stopping.solve import solve_discounted
 
         one_break_even(self, "enclose")
+        if isinstance(belief, MixtureBelief):
+            policy = self.solve(belief, rows=1, tolerance=tolerance)
+            return policy.value(belief), policy.continuation(belief)
+        check_prior(belief, "belief")
         solution = solve_discounted(belief.n, belief.s, self.cost, self.discount, 1, tolerance)
         return solution.value, solution.continuation
 
-    def starts(self, belief: Belief) -> bool:
+    def starts(self, belief: Belief | MixtureBelief) -> bool:
         """Return whether a first acceptance pays at a belief, of any offer.
 
         Parameters
         ----------
-        belief : Belief
+        belief : Belief or MixtureBelief
             What is known of the success probability.
 
         Returns
@@ -332,7 +336,7 @@ class Discounted(
         >>> Discounted(offers=Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]), discount=0.95).starts(Belief(2, 1))
         True
         """
-        if self.offers is None:
+        if self.offers is None and isinstance(belief, Belief):
             return StoppingObjective.starts(self, belief)
         return bool(self.solve(belief, rows=1).share_accepted(belief) > 0.0)
 
@@ -365,6 +369,7 @@ class Discounted(
         from lenience.solvers.offers.evaluation import evaluate_offers
         from lenience.solvers.stopping.evaluation import evaluate_discounted
 
+        check_prior(belief, "belief")
         if self.offers is not None:
             return evaluate_offers(policy, belief, self.offers, self.discount, tolerance)
         return evaluate_discounted(policy, belief.n, belief.s, self.cost, self.discount, tolerance)

@@ -190,14 +190,14 @@ class FiniteHorizon(
         certificate = Certificate(tolerance, count, ahead, solution.undecided, solution.width, solution.states)
         return OptimalPolicy(self, prior, solution.accept_from, certificate)
 
-    def solve_seconds(self, prior: Belief, rows: int | None = None, tolerance: float = 1e-9) -> float:
+    def solve_seconds(self, prior: Belief | MixtureBelief, rows: int | None = None, tolerance: float = 1e-9) -> float:
         """Estimate how many seconds :meth:`solve` takes on one core.
 
         With one break-even the time depends on the horizon only.
 
         Parameters
         ----------
-        prior : Belief
+        prior : Belief or MixtureBelief
             What is known of the success probability at the start.
         rows : int, optional
             Number of belief sizes n to decide, from the prior on.
@@ -217,8 +217,9 @@ class FiniteHorizon(
         from lenience.solvers.offers.horizon import horizon_offer_seconds
         from lenience.solvers.stopping.solve import horizon_seconds
 
-        if self.offers is not None:
-            return horizon_offer_seconds(prior, self.offers, self.discount, self.horizon, tolerance)
+        if self.offers is not None or isinstance(prior, MixtureBelief):
+            offers = self.offers or Offers((1.0,), (self.cost,))
+            return horizon_offer_seconds(prior, offers, self.discount, self.horizon, tolerance)
         return horizon_seconds(prior.n, self.horizon)
 
     def enclose(self, belief: Belief, tolerance: float) -> tuple[Bounds, Bounds]:
@@ -245,6 +246,7 @@ class FiniteHorizon(
         from lenience.solvers.stopping.solve import solve_horizon
 
         one_break_even(self, "enclose")
+        check_prior(belief, "belief")
         solution = solve_horizon(belief.n, belief.s, self.cost, self.discount, self.horizon, 1, tolerance)
         return solution.value, solution.continuation
 
@@ -269,7 +271,7 @@ class FiniteHorizon(
         left = self.horizon - acceptances
         return msgspec.structs.replace(self, horizon=left) if left > 0 else None
 
-    def starts(self, belief: Belief) -> bool:
+    def starts(self, belief: Belief | MixtureBelief) -> bool:
         """Return whether a first acceptance pays at a belief, of any offer.
 
         Parameters
@@ -289,7 +291,7 @@ class FiniteHorizon(
         >>> FiniteHorizon(offers=Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]), horizon=20).starts(Belief(2, 1))
         True
         """
-        if self.offers is None:
+        if self.offers is None and isinstance(belief, Belief):
             return StoppingObjective.starts(self, belief)
         return bool(self.solve(belief).share_accepted(belief) > 0.0)
 
@@ -319,6 +321,7 @@ class FiniteHorizon(
         from lenience.solvers.offers.pyramid import evaluate_pyramid
         from lenience.solvers.stopping.evaluation import evaluate_horizon
 
+        check_prior(belief, "belief")
         if self.offers is not None:
             return evaluate_pyramid(policy, belief, self.offers, self.discount, self.horizon)
         return evaluate_horizon(policy, belief.n, belief.s, self.cost, self.discount, self.horizon)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lenience.analysis.delay import BLIND, OPTIMAL, DelayValue
 from lenience.core.belief import Belief
@@ -14,7 +15,8 @@ from lenience.core.formatting import duration
 from lenience.core.money import UNITS, Money
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import whole
-from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas
+from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, label_amounts
+from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 
 if TYPE_CHECKING:
@@ -80,14 +82,16 @@ def value_against_delay(
     axes.set_xticks(delays, [duration(delay).replace(" ", "\n") for delay in delays])
     axes.minorticks_off()
     axes.set_xlabel("mean delay of a label")
-    axes.set_ylabel(money.axis_label("value before the first arrival"))
+    label_amounts(axes.yaxis, "value before the first arrival", money)
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
     return figure
 
 
-def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, title: str | None = None) -> Figure:
+def limit_map(
+    policy: ExposurePolicy | EstimatedExposurePolicy, most: int = 1000, lattices: int = 12, title: str | None = None
+) -> Figure:
     """Plot the exposure limits over belief size and success rate.
 
     On one lattice the states at small n lie so far apart that the picture is a sawtooth. Therefore the problem is
@@ -95,7 +99,7 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
 
     Parameters
     ----------
-    policy : ExposurePolicy
+    policy : ExposurePolicy or EstimatedExposurePolicy
         A solved policy for late labels.
     most : int, optional
         The largest belief size n to show; the axis is logarithmic.
@@ -120,31 +124,19 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
 
     figure, (axes,) = canvas(1, 8.0, 4.8)
     cost = policy.objective.cost
-    rows = min(whole("most", most, least=2), policy.certificate.look_ahead // 2)
-    count = whole("lattices", lattices, least=1)
+    rows, count = whole("most", most, least=2), whole("lattices", lattices, least=1)
+    if isinstance(policy, ExposurePolicy):
+        rows = min(rows, policy.certificate.look_ahead // 2)
     sizes = np.unique(np.round(np.geomspace(1, rows, 240)).astype(int))
     rates = np.linspace(max(0.0, cost - 0.45), min(1.0, cost + 0.08), 600)
     steps = (0, 1, 2, 3, 5, 10, 20, 50)
-    grid = np.zeros((rates.size, sizes.size))
-    nearest = np.full(grid.shape, np.inf)
-    for shift in range(count):
-        start = Belief(n=1, s=(shift + 0.5) / count)
-        solved = policy.objective.solve(
-            start,
-            rows=rows,
-            tolerance=1e-4,
-            pending_cap=policy.certificate.pending_cap,
-            look_ahead=policy.certificate.look_ahead,
-            seconds=600,
-        )
-        for column, n in enumerate(sizes):
-            # Each rate takes the colour of the nearest belief on any lattice.
-            good = start.s + np.clip(np.rint(rates * n - start.s), 0, n - 1)
-            limits = solved.exposure(float(n), good)
-            apart = np.abs(good - rates * n)
-            closer = apart < nearest[:, column]
-            nearest[closer, column] = apart[closer]
-            grid[closer, column] = np.where(limits == UNLIMITED, 1e9, limits)[closer]
+    if isinstance(policy, ExposurePolicy):
+        grid = _proved_limits(policy, rows, count, sizes, rates)
+    else:
+        # Estimates are interpolated, so one solve from a belief of one observation has them all.
+        solved = EstimatedExposurePolicy.solve(policy.objective, Belief(n=1, s=cost))
+        limits = solved.exposure(sizes.astype(float), rates[:, np.newaxis] * sizes)
+        grid = np.where(limits == UNLIMITED, 1e9, limits)
     grid[rates >= cost] = 1e9
     colours = ("#d9d9d9", "#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fff7d1")
     norm = BoundaryNorm([*steps, 1e6, 2e9], len(colours))
@@ -178,3 +170,29 @@ def limit_map(policy: ExposurePolicy, most: int = 1000, lattices: int = 12, titl
     if title:
         axes.set_title(title, loc="left", fontsize=11)
     return figure
+
+
+def _proved_limits(
+    policy: ExposurePolicy, rows: int, lattices: int, sizes: NDArray[np.int64], rates: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the limit at each rate and size: that of the nearest belief on any of several lattices."""
+    grid = np.zeros((rates.size, sizes.size))
+    nearest = np.full(grid.shape, np.inf)
+    for shift in range(lattices):
+        start = Belief(n=1, s=(shift + 0.5) / lattices)
+        solved = policy.objective.solve_proved(
+            start,
+            rows=rows,
+            tolerance=1e-4,
+            pending_cap=policy.certificate.pending_cap,
+            look_ahead=policy.certificate.look_ahead,
+            seconds=600,
+        )
+        for column, n in enumerate(sizes):
+            good = start.s + np.clip(np.rint(rates * n - start.s), 0, n - 1)
+            limits = solved.exposure(float(n), good)
+            apart = np.abs(good - rates * n)
+            closer = apart < nearest[:, column]
+            nearest[closer, column] = apart[closer]
+            grid[closer, column] = np.where(limits == UNLIMITED, 1e9, limits)[closer]
+    return grid

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lenience.core.money import Money
-from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
+from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas, label_amounts
 from lenience.simulation.replay import ReplayResult
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _along(left: Axes, result: ReplayResult, money: Money) -> None:
     left.set_xscale("log")
     left.axhline(0, color=INK, linewidth=0.8)
     left.set_xlabel("arrivals")
-    left.set_ylabel(money.axis_label("total reward (not discounted)"))
+    label_amounts(left.yaxis, "total reward (not discounted)", money)
     left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
 
 
@@ -63,4 +63,4 @@ def _beside(right: Axes, result: ReplayResult, money: Money) -> None:
     )  # fmt: skip
     right.set_yticks(places, [outcome.policy for outcome in result.policies])
     right.set_ylim(-0.9, len(result.policies) - 0.4)
-    right.set_xlabel(money.axis_label("discounted reward with 95% interval"))
+    label_amounts(right.xaxis, "discounted reward with 95% interval", money)

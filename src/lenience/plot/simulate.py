@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lenience.core.errors import InputError
 from lenience.core.money import UNITS, Money
 from lenience.core.validation import having, listed, mapped
-from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, save
+from lenience.plot.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, canvas, label_amounts, save
 from lenience.simulation.result import REWARDS
 
 if TYPE_CHECKING:
@@ -144,8 +144,9 @@ def plot_comparison(
             colour = COLOURS[1] if name == simulation.baseline else COLOURS[0]
             axes.errorbar(scale * estimate.mean, row, xerr=spread, fmt="o", color=colour, capsize=3, markersize=5)
         title = f"{TITLES[metric]} {simulation.baseline}" if metric == "behind" else TITLES[metric]
-        title = money.axis_label(title) if money.known and metric in REWARDS else title
         axes.set_xlabel(f"{title} (95% interval)")
+        if money.known and metric in REWARDS:
+            label_amounts(axes.xaxis, f"{title} (95% interval)", money)
         axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
         axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         axes.grid(visible=False, axis="y")

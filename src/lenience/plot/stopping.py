@@ -12,7 +12,7 @@ from lenience.analysis.regret import Regret
 from lenience.core.belief import Belief
 from lenience.core.money import UNITS, Money
 from lenience.objectives.discounted import Discounted
-from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas
+from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas, label_amounts
 from lenience.policies.beliefs.greedy import Greedy
 from lenience.solvers.stopping.threshold import threshold_curve
 
@@ -70,7 +70,9 @@ def value_functions(
         axes.set_xlim(0, 1)
         axes.set_ylim(bottom=0)
     label = f"value Vᴺ(n, p̂), N = {N:,}"
-    panels[0].set_ylabel(money.axis_label(label) if money.known else label)
+    panels[0].set_ylabel(label)
+    if money.known:
+        label_amounts(panels[0].yaxis, label, money)
     panels[0].legend(frameon=False, loc="upper left", fontsize=8)
     return figure
 
@@ -188,7 +190,7 @@ def operating_characteristics(
         "wrongly\nrejected", (0.5 * (1 + problem.cost), 0.97), ha="center", va="top", color=RED, fontsize=8
     )
     panels[1].set_title("Expected discounted reward", fontsize=10)
-    panels[1].set_ylabel(money.axis_label("reward"))
+    label_amounts(panels[1].yaxis, "reward", money)
     figure.suptitle(
         f"c = {problem.cost:g}, γ = {problem.discount:g}, prior n = {prior.n:g}, s = {prior.s:g}", fontsize=10
     )
@@ -236,7 +238,7 @@ def regret_against_horizon(rows: Sequence[Regret], cost: float, money: Money = U
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("number of individuals H")
-    axes.set_ylabel(money.axis_label("regret against knowing p"))
+    label_amounts(axes.yaxis, "regret against knowing p", money)
     axes.set_title(f"What not knowing p costs over H individuals (c = {cost:g})")
     axes.legend(frameon=False, fontsize=8, loc="upper left")
     return figure

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lenience.core.errors import InputError
+from lenience.core.money import Money
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -83,6 +85,32 @@ def check_path(path: str | Path, field: str = "output") -> Path:
     if not target.parent.is_dir():
         raise InputError(field, str(target.parent), "in a folder that exists", code="missing_file")
     return target
+
+
+def label_amounts(axis: Axis, name: str, money: Money) -> None:
+    """Label an axis of amounts with their unit; amounts of money have thousands separators.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+        The axis.
+    name : str
+        What the amounts are.
+    money : Money
+        How to show them.
+
+    Examples
+    --------
+    >>> figure, (axes,) = canvas(1, 4, 3)
+    >>> label_amounts(axes.yaxis, "value", Money(6400, "$"))
+    >>> axes.get_ylabel(), axes.yaxis.get_major_formatter()(-12500.0, 0)
+    ('value, $', '−12,500')
+    """
+    axis.set_label_text(money.axis_label(name))
+    if money.known:
+        axis.set_major_formatter(lambda amount, _: f"{amount:,.10g}".replace("-", "−"))
+        if axis is axis.axes.xaxis:  # long labels side by side need room
+            axis.axes.locator_params(axis="x", nbins=4)
 
 
 def canvas(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]]:

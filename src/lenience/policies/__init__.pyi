@@ -2,6 +2,7 @@ from .beliefs.bayes_ucb import BayesUCB as BayesUCB
 from .beliefs.constant import Constant as Constant
 from .beliefs.decaying_epsilon import DecayingEpsilon as DecayingEpsilon
 from .beliefs.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
+from .beliefs.estimated_exposure import EstimatedExposurePolicy as EstimatedExposurePolicy
 from .beliefs.explore_then_exploit import ExploreThenExploit as ExploreThenExploit
 from .beliefs.exposure_certificate import ExposureCertificate as ExposureCertificate
 from .beliefs.expression import decision_expression as decision_expression

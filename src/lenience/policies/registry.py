@@ -14,6 +14,7 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
+from lenience.core.offers import Offers
 from lenience.core.protocols import Policy
 from lenience.objectives import Delayed, Discounted, FiniteHorizon
 
@@ -29,6 +30,7 @@ POLICIES: Mapping[str, tuple[str, str]] = {
     "epsilon_greedy": ("epsilon_greedy", "EpsilonGreedy"),
     "explore_then_exploit": ("explore_then_exploit", "ExploreThenExploit"),
     "exposure": ("exposure", "ExposurePolicy"),
+    "estimated_exposure": ("estimated_exposure", "EstimatedExposurePolicy"),
     "forgetting": ("forgetting", "Forgetting"),
     "gittins": ("gittins", "Gittins"),
     "greedy": ("greedy", "Greedy"),
@@ -39,6 +41,13 @@ POLICIES: Mapping[str, tuple[str, str]] = {
     "semi_logistic": ("semi_logistic", "SemiLogistic"),
     "thompson": ("thompson", "Thompson"),
 }
+# Policies that look at the offer.
+OFFER_POLICIES: Mapping[str, tuple[str, str]] = {
+    "greedy_offers": ("offer_baselines", "GreedyOffers"),
+    "horizon_offers": ("horizon_offers", "HorizonOfferPolicy"),
+    "offers": ("offers", "OfferPolicy"),
+}
+ALL_POLICIES: Mapping[str, tuple[str, str]] = {**POLICIES, **OFFER_POLICIES}
 
 
 def policy_names() -> list[str]:
@@ -54,7 +63,7 @@ def policy_names() -> list[str]:
     >>> policy_names()[:4]
     ['always-accept', 'bayes-ucb', 'blind', 'capped']
     """
-    return sorted([*(tag.replace("_", "-") for tag in POLICIES), "always-accept", "finite-horizon"])
+    return sorted([*(tag.replace("_", "-") for tag in ALL_POLICIES), "always-accept", "finite-horizon"])
 
 
 def policy_named(name: str, **parameters: Any) -> Policy:
@@ -62,7 +71,8 @@ def policy_named(name: str, **parameters: Any) -> Policy:
 
     ``optimal``, ``finite-horizon`` and ``exposure`` solve a problem. ``optimal`` takes cost, discount and prior;
     ``finite-horizon`` takes cost, horizon, prior and, optionally, discount; ``exposure`` takes cost, arrivals,
-    discount_rate, label_delay and prior. For the others, the parameters are those of the class.
+    discount_rate, label_delay and prior. ``offers`` and ``horizon-offers`` take offers instead of the cost. For the
+    others, the parameters are those of the class.
 
     Parameters
     ----------
@@ -161,8 +171,8 @@ def policy_from_json(text: str | bytes) -> Policy:
             code="invalid_json",
         )
     tag = fields["type"]
-    if tag not in POLICIES:
-        raise InputError.unknown_name("type", tag, sorted(POLICIES))
+    if tag not in ALL_POLICIES:
+        raise InputError.unknown_name("type", tag, sorted(ALL_POLICIES))
     kind = _class(tag)
     if isinstance(fields.get("policy"), dict):  # a policy that contains another
         inner = policy_from_json(msgspec.json.encode(fields["policy"]))
@@ -226,11 +236,13 @@ def _maker(name: str) -> Callable[..., Policy]:
         "always_accept": _always_accept,
         "exposure": _exposure,
         "finite_horizon": _finite_horizon,
+        "horizon_offers": _horizon_offers,
+        "offers": _offers,
         "optimal": _optimal,
     }
     if tag in special:
         return special[tag]
-    if tag not in POLICIES:
+    if tag not in ALL_POLICIES:
         raise InputError.unknown_name("policy", name, policy_names())
     return _class(tag)  # type: ignore[no-any-return]
 
@@ -252,7 +264,7 @@ def _create(name: str, make: Callable[..., Made], parameters: Mapping[str, Any])
 
 def _class(tag: str) -> Any:
     """Import the class of a tag."""
-    module, kind = POLICIES[tag]
+    module, kind = ALL_POLICIES[tag]
     return getattr(import_module(f"lenience.policies.beliefs.{module}"), kind)
 
 
@@ -272,6 +284,16 @@ def _optimal(cost: float, discount: float, prior: Belief) -> Policy:
 def _exposure(cost: float, arrivals: float, discount_rate: float, label_delay: float, prior: Belief) -> Any:
     """Solve a Delayed problem."""
     return Delayed(cost, arrivals, discount_rate, label_delay).solve(prior)
+
+
+def _offers(offers: Offers, discount: float, prior: Belief) -> Any:
+    """Solve a Discounted problem with offers."""
+    return Discounted(offers=offers, discount=discount).solve(prior)
+
+
+def _horizon_offers(offers: Offers, horizon: int, prior: Belief, discount: float = 1.0) -> Any:
+    """Solve a FiniteHorizon problem with offers."""
+    return FiniteHorizon(offers=offers, horizon=horizon, discount=discount).solve(prior)
 
 
 def _finite_horizon(cost: float, horizon: int, prior: Belief, discount: float = 1.0) -> Policy:

@@ -14,7 +14,7 @@ from lenience.reports.canvas import linear_ticks
 from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart, tick_label
 from lenience.reports.rendering import render
 from lenience.reports.views import ReportTable, TableCell
-from lenience.simulation.replay import ReplayResult
+from lenience.simulation.replay import ONE_BREAK_EVEN, ReplayResult
 from lenience.simulation.replay_table import replay_tables
 
 FEW = 10  # runs below which intervals are too wide to compare policies
@@ -26,6 +26,11 @@ def describe_columns(result: ReplayResult, money: Money | None = None) -> str:
     unit = ""
     if result.objective.offers is None:
         unit = f" {describe_unit(result.objective.cost, shown)}"
+    elif any(outcome.policy == ONE_BREAK_EVEN for outcome in result.policies):
+        unit = (
+            " Policies decide each applicant at the applicant's own break-even; "
+            f'"{ONE_BREAK_EVEN}" uses the mean break-even for all.'
+        )
     return (
         f"Reward is discounted; total is not.{unit} Lead: how much more the first policy earned than this one on the "
         "same arrivals. Regret: how much less this policy earned (discounted) than the default model would have "

@@ -17,13 +17,14 @@ import msgspec
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
 from lenience.analysis.status_quo import compare_with_status_quo
-from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
 from lenience.core.money import Money
 from lenience.core.validation import having
 from lenience.history.fit import History
 from lenience.models.protocol import Shrinkage
+from lenience.policies.beliefs.offers import offers_of
+from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.reports.canvas import percent_ticks
 from lenience.reports.charts import IntervalRow, interval_chart
 from lenience.reports.rendering import render
@@ -32,13 +33,15 @@ from lenience.reports.segment_report_groups import (
     constraint_section,
     group_section,
     model_section,
+    starter_section,
     status_quo_section,
 )
 from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segments
-from lenience.segments.starting import Shutout, Start, shut_out_at_outset, starts
+from lenience.segments.small_starts import starter_groups
+from lenience.segments.starting import Shutout, Start, has_offers, shut_out_at_outset, starts
 
 MOST_DRAWN = 60  # segments in the figure; tables list more
 MOST_LISTED = 500
@@ -81,7 +84,7 @@ def segments_report(
     facts : mapping of str to str, optional
         What the page is based on, e.g. the file.
     money : Money, optional
-        How to show amounts; by default in units of gain + loss.
+        How to show amounts; by default as the objective says.
     late : sequence of Exposure, optional
         The limits of :func:`~lenience.exposure_limits`, if outcomes are delayed.
     ignored : sequence of Ignored, optional
@@ -116,7 +119,7 @@ def segments_report(
         msgspec.structs.replace(row, starts=limits[row.name].starts is not False) if late else row
         for row in starts(policies.segments)
     ]
-    shown = money or Money()
+    shown = money or next(iter(policies.segments)).objective.money
     worth = math.fsum(row.worth for row in late) if late else policies.value().midpoint
     sections = []
     if late:
@@ -127,8 +130,16 @@ def segments_report(
         sections.append(status_quo_section(compared, shown))
     sections.append(_rejected_section(policies.segments, [row for row in rows if not row.starts], truths))
     sections.append(_rates_section(policies, rows, bool(late)))
-    if truths is not None or len(policies.segments.groups) > 1:
+    offers = any(row.offers is not None for row in rows)
+    if (truths is not None or len(policies.segments.groups) > 1) and not any(map(has_offers, policies.segments)):
         sections.append(group_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
+    shut = sum(not row.starts for row in rows)
+    if (offers or len(policies.segments.groups) > 1) and not late and 0 < shut <= MOST_LISTED:
+        rates = truths
+        if rates is None and history is not None:
+            past_rates = {row.segment: row.rate or 0.0 for row in history.segments}
+            rates = {name: past_rates.get(name, 0.0) for name in policies.segments.names}
+        sections.append(starter_section(starter_groups(policies.segments, rates), truths is not None))
     if outset:
         sections.append(model_section(outset, truths is not None))
     for name, costs in (constraints or {}).items():
@@ -243,7 +254,7 @@ def _rejected_section(segments: Segments, shut: list[Start], truths: Mapping[str
             f"{losing:,} of {every} {plural(losing, 'is', 'are')} almost certainly unprofitable: the probability that "
             "the success rate is above the break-even is below 5%."
         )
-    slow = sum(not row.loses and row.needed < row.volume for row in shut)
+    slow = sum(not row.loses and row.offers is None and row.needed < row.volume for row in shut)
     if slow:
         paragraphs.append(
             f"In {slow:,} of {every}, outcomes arrive too late: the losses in the meantime outweigh what you learn."
@@ -253,7 +264,8 @@ def _rejected_section(segments: Segments, shut: list[Start], truths: Mapping[str
         paragraphs.append(
             f"{rare:,} of {every} {plural(rare, 'has', 'have')} too few applicants: learning whether they succeed "
             "would cost more than it can earn. They stay rejected even if they would succeed. To change that, use a "
-            "model that shares evidence between segments, larger segments, or a minimum acceptance rate (floor)."
+            "model that shares evidence between segments, larger segments, a smaller first offer, or a minimum "
+            "acceptance rate (floor)."
         )
     header = ["group", "segments", "never accepted"]
     if truths is not None:
@@ -302,18 +314,33 @@ def _rates_section(policies: SegmentPolicies, rows: list[Start], late: bool) -> 
 
 
 def _rate_row(policies: SegmentPolicies, row: Start) -> IntervalRow:
-    interval, minimum = row.prior.interval(0.9), _minimum_rate(policies, row.name, row.prior)
+    interval, minimum = row.prior.interval(0.9), _minimum_rate(policies, row)
+    minimum_text = "" if minimum is None else f"minimum rate {percent(minimum)}, "
     tooltip = (
         f"{row.name}: expected success rate {percent(row.prior.mean)} (between {percent(interval.lower)} and "
-        f"{percent(interval.upper)}), minimum rate {percent(minimum)}, {'accepted' if row.starts else 'rejected'}"
+        f"{percent(interval.upper)}), {minimum_text}{'accepted' if row.starts else 'rejected'}"
     )
     kind = "" if row.starts else "reject"
     return IntervalRow(row.name, row.prior.mean, interval.lower, interval.upper, minimum, kind, tooltip)
 
 
-def _minimum_rate(policies: SegmentPolicies, name: str, belief: Belief) -> float:
-    policy = policies[name]
-    return float(policy.threshold(belief.n, tolerance=1e-3).midpoint) if hasattr(policy, "threshold") else 0.0
+def _minimum_rate(policies: SegmentPolicies, row: Start) -> float | None:
+    """Return the success rate from which the next member is accepted; with offers, one with a mean offer.
+
+    None if decisions depend on more than that.
+    """
+    policy, cell = policies[row.name], policies.segments[row.name]
+    if has_offers(cell):
+        label = policy.label_value(row.prior).midpoint
+        return float(max(row.cost - label / offers_of(cell.objective).mean_amount, 0.0))
+    return float(policy.threshold(row.prior.n, tolerance=1e-3).midpoint) if isinstance(policy, OptimalPolicy) else None
+
+
+def _decision(row: Start) -> str:
+    """Return the decision on the next member, in words."""
+    if row.offers is not None and 0.0 < row.offers.share_accepted < 1.0:
+        return f"accept {percent(row.offers.share_accepted, 0)} of offers"
+    return "accept" if row.starts else "reject"
 
 
 def _segments_section(
@@ -324,18 +351,23 @@ def _segments_section(
     money: Money,
 ) -> Section:
     past = {} if history is None else {row.segment: row for row in history.segments}
+    one = money.per_year(None)
     grouped = len(policies.segments.groups) > 1
     header = ["segment", *(["group"] if grouped else [])]
     header += ["decision now", "pending", "limit"] if limits else ["decision"]
     header += ["expected success rate", "evidence", "value"]
     header += [*(["accepted / applicants"] if past else []), "share", "volume"]
-    header += [] if limits else ["volume needed"]
+    offers = any(row.offers is not None for row in rows)
+    if offers:
+        header += ["mean amount", "break-even", "largest amount now"]
+    elif not limits:
+        header.append("volume needed")
     body: list[list[str | TableCell]] = []
     for cell, row in list(zip(policies.segments, rows, strict=True))[:MOST_LISTED]:
         own, late = past.get(row.name), limits.get(row.name)
         line: list[str | TableCell] = [row.name, *([row.group] if grouped else [])]
         if late is None:
-            line.append(decision_cell("accept" if row.starts else "reject", row.starts))
+            line.append(decision_cell(_decision(row), row.starts))
         else:
             line += [decision_cell(late.now, late.accept), f"{late.pending:,}", late.most]
         worth = policies.segment_value(row.name).midpoint if late is None else late.worth
@@ -343,11 +375,19 @@ def _segments_section(
         if past:
             line.append("" if own is None else f"{own.accepted:,} / {own.arrivals:,}")
         line += [even_percent(cell.share, 2), f"{row.volume:,.1f}"]
-        if late is None:
+        if row.offers is not None:
+            most = "any" if math.isinf(row.offers.largest) else one.format(row.offers.largest)
+            line += [one.format(offers_of(cell.objective).mean_amount), even_percent(row.cost), most]
+        elif late is None:
             line.append("far more" if math.isinf(row.needed) else f"{row.needed:,.1f}")
         body.append(line)
     note = f"The first {MOST_LISTED} of {len(rows):,} segments." if len(rows) > MOST_LISTED else ""
     needed_text = "" if limits else " Volume needed: the volume from which learning about the segment pays."
+    if offers:
+        needed_text = (
+            " Mean amount: gain plus loss of an applicant. Break-even: the success rate at which accepting everyone "
+            "earns nothing. Largest amount now: the largest that is accepted at this break-even."
+        )
     text = (
         "Evidence: how many outcomes the expected success rate rests on. Value: what the segment is expected to earn, "
         f"{money.words}. Volume: the number of applicants still to come, where later ones count less.{needed_text}"

@@ -12,6 +12,7 @@ from lenience.core.money import Money
 from lenience.history.fit import History
 from lenience.reports.views import ReportTable, Section, TableCell
 from lenience.segments.segments import Segments
+from lenience.segments.small_starts import StarterGroup
 from lenience.segments.starting import Shutout
 
 MOST_COMPARED = 60  # segments listed beside what they earn today
@@ -57,6 +58,21 @@ def _past_acceptance(segments: Segments, history: History | None) -> dict[str, s
             arrivals[segments[row.segment].group] += row.arrivals
             accepted[segments[row.segment].group] += row.accepted
     return {group: even_percent(accepted[group] / count) for group, count in arrivals.items() if count}
+
+
+def starter_section(groups: Sequence[StarterGroup], known: bool) -> Section:
+    """Show by group how many segments above the break-even a smaller first offer opens."""
+    basis = "true success rate" if known else "past success rate"
+    text = (
+        "A smaller first offer costs less if it fails, and teaches as much. The table counts the segments whose "
+        f"{basis} is above the break-even: how many are accepted today, and how many would be if a tenth of the "
+        "amount may be offered first."
+    )
+    body: list[list[str | TableCell]] = [
+        [row.group or "all", f"{row.segments:,}", f"{row.start:,}", f"{row.start_small:,}"] for row in groups
+    ]
+    header = ["group", "above break-even", "accepted at the full amount", "accepted with a tenth first"]
+    return Section("A smaller first offer", [text], table=ReportTable(header, body))
 
 
 def model_section(outset: Sequence[Shutout], known: bool) -> Section:

@@ -11,9 +11,12 @@ from .ranking import ValuedBatch as ValuedBatch
 from .ranking import rank as rank
 from .ranking import value_batch as value_batch
 from .similar_names import SimilarNamesWarning as SimilarNamesWarning
+from .small_starts import StarterGroup as StarterGroup
 from .small_starts import StarterOffer as StarterOffer
+from .small_starts import starter_groups as starter_groups
 from .small_starts import starter_offers as starter_offers
 from .staleness import loss_of_keeping as loss_of_keeping
+from .starting import OfferStart as OfferStart
 from .starting import Shutout as Shutout
 from .starting import Start as Start
 from .starting import shut_out_at_outset as shut_out_at_outset

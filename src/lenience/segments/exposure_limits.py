@@ -3,35 +3,40 @@
 With late labels the decision of a segment is a number instead of a yes: accept while fewer than the limit are pending.
 Most limits need no solve. If the expected success rate is at or above the cost, there is no limit. If the segment would
 not start even with immediate labels, the limit is 0, because late labels are worth no more. Only the segments in
-between are solved: equal ones once, small ones first, and each to as small a tolerance as the time allows. If the time
-does not suffice, the result says so.
+between are solved: equal ones once, small ones first, on all cores. Each is proved if that takes less than a second,
+and estimated otherwise. If the time does not suffice, the result says so.
 
-Guarantees: a limit that is ``proved`` is the least number pending at which rejecting is optimal. ``worth`` is proved to
-be at most what the optimum earns from here on. Pending labels teach at no further cost, so the value does not fall with
-the number pending. ``worth`` is therefore the greatest lower bound for as many or fewer pending.
+Guarantees: a limit that is ``proved`` is the least number pending at which rejecting is optimal. ``worth`` is at most
+what the optimum earns from here on. That is proved or, if the limit is estimated, the estimate less its stated error.
+Pending labels teach at no further cost, so the value does not fall with the number pending. ``worth`` is therefore the
+greatest lower bound for as many or fewer pending.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
 
 from lenience.core.belief import Belief
-from lenience.core.errors import InputError, TooLargeError
+from lenience.core.errors import InputError
 from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import having, listed, mapped, whole
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
+from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.segments.segments import Segment, Segments, plain_belief
 
-TOLERANCES = (1e-4, 1e-3, 1e-2)  # relative to the value at the belief; the first one that fits the time limit is used
-SECONDS = 10.0  # time limit for one segment, by the solver's estimate
-ALL_SECONDS = 60.0  # time limit for all segments, by the clock
+TOLERANCE = 1e-4  # relative to the value at the belief
+SECONDS = 1.0  # time limit to prove the limit of one segment, by the solver's estimate
+ALL_SECONDS = 120.0  # time limit for all segments, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
 SEGMENTS = "Segments with a Delayed objective, such as history.divide(Delayed(…))"
 
@@ -42,19 +47,16 @@ class NotComputed(msgspec.Struct, frozen=True):
     Parameters
     ----------
     code
-        ``too_large`` if this segment would take too long, ``time_over`` if the time for all segments was over.
+        ``time_over``: the time for all segments was over.
     allowed_seconds
-        The time that is allowed: for this segment, or for all of them.
+        The time that is allowed for all segments.
     reason
         The same as a sentence. It is what ``str`` returns.
-    seconds
-        The time that this segment would take, by the solver's estimate. ``None`` if it was not estimated.
     """
 
-    code: Literal["too_large", "time_over"]
+    code: Literal["time_over"]
     allowed_seconds: float
     reason: str
-    seconds: float | None = None
 
     def __str__(self) -> str:
         return self.reason
@@ -83,7 +85,7 @@ class Exposure(msgspec.Struct, frozen=True):
     proved
         Whether the limit is proved.
     worth
-        A proved lower bound of the optimal value from here on.
+        A lower bound of the optimal value from here on; not proved if the limit is estimated.
     policy
         The policy of the segment, if one was solved.
     not_computed
@@ -106,7 +108,7 @@ class Exposure(msgspec.Struct, frozen=True):
     unlimited: bool
     proved: bool
     worth: float
-    policy: ExposurePolicy | None = None
+    policy: ExposurePolicy | EstimatedExposurePolicy | None = None
     not_computed: NotComputed | None = None
 
     @property
@@ -194,12 +196,22 @@ def exposure_limits(
 
     keys: list[tuple[Delayed, Belief]] = [(cell.own, plain_belief(cell, "exposure_limits")) for cell in cells]
     known = {key: _without_solving(*key) for key in keys}
-    until = time.monotonic() + ALL_SECONDS
-    solved: dict[tuple[Delayed, Belief], ExposurePolicy | NotComputed] = {}
     # Segments whose decision depends on the solve come first.
     open_keys = [key for key, sure in known.items() if sure is None or (values and sure != 0)]
-    for key in sorted(open_keys, key=lambda key: (known[key] is not None, key[0].volume)):
-        solved[key] = _in_time(*key) if time.monotonic() < until else NO_TIME
+    open_keys.sort(key=lambda key: (known[key] is not None, key[0].volume))
+    if open_keys:
+        _compile()  # before the clock starts
+    until = time.monotonic() + ALL_SECONDS
+
+    def solve(key: tuple[Delayed, Belief]) -> ExposurePolicy | EstimatedExposurePolicy | NotComputed:
+        own, belief = key
+        if time.monotonic() > until:
+            return NO_TIME
+        policy: ExposurePolicy | EstimatedExposurePolicy = own.solve(belief, tolerance=TOLERANCE, seconds=SECONDS)
+        return policy
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # The kernels release Python's lock.
+        solved = dict(zip(open_keys, threads.map(solve, open_keys), strict=True))
     return [
         _exposure(cell.name, *key, counts.get(cell.name, 0), known[key], solved.get(key))
         for cell, key in zip(cells, keys, strict=True)
@@ -230,15 +242,12 @@ def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
     return worth.upper > 0.0
 
 
-def _in_time(objective: Delayed, belief: Belief) -> ExposurePolicy | NotComputed:
-    """Return the policy to the best tolerance that the time allows, or why it was not computed."""
-    for tolerance in TOLERANCES:
-        try:
-            policy: ExposurePolicy = objective.solve(belief, tolerance=tolerance, seconds=SECONDS)
-            return policy
-        except TooLargeError as error:
-            reason = NotComputed("too_large", SECONDS, error.sentence, error.seconds)
-    return reason
+@lru_cache(maxsize=1)
+def _compile() -> None:
+    """Solve two tiny problems, so that the kernels of both solvers are compiled."""
+    tiny = Delayed(0.5, arrivals=1.0, discount_rate=1.0, label_delay=1.0)
+    tiny.solve_proved(Belief(2, 1), rows=1, tolerance=1e-2)
+    EstimatedExposurePolicy.solve(tiny, Belief(2, 1))
 
 
 def _exposure(
@@ -247,15 +256,17 @@ def _exposure(
     belief: Belief,
     pending: int,
     sure: int | None,
-    solved: ExposurePolicy | NotComputed | None,
+    solved: ExposurePolicy | EstimatedExposurePolicy | NotComputed | None,
 ) -> Exposure:
     """Combine what is known of a segment without a solve with the result of a solve."""
-    policy = solved if isinstance(solved, ExposurePolicy) else None
     reason = solved if isinstance(solved, NotComputed) else None
+    policy = None if isinstance(solved, NotComputed) else solved
     # Accepting everyone, or nobody, is always possible.
     worth = max(0.0, own.volume * (belief.mean - own.cost))
-    if policy is not None:
+    if isinstance(policy, ExposurePolicy):
         worth = max(worth, *policy.lower[: pending + 1])
+    elif policy is not None:
+        worth = max(worth, policy.value(belief, pending).lower)
     known = (name, belief, own, pending)
     if sure is not None:
         limit = None if sure == UNLIMITED else sure

@@ -20,12 +20,18 @@ from lenience.core.objective import Objective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import check_tolerance, real, whole
 from lenience.objectives.discounted import Discounted
-from lenience.policies.beliefs.offers import OfferDecision, offers_of
+from lenience.policies.beliefs.offers import OfferDecision, OfferPolicy, offers_of
 from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.segments.segments import Segment, Segments
 from lenience.segments.staleness import gains_of_knowing, losses_of_keeping
 
 MOST_ROWS = 1000  # A table has at most this many rows by default, and grows on demand.
+# Of a segment with offers or a mixture for a prior:
+MOST_TABLE = 2e6  # states of a table
+AT_ONCE_SECONDS, MOST_SECONDS = 0.02, 0.15  # for a solve, as estimated
+SHORT_LOOK_AHEAD = 200  # rows; they suffice where much is known
+CLOSE = 1e-5  # bounds that are close enough: of a label, relative to the mean amount, and relative to the value
+COARSE = 1e-6  # a tolerance in units of the mean amount
 
 
 class Solved(NamedTuple):
@@ -410,8 +416,7 @@ def _solve_one(objective: Any, prior: Belief | MixtureBelief, rows: int | None, 
         return Solved(objective, prior, policy, policy.value(prior))
     count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
     if not isinstance(prior, Belief) or not _has_plain_table(objective, prior):
-        policy = objective.solve(prior, rows=count, tolerance=tolerance)
-        return Solved(objective, prior, policy, policy.value(prior))
+        return solve_offers_in_time(objective, prior, count, tolerance)
     from lenience.solvers.stopping.solve import solve_discounted
 
     own = Discounted(objective.cost, objective.discount)
@@ -420,6 +425,39 @@ def _solve_one(objective: Any, prior: Belief | MixtureBelief, rows: int | None, 
         tolerance, count, solution.look_ahead, solution.undecided, solution.width, solution.states
     )
     return Solved(own, prior, OptimalPolicy(own, prior, solution.accept_from, certificate), solution.value)
+
+
+def solve_offers_in_time(objective: Any, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> Solved:
+    """Solve one problem with offers or a mixture, in a few seconds at most.
+
+    Much evidence or a small volume is solved at once. A large volume takes long, although more volume hardly changes
+    decisions there. The table is then that of a smaller volume, also for beliefs that are solved later. The
+    bounds of the value are proved for the right volume, and wider where little is known.
+    """
+    from lenience.solvers.offers.solve import offer_seconds, solve_offers, table_states
+
+    offers = offers_of(objective)
+    count = rows
+    while count > 1 and table_states(prior, offers, count) > MOST_TABLE:
+        count //= 2
+    seconds = offer_seconds(prior, offers, objective.discount, count, tolerance)
+    precision, smaller = tolerance, objective
+    if seconds > MOST_SECONDS:
+        precision, volume = max(tolerance, COARSE), objective.volume
+        while volume > 1.0 and offer_seconds(prior, offers, volume / (1.0 + volume), count, precision) > MOST_SECONDS:
+            volume /= 1.5
+        smaller = Discounted(objective.cost, volume / (1.0 + volume), offers=objective.offers)
+    if seconds > AT_ONCE_SECONDS:
+        short = OfferPolicy.solve(smaller, prior, count, precision, SHORT_LOOK_AHEAD)
+        bounds = solve_offers(prior, offers, objective.discount, 1, tolerance, SHORT_LOOK_AHEAD).value
+        unsure = float(np.max(short.table[1] - short.table[0], initial=0.0))
+        if unsure <= CLOSE * offers.mean_amount and bounds.width <= CLOSE * bounds.upper:
+            return Solved(objective, prior, short, bounds)
+    policy = OfferPolicy.solve(smaller, prior, count, precision)
+    if smaller is objective:
+        return Solved(objective, prior, policy, policy.value(prior))
+    ahead = count + policy.certificate.look_ahead
+    return Solved(objective, prior, policy, solve_offers(prior, offers, objective.discount, 1, tolerance, ahead).value)
 
 
 def _merged(objective: Objective, allowed: float) -> Objective:

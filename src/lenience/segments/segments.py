@@ -101,6 +101,11 @@ class Segment(msgspec.Struct, frozen=True):
         return self.share * self.objective.volume
 
     @property
+    def break_even(self) -> float:
+        """The break-even success rate of accepting everyone: the cost, or that of all offers together."""
+        return self.objective.offers.mean_cost if self.objective.offers else self.objective.cost
+
+    @property
     def currency(self) -> str:
         """The currency of the segment's values; empty if they have none."""
         return self.objective.offers.currency if self.objective.offers else ""
@@ -289,7 +294,9 @@ class Segments:
     ) -> SegmentPolicies:
         """Solve for the optimal policy of every segment, on all cores.
 
-        Segments whose own objective and prior are equal share one table.
+        Segments whose own objective and prior are equal share one table. With offers, a segment with many members to
+        come has the table of a smaller volume, because a solve would take too long. The bounds of its value are proved
+        for its own volume, and wider where little is known.
 
         Parameters
         ----------

@@ -3,8 +3,12 @@
 The policy accepts at the prior exactly if Ṽ(n₀, s₀) > 0, and Ṽ does not fall as γ_x rises. So there is one discounted
 volume γ_x/(1 − γ_x) = γq/(1 − γ) above which a segment starts. Below it the policy never accepts anyone from the
 segment, however good its members are. With a flat prior that volume is 8.7, 32, 185 for c = 0.7, 0.8, 0.9: redlining by
-size. The remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, or
-a floor on exploration (:mod:`lenience.analysis.fairness`).
+size. The remedies are a prior that borrows strength from other segments (:mod:`lenience.models`), coarser segments, a
+floor on exploration (:mod:`lenience.analysis.fairness`), or a smaller first offer
+(:mod:`lenience.segments.small_starts`).
+
+Where offers differ, a segment starts if one of its offers is accepted at the prior: a(p̂ − c) + I > 0, where I is the
+value of one label. So I/(c − p̂) is the largest amount at which it starts.
 """
 
 from __future__ import annotations
@@ -13,15 +17,19 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
-from lenience.core.formatting import count, percents
+from lenience.core.formatting import count, percent, percents
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.validation import check_cost, having, listed, real
+from lenience.policies.beliefs.offers import offers_of
+from lenience.segments.policies import solve_offers_in_time
 from lenience.segments.segments import Segment, Segments, plain_belief
 
 MOST_VOLUME = 1e6  # A belief that would start only beyond this volume counts as never starting.
@@ -32,6 +40,7 @@ COARSE, MOST_FORECAST = 0.01, 20_000.0  # precision and largest volume of a fore
 SEGMENTS = "Segments, such as Segments.of(shares, objective, prior)"
 LITTLE_HOPE = 0.05  # A segment is known to lose if the success rate is above the cost with a smaller probability.
 SHOWN = 1e-4  # relative precision of volumes that are shown
+TOLERANCE = 1e-9  # of a solve with offers, in units of the mean amount
 
 
 def known_to_lose(belief: Belief | MixtureBelief, cost: float) -> bool:
@@ -112,6 +121,31 @@ def _starting_volume(belief: Belief, cost: float, precision: float, most: float)
     return Bounds(low, high)
 
 
+class OfferStart(msgspec.Struct, frozen=True):
+    """Which offers a segment starts with, where amounts and break-evens differ.
+
+    Parameters
+    ----------
+    share_accepted
+        The share of its members whose offer is accepted now.
+    largest
+        The largest amount at stake that is accepted now at the segment's mean break-even; infinite if the expected
+        success rate is above it.
+    label_value
+        What one more outcome is worth for later decisions.
+    smallest
+        The smallest amount at stake among its offers.
+    currency
+        The currency of these amounts.
+    """
+
+    share_accepted: float
+    largest: float
+    label_value: float
+    smallest: float
+    currency: str = ""
+
+
 class Start(msgspec.Struct, frozen=True):
     """Whether a segment starts, and why.
 
@@ -124,14 +158,17 @@ class Start(msgspec.Struct, frozen=True):
     prior
         What is known of its success probability.
     cost
-        Its break-even success rate.
+        Its break-even success rate; with offers, that of accepting everyone.
     volume
         The discounted number of its members to come.
     needed
         The volume above which it would start; infinite if that exceeds both 1,000 and ten times its own. With late
-        labels, the volume that would be needed with immediate labels, which is a lower bound.
+        labels, the volume that would be needed with immediate labels, which is a lower bound. With offers or a mixture
+        for a prior it is not computed: 0 if the segment starts, and infinite if it does not.
     starts
         Whether it starts.
+    offers
+        Which offers it starts with; None if all its members have the same break-even.
 
     Examples
     --------
@@ -144,11 +181,12 @@ class Start(msgspec.Struct, frozen=True):
 
     name: str
     group: str
-    prior: Belief
+    prior: Belief | MixtureBelief
     cost: float
     volume: float
     needed: float
     starts: bool
+    offers: OfferStart | None = None
 
     @property
     def loses(self) -> bool:
@@ -158,6 +196,8 @@ class Start(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Why it starts or not, in words."""
+        if self.offers is not None:
+            return self._reason_of_offers(self.offers)
         if self.starts and self.needed == 0.0:
             expected, even = percents(self.prior.mean, self.cost)
             return f"starts: {expected} expected to succeed, above the break-even of {even}"
@@ -170,6 +210,25 @@ class Start(msgspec.Struct, frozen=True):
             return "never starts: its outcomes arrive too late for learning to pay"
         needed = "far more" if math.isinf(self.needed) else count(self.needed)
         return f"never starts: {self._expected}, {needed} needed for learning to pay"
+
+    def _reason_of_offers(self, offers: OfferStart) -> str:
+        """Why it starts or not, where offers differ."""
+        money = Money(1.0, offers.currency)
+        expected, even = percents(self.prior.mean, self.cost)
+        if self.starts and math.isinf(offers.largest):
+            return f"starts: {expected} expected to succeed, above the mean break-even of {even}"
+        most = money.format(offers.largest)
+        if self.starts:
+            return (
+                f"starts: {percent(offers.share_accepted, 0)} of offers are accepted, up to {most} at the mean "
+                f"break-even of {even}"
+            )
+        if self.loses:
+            return f"never starts: {expected} expected to succeed, almost certainly below the mean break-even of {even}"
+        return (
+            f"never starts: only offers of up to {most} would pay at the mean break-even of {even}, and the smallest "
+            f"is {money.format(offers.smallest)}"
+        )
 
     @property
     def _expected(self) -> str:
@@ -240,13 +299,49 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
     rows = []
     for cell in listed("segments", segments, SEGMENTS):
         having("segments", cell, "objective", SEGMENTS)
+        if has_offers(cell):
+            rows.append(_start_with_offers(cell))
+            continue
         prior = plain_belief(cell, "starts")
         cost, volume = cell.objective.cost, cell.volume
         needed = starting_volume(prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
-        begins = _begins(cell) if cell.objective.label_delay or near else volume > needed.lower or prior.mean > cost
+        begins = (
+            segment_starts(cell) if cell.objective.label_delay or near else volume > needed.lower or prior.mean > cost
+        )
         rows.append(Start(cell.name, cell.group, prior, cost, volume, needed.midpoint, begins))
     return rows
+
+
+def has_offers(cell: Segment) -> bool:
+    """Return whether a segment is solved with offers: its break-evens differ, or its prior is a mixture."""
+    return cell.objective.offers is not None or isinstance(cell.prior, MixtureBelief)
+
+
+def _start_with_offers(cell: Segment) -> Start:
+    """Return whether a segment starts with one of its offers, and with which."""
+    offers, policy = offers_of(cell.objective), first_policy(cell.own, cell.prior)
+    mean, cost = cell.prior.mean, offers.mean_cost
+    accepted = math.fsum(
+        share
+        for menu, share in enumerate(offers.share)
+        if share > 0.0 and policy.decide(cell.prior, offers.offers_of(menu)).accepted
+    )
+    label = policy.label_value(cell.prior)
+    largest = math.inf if mean >= cost else label.lower / (cost - mean)
+    needed = 0.0 if accepted > 0.0 else math.inf
+    own = None
+    if cell.objective.offers is not None:
+        own = OfferStart(accepted, largest, label.midpoint, min(offers.amount), offers.currency)
+    return Start(cell.name, cell.group, cell.prior, cost, cell.volume, needed, accepted > 0.0, own)
+
+
+@lru_cache(maxsize=4096)
+def first_policy(objective: Any, prior: Belief | MixtureBelief) -> Any:
+    """Return the policy of a segment with offers or a mixture for a prior, for its first decision."""
+    if not objective.stationary:
+        return objective.solve(prior)
+    return solve_offers_in_time(objective, prior, 1, TOLERANCE).policy
 
 
 class StartForecast(msgspec.Struct, frozen=True):
@@ -334,8 +429,10 @@ def _begins_late(cell: Segment) -> bool | None:
         return None
 
 
-def _begins(cell: Segment) -> bool:
+def segment_starts(cell: Segment) -> bool:
     """Return whether a segment starts at its own volume: one solve, while the volume at which it would takes many."""
+    if has_offers(cell):
+        return _start_with_offers(cell).starts
     return bool(cell.own.starts(cell.prior))
 
 
@@ -374,13 +471,15 @@ def shut_out_at_outset(
     result = []
     for group in segments.groups:
         mine = [
-            (cell, _begins(cell) if begin is None else begin[cell.name]) for cell in segments if cell.group == group
+            (cell, segment_starts(cell) if begin is None else begin[cell.name])
+            for cell in segments
+            if cell.group == group
         ]
         shut = sum(not begins for _, begins in mine)
         if truths is None:
             result.append(Shutout(model, group, len(mine), shut, None, None, None))
             continue
-        good = [(cell, begins) for cell, begins in mine if truths[cell.name] > cell.objective.cost]
+        good = [(cell, begins) for cell, begins in mine if truths[cell.name] > cell.break_even]
         lost = [cell for cell, begins in good if not begins]
         volume = math.fsum(cell.volume for cell, _ in good)
         share = math.fsum(cell.volume for cell in lost) / volume if volume else 0.0

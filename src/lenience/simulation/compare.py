@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.counter_rng import replication_keys
 from lenience.core.errors import InputError, TooLargeError
-from lenience.core.protocols import Accepts, looks_at_pending
+from lenience.core.offers import Offers
+from lenience.core.protocols import Accepts, OfferRule, looks_at_pending
 from lenience.core.validation import check_cost, having, listed, real, whole
 from lenience.policies.registry import label_of
 from lenience.simulation.block import ReplicationBlock, joined
 from lenience.simulation.late_labels import LateLabels
-from lenience.simulation.reference_policies import OPTIMUM, references
+from lenience.simulation.reference_policies import OPTIMUM, offer_references, references
 from lenience.simulation.result import Simulation
 from lenience.simulation.stream import World
 
@@ -31,35 +32,39 @@ BLOCK = 1024  # replications per task
 MOST_BYTES = 256e6  # of late labels that a task holds
 MOST_DECISIONS = 1e13  # about ten hours on one core
 POLICIES = "a policy with an acceptance(n, s), such as Greedy(cost=0.8), or several"
+OFFER_POLICIES = "a policy with an offer_acceptance(n, s, offers), such as GreedyOffers(), or several"
 WORLD = (
     "a world, such as Bernoulli(p=0.7), FromPrior, Mixture, RandomWalk, ChangePoints, Redrawn, LateLabels or PastRows; "
     "or your own, with the methods open and fixed_rates (docs/simulate.md)"
 )
 
-PolicyChoice = Accepts | Sequence[Accepts]
+Rule = Accepts | OfferRule
+PolicyChoice = Rule | Sequence[Rule]
 
 
 class Task(NamedTuple):
     """One policy (or one for each segment) through one block of replications."""
 
-    policies: tuple[Accepts, ...]
+    policies: tuple[Any, ...]  # with offers they may look at the offer
     world: World
     priors: tuple[Belief, ...]  # one, or one for each segment
-    cost: float
+    cost: float  # the lowest break-even if there are offers
     discount: float
     horizon: int
     checkpoints: NDArray[np.int64]
     seed: int
     first: int
     size: int
+    offers: Offers | None = None
 
 
 def compare_policies(
-    policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts,
+    policies: Mapping[str, PolicyChoice] | Iterable[Rule] | Rule,
     world: World,
     *,
-    cost: float,
     horizon: int,
+    cost: float | None = None,
+    offers: Offers | None = None,
     prior: Belief | None = None,
     discount: float = 1.0,
     replications: int = 1000,
@@ -83,10 +88,13 @@ def compare_policies(
         sequence in a mapping gives one policy per segment.
     world : World
         The world, such as ``Bernoulli(p=0.7)``.
-    cost : float
-        The break-even success rate, strictly between 0 and 1.
     horizon : int
         The number of arrivals in each replication.
+    cost : float, optional
+        The break-even success rate, strictly between 0 and 1. Give either cost or offers.
+    offers : Offers, optional
+        The amounts and break-evens that arrivals bring, drawn by their shares. Rewards are then in money. Policies may
+        look at the offer (``offer_acceptance``); one that does not treats all offers alike.
     prior : Belief, optional
         The belief at the start; by default that of the world, or Beta(1, 1).
     discount : float, optional
@@ -126,9 +134,28 @@ def compare_policies(
     policy    discounted    regret          behind optimum   accepted   shut out               learning cost
     optimum   6.95 ± 0.51   0.645 ± 0.075   0                313 ± 14   0.071 [0.057, 0.089]   0.791 ± 0.05
     greedy    5.72 ± 0.5    1.92 ± 0.24     1.27 ± 0.26      212 ± 15   0.255 [0.229, 0.283]   0.264 ± 0.015
+
+    Arrivals that bring offers:
+
+    >>> from lenience.policies import GreedyOffers
+    >>> from lenience import Offers
+    >>> offers = Offers(amount=[100, 1000], cost=[0.5, 0.5])
+    >>> simulation = compare_policies(GreedyOffers(), world, offers=offers, horizon=200, replications=200)
+    >>> simulation.behind("greedy-offers").lower > 0
+    True
     """
     prepared = prepare(
-        policies, world, cost, horizon, prior, discount, replications, seed, optimum=optimum, checkpoints=checkpoints
+        policies,
+        world,
+        cost,
+        horizon,
+        prior,
+        discount,
+        replications,
+        seed,
+        optimum=optimum,
+        checkpoints=checkpoints,
+        offers=offers,
     )
     return prepared.finished(list(run_tasks(prepared.tasks, workers, progress)))
 
@@ -158,13 +185,14 @@ class PreparedComparison(NamedTuple):
             runs={name: joined(each) for name, each in parts.items()},
             baseline=self.baseline,
             note=self.note,
+            offers=task.offers,
         )
 
 
 def prepare(
-    policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts,
+    policies: Mapping[str, PolicyChoice] | Iterable[Rule] | Rule,
     world: World,
-    cost: float,
+    cost: float | None,
     horizon: int,
     prior: Belief | None,
     discount: float,
@@ -173,11 +201,12 @@ def prepare(
     *,
     optimum: bool = True,
     checkpoints: Iterable[int] | None = None,
+    offers: Offers | None = None,
 ) -> PreparedComparison:
     """Check the arguments of :func:`compare_policies` and divide the work into tasks."""
     if isinstance(world, type) or not (hasattr(world, "fixed_rates") and hasattr(world, "open")):
         raise InputError("world", world, WORLD)
-    goal = check_cost(cost)
+    goal = _lowest_break_even(cost, offers)
     length = whole("horizon", horizon, least=1)
     factor = real("discount", discount, least=0, most=1)
     total = whole("replications", replications, least=1)
@@ -185,7 +214,7 @@ def prepare(
     if not isinstance(optimum, bool):
         raise InputError("optimum", optimum, "true or false")
     priors = (check_prior(prior),) if prior is not None else _priors_of(world)
-    chosen = _named(policies, world)
+    chosen = _named(policies, world, offers is not None)
     with_optimum = optimum and OPTIMUM not in chosen
     if not chosen and not with_optimum:
         raise InputError.because("must contain at least one policy, unless optimum is true", "policies", code="missing")
@@ -200,12 +229,16 @@ def prepare(
             hint="Use fewer replications or fewer policies.",
         )
     if with_optimum:
-        added = references(world, goal, factor, length, priors)
+        added = (
+            references(world, goal, factor, length, priors)
+            if offers is None
+            else offer_references(world, offers, factor, length, priors)
+        )
         chosen = {**added.policies, **chosen}
     checks = default_checkpoints(length) if checkpoints is None else _check_checkpoints(checkpoints, length)
     size = block_size(world, length)
     tasks = [
-        (name, Task(each, world, priors, goal, factor, length, checks, chance, first, min(size, total - first)))
+        (name, Task(each, world, priors, goal, factor, length, checks, chance, first, min(size, total - first), offers))
         for name, each in chosen.items()
         for first in range(0, total, size)
     ]
@@ -244,6 +277,13 @@ def run_task(task: Task) -> ReplicationBlock:
 
     keys = replication_keys(task.seed, task.first, task.size)
     rates = task.world.fixed_rates(keys)
+    if task.offers is not None:
+        from lenience.simulation.engine_offers import run_offers
+
+        stream = task.world.open(keys, task.horizon)
+        return run_offers(
+            task.policies, stream, rates, task.priors, task.offers, task.discount, task.horizon, task.checkpoints
+        )
     rest = (task.cost, task.discount, task.horizon, task.checkpoints)
     policy = task.policies[0]
     plain = len(task.policies) == 1 and getattr(policy, "memory", 1.0) == 1.0 and not looks_at_pending(policy)
@@ -282,15 +322,38 @@ def _priors_of(world: World) -> tuple[Belief, ...]:
     return (prior if isinstance(prior, Belief) else Belief(2, 1),)
 
 
+def _lowest_break_even(cost: float | None, offers: Offers | None) -> float:
+    """Check that there is either a cost or offers; return the lowest break-even."""
+    if (cost is None) == (offers is None):
+        raise InputError.because(
+            "Give either cost or offers",
+            ("cost", "offers"),
+            label="",
+            code="missing" if cost is None else "conflicting_fields",
+        )
+    if offers is None:
+        return check_cost(cost)
+    if not isinstance(offers, Offers):
+        raise InputError("offers", offers, "an Offers object, such as Offers(amount=[1, 5], cost=[0.8, 0.8])")
+    from lenience.simulation.engine_offers import lowest_cost
+
+    return lowest_cost(offers)
+
+
 def _named(
-    policies: Mapping[str, PolicyChoice] | Iterable[Accepts] | Accepts, world: World
-) -> dict[str, tuple[Accepts, ...]]:
+    policies: Mapping[str, PolicyChoice] | Iterable[Rule] | Rule, world: World, with_offers: bool
+) -> dict[str, tuple[Any, ...]]:
     """Return the policies by name, each as a tuple: one for all segments, or one for each."""
+
+    def decides(thing: object) -> bool:
+        return hasattr(thing, "acceptance") or (with_offers and hasattr(thing, "offer_acceptance"))
+
     given: Any = policies
-    if hasattr(given, "acceptance"):
+    expected = OFFER_POLICIES if with_offers else POLICIES
+    if decides(given):
         given = [given]
     if not isinstance(given, Mapping):
-        unnamed, given = listed("policies", given, POLICIES), {}
+        unnamed, given = listed("policies", given, expected), {}
         for policy in unnamed:
             name = repr(policy) if isinstance(policy, type | Sequence) else label_of(policy)
             if name in given:
@@ -302,14 +365,15 @@ def _named(
                     code="duplicate",
                 )
             given[name] = policy
-    chosen: dict[str, tuple[Accepts, ...]] = {}
+    chosen: dict[str, tuple[Any, ...]] = {}
     for name, choice in given.items():
         field = f"policies[{name!r}]"
-        per_segment = (choice,) if hasattr(choice, "acceptance") else tuple(listed(field, choice, POLICIES))
+        per_segment = (choice,) if decides(choice) else tuple(listed(field, choice, expected))
         if not per_segment:
-            raise InputError(field, choice, POLICIES)
+            raise InputError(field, choice, expected)
         for policy in per_segment:
-            having(field, policy, "acceptance", POLICIES)
+            if not (with_offers and decides(policy)):
+                having(field, policy, "acceptance", expected)
         chosen[name] = per_segment
     segments = world.open(replication_keys(0, 0, 1), 1).segments
     for name, per_segment in chosen.items():

@@ -13,13 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.offers import Offers
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.policies.features.baseline_rules import GREEDY
 from lenience.simulation.replay_draws import Draw
 
 
-def hindsight_acceptances(rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float) -> NDArray[np.bool_]:
-    """Return whether each row is accepted by a model that knows all outcomes.
+def hindsight_acceptances(
+    rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float | NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return whether each row is accepted by a model that knows all outcomes. ``cost`` may differ from row to row.
 
     The model learns the rows in a random order, because files are often sorted and it learns in one pass.
     """
@@ -55,4 +58,36 @@ def full_information_acceptances(
             model.weights_, model.means_, model.covariances_, cost, np.zeros(len(chance.order)),
             0.0, 1.0, 0.0, 1.0, unused, False, True, accepted[run],
         )  # fmt: skip
+    return accepted
+
+
+def full_information_offers(
+    rows: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    offers: Offers,
+    draws: Sequence[Draw],
+) -> NDArray[np.bool_]:
+    """Return the same where break-evens differ from row to row. ``offers`` are the population's.
+
+    >>> from lenience.simulation.replay_draws import draw
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), np.ones(50)
+    >>> accepted = full_information_offers(X, y, np.full(50, 0.01), Offers([1], [0.01]), [draw(0, 50, 9, warm=0)])
+    >>> accepted.tolist()
+    [[True, True, True, True, True, True, True, True, True]]
+    """
+    from lenience.simulation.offer_engine import run_offers_online
+    from lenience.solvers.offers.label_table import label_table
+
+    model = BayesianLogistic.for_cost(offers.mean_cost).prepare(rows)
+    design = model.design(rows)
+    accepted = np.zeros((len(draws), len(draws[0].order)), dtype=np.bool_)
+    unused = list(label_table(offers, 0.0)[1:])  # The greedy rule does not look labels up.
+    for run, chance in enumerate(draws):
+        arguments = [
+            costs, costs, chance.order, chance.warm, chance.chances, chance.reference[:1], model.weights_, model.means_,
+            model.covariances_, offers.mean_cost, np.zeros(len(chance.order)), *unused, False, True, accepted[run],
+        ]  # fmt: skip
+        run_offers_online(GREEDY, 0.0, design, labels, *arguments)
     return accepted

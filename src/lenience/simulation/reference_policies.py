@@ -9,13 +9,12 @@ They are optimal for arrivals at random times. Here arrivals are evenly spaced, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
 from lenience.core.counter_rng import replication_keys
-from lenience.core.errors import TooLargeError
 from lenience.core.money import UNITS, Money
-from lenience.core.protocols import Accepts
+from lenience.core.offers import Offers
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
@@ -41,7 +40,7 @@ class References(NamedTuple):
         Which assumptions of the optimum the world violates, in a sentence.
     """
 
-    policies: dict[str, tuple[Accepts, ...]]
+    policies: dict[str, tuple[Any, ...]]
     baseline: str
     note: str
 
@@ -68,22 +67,46 @@ def references(world: World, cost: float, discount: float, horizon: int, priors:
     delay = _exponential_delay(world)
     if delay is not None and not drifts and 0 < discount < 1 and discount**horizon <= BEYOND:
         problem = Delayed(cost, 1.0, 1 / discount - 1, delay)
-        try:
-            limits = tuple(
-                problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
-                for q, prior in zip(shares, each, strict=True)
-            )
-        except TooLargeError:
-            return References(policies, name, note)
-        policies[EXPOSURE] = limits
+        policies[EXPOSURE] = tuple(
+            problem.for_share(q).solve(prior, tolerance=1e-3, seconds=SECONDS)
+            for q, prior in zip(shares, each, strict=True)
+        )
         return References(policies, EXPOSURE, f"{note} The {EXPOSURE} take exponential delays into account.")
     return References(policies, name, note)
+
+
+def offer_references(
+    world: World, offers: Offers, discount: float, horizon: int, priors: tuple[Belief, ...]
+) -> References:
+    """Return the optimum that runs along where arrivals bring offers, from one prior or one for each segment.
+
+    >>> from lenience.simulation.worlds import FromPrior
+    >>> result = offer_references(FromPrior(Belief(2, 1)), Offers([1, 5], [0.8, 0.8]), 1.0, 20, (Belief(2, 1),))
+    >>> result.policies["optimum"]
+    (HorizonOfferPolicy(FiniteHorizon(horizon=20, discount=1.0, offers=...), prior=Belief(n=2.0, s=1.0)),)
+    """
+    late, drifts = is_late(world), bool(getattr(_inner(world), "drifts", False))
+    shares = _shares(world)
+    each = priors * len(shares) if len(priors) == 1 else priors
+    name, endless = optimum_name(late, drifts), ""
+    policies = []
+    for q, prior in zip(shares, each, strict=True):
+        # The table holds every number of arrivals that may be left in a segment. The engine says how many are expected.
+        ending = FiniteHorizon(offers=offers, horizon=horizon, discount=discount or 1.0)
+        own = discount * q / (1.0 - discount + discount * q) if discount < 1.0 else 1.0
+        forgets = discount == 0.0 or (discount < 1.0 and (len(shares) > 1 or discount**horizon <= 1e-12))
+        if not forgets and discount < 1.0 and ending.solve_seconds(prior) > SECONDS:
+            forgets, endless = True, f" The {name} does not know that arrivals end."
+        policies.append(Discounted(offers=offers, discount=own).solve(prior) if forgets else ending.solve(prior))
+    violated = " and ".join((["labels come late"] if late else []) + (["p drifts"] if drifts else []))
+    note = f"In this world {violated}, so the {name} is not optimal here and other policies may earn more."
+    return References({name: tuple(policies)}, name, ((note if violated else "") + endless).strip())
 
 
 def columns_in_words(baselines: Sequence[str], cost: float | None = None, money: Money = UNITS) -> str:
     """Explain the columns of a comparison, given the baselines that the policies are compared with.
 
-    The cost says what a success and a failure are worth in money, if money is known.
+    The cost says what a success and a failure are worth in money, if money is known. With offers there is none.
 
     >>> print(columns_in_words(["optimum"]))
     Discounted: the reward, where a success earns 1 − c and a failure loses c. Behind optimum: how much less a policy
@@ -92,6 +115,10 @@ def columns_in_words(baselines: Sequence[str], cost: float | None = None, money:
     gain, loss = "1 − c", "c"
     if money.known and cost is not None:
         gain, loss = money.format(1 - cost), money.format(cost)
+    earned = f"the reward, where a success earns {gain} and a failure loses {loss}"
+    worth = "(p > c)"
+    if money.known and cost is None:
+        earned, worth = "the reward in money", "(p is above the lowest break-even)"
     behind = ""
     if baselines:
         whom = "the policy that is optimal for the prior" if list(baselines) == [OPTIMUM] else "that policy"
@@ -101,9 +128,9 @@ def columns_in_words(baselines: Sequence[str], cost: float | None = None, money:
             "negative number means that it earns more. "
         )
     return (
-        f"Discounted: the reward, where a success earns {gain} and a failure loses {loss}. {behind}Shut out: the share "
-        "of all arrivals, in all replications, whose population is worth accepting (p > c) but is rejected for good in "
-        "the end. Populations that are not worth accepting count as not shut out."
+        f"Discounted: {earned}. {behind}Shut out: the share of all arrivals, in all replications, whose population is "
+        f"worth accepting {worth} but is rejected for good in the end. Populations that are not worth accepting count "
+        "as not shut out."
     )
 
 
@@ -118,7 +145,7 @@ def optimum_name(late: bool, drifts: bool) -> str:
 
 def best_policies(
     shares: tuple[float, ...], cost: float, discount: float, horizon: int, priors: tuple[Belief, ...]
-) -> tuple[Accepts, ...]:
+) -> tuple[Any, ...]:
     """Return the optimum of each segment, each with its own discount factor γ_x = γq/(1 − γ + γq)."""
     if len(shares) == 1 and (discount == 1.0 or discount**horizon > 1e-12):
         return (FiniteHorizon(cost, horizon, discount).solve(priors[0]),)

@@ -9,6 +9,9 @@ Late labels. With a :class:`~lenience.objectives.delayed.Delayed` objective, arr
 becomes known an exponential delay after its acceptance, and no policy learns it earlier. Rewards are discounted by the
 number of the arrival, which removes the noise of the arrival times.
 
+Offers. With an objective that has offers, every row has its own amount at stake a and break-even c. An acceptance earns
+a(y − c), in money, and every policy decides each arrival at the arrival's own break-even.
+
 Regret is measured against the default model fitted to the outcomes of *all* rows and used greedily: the best that it
 could know, not what a clairvoyant would earn. ``full_information`` is what the model earns if it sees the outcome of
 every arrival, including the rejected. What a policy earns less is the price of seeing only the accepted.
@@ -26,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
-from lenience.core.objective import one_break_even
+from lenience.core.offer_rows import OfferRows
 from lenience.core.validation import floats, mapped, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import checked_outcomes
@@ -56,11 +59,17 @@ from lenience.policies.features.baselines import (
     UpperBoundRule,
 )
 from lenience.policies.features.policy import FeaturePolicy
-from lenience.simulation.full_information import full_information_acceptances, hindsight_acceptances
+from lenience.simulation.full_information import (
+    full_information_acceptances,
+    full_information_offers,
+    hindsight_acceptances,
+)
 from lenience.simulation.replay_draws import Draw, draw
+from lenience.solvers.offers.label_table import label_table
 from lenience.solvers.stopping.threshold_table import threshold_table
 
 OURS = "lenience"
+ONE_BREAK_EVEN = "lenience, one break-even"
 FULL_INFORMATION = "full information"
 POLICIES = "a mapping of names to policies with features"
 ReplayObjective = Discounted | FiniteHorizon | Delayed
@@ -259,9 +268,17 @@ def half_width(values: NDArray[np.float64]) -> float:
 
 
 def default_policies(objective: ReplayObjective, model: Any = None) -> dict[str, SelectivePolicy]:
-    """Return our policy and its baselines with default parameters, and the given model if any."""
+    """Return our policy and its baselines with default parameters, and the given model if any.
+
+    With offers there is also our policy at the mean break-even, which ignores amounts and prices.
+    """
+    if objective.offers is None:
+        ours = {OURS: FeaturePolicy(model, objective)}
+    else:
+        alike = msgspec.structs.replace(objective, offers=None, cost=objective.offers.mean_cost)
+        ours = {OURS: FeaturePolicy(model, objective), ONE_BREAK_EVEN: FeaturePolicy(model, alike)}
     return {
-        OURS: FeaturePolicy(model, objective),
+        **ours,
         "greedy": GreedyRule(model, objective),
         "greedy, burn-in 20": GreedyRule(model, objective, burn_in=20),
         "ε-greedy 0.1": EpsilonRule(model, objective),
@@ -285,6 +302,7 @@ def replay(
     groups: Sequence[Any] | None = None,
     first_seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    offers: Any = None,
 ) -> ReplayResult:
     """Run every policy online on data with known outcomes, several times.
 
@@ -311,6 +329,9 @@ def replay(
         Seed of the first run; the next runs use the following numbers.
     progress : callable, optional
         Called with the number of runs done, after each run.
+    offers : optional
+        The offer of each row if the objective has offers: a pair of columns (amounts at stake, break-evens), or a list
+        of :class:`~lenience.Offer`.
 
     Returns
     -------
@@ -340,7 +361,7 @@ def replay(
     """
     rows, labels, names = _checked(X, y, groups)
     count = _arrivals(objective, arrivals)
-    one_break_even(objective, "A replay")
+    stakes = _stakes(objective, offers, len(labels))
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
     chosen = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
     if not chosen:
@@ -351,15 +372,22 @@ def replay(
     draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
     done = 0
     for name, policy in chosen.items():
-        run = _prepared(policy, rows, labels, objective, count)
+        run = _prepared(policy, rows, labels, objective, count, stakes)
         for seed in range(runs):
             run(draws[seed], accepted_by[name][seed])
             done += 1
             if progress is not None:
                 progress(done)
     orders = np.array([drawn.order for drawn in draws])
-    gains = labels[orders] - objective.cost
-    known = (hindsight_acceptances(rows, labels, objective.cost)[orders] * gains) @ weights
+    if stakes is None or objective.offers is None:
+        gains = labels[orders] - objective.cost
+        best = hindsight_acceptances(rows, labels, objective.cost)
+        informed = full_information_acceptances(rows, labels, objective.cost, draws)
+    else:
+        gains = (stakes.amount * (labels - stakes.cost))[orders]
+        best = hindsight_acceptances(rows, labels, stakes.cost)
+        informed = full_information_offers(rows, labels, stakes.cost, objective.offers, draws)
+    known = (best[orders] * gains) @ weights
 
     def result(name: str, accepted: NDArray[np.bool_]) -> PolicyResult:
         earned = accepted * gains
@@ -377,7 +405,7 @@ def replay(
     return ReplayResult(
         objective, count, start, runs, float(labels.mean()), float(known.mean()), marks,
         tuple(result(name, accepted_by[name]) for name in chosen),
-        result(FULL_INFORMATION, full_information_acceptances(rows, labels, objective.cost, draws)),
+        result(FULL_INFORMATION, informed),
     )  # fmt: skip
 
 
@@ -389,7 +417,28 @@ def late(objective: ReplayObjective, label_delay: float) -> Delayed:
     """
     if not objective.stationary or objective.discount == 0.0:
         raise InputError("objective", objective, "a Discounted objective with a discount above 0 if labels come late")
-    return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay)
+    return Delayed(objective.cost, 1.0, 1.0 / objective.discount - 1.0, label_delay, offers=objective.offers)
+
+
+def _stakes(objective: ReplayObjective, offers: Any, rows: int) -> OfferRows | None:
+    """Return the offer of each row, checked; None if there is one break-even for all."""
+    if objective.offers is None:
+        if offers is not None:
+            raise InputError.because(
+                "needs an objective with offers",
+                "offers",
+                hint="Give the objective offers= instead of cost=.",
+                code="unsupported_offers",
+            )
+        return None
+    stakes = OfferRows.of(offers, rows, objective.offers)
+    if not stakes.single:
+        raise InputError.because(
+            "must be one offer for each row, because a file does not show what another offer would have earned",
+            "offers",
+            code="unsupported_offers",
+        )
+    return stakes
 
 
 def _prepared(
@@ -398,11 +447,14 @@ def _prepared(
     labels: NDArray[np.float64],
     objective: ReplayObjective,
     arrivals: int,
+    stakes: OfferRows | None = None,
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
     """Return the function that runs a policy: compiled if it has the default model and this objective."""
     quick = None if objective.label_delay or policy.objective != objective else _quick(policy)
+    if quick is not None and stakes is not None:
+        return _prepared_offers(policy, quick, rows, labels, objective, arrivals, stakes)
     if quick is None:
-        return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted)
+        return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted, stakes)
     from lenience.simulation.replay_engine import run_online
 
     rule, parameter = quick
@@ -419,6 +471,35 @@ def _prepared(
             weights,
             means, covariances, table.cost, gammas, *table[1:], refresh, False, accepted,
         )  # fmt: skip
+
+    return run
+
+
+def _prepared_offers(
+    policy: SelectivePolicy,
+    quick: tuple[int, float],
+    rows: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    objective: ReplayObjective,
+    arrivals: int,
+    stakes: OfferRows,
+) -> Callable[[Draw, NDArray[np.bool_]], None]:
+    """Return the compiled function that runs a policy with offers."""
+    from lenience.simulation.offer_engine import run_offers_online
+
+    assert objective.offers is not None
+    model = policy.fit(rows).model_
+    gammas = np.array([objective.discount_at(arrival) for arrival in range(arrivals)])
+    table = label_table(objective.offers, float(min(gammas.max(), 1.0 - 1e-9)))
+    refresh, size = bool(getattr(policy, "refresh", False)), int(getattr(policy, "reference", 100))
+    design, amounts, mean_cost = model.design(rows), stakes.amount / table.unit, objective.offers.mean_cost
+
+    def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
+        arguments: list[Any] = [
+            chance.order, chance.warm, chance.chances, chance.reference[:size], model.weights_, model.means_,
+            model.covariances_, mean_cost, gammas, *table[1:], refresh, False, accepted,
+        ]  # fmt: skip
+        run_offers_online(*quick, design, labels, amounts, stakes.cost, *arguments)
 
     return run
 
@@ -453,9 +534,13 @@ def _run_any(
     objective: ReplayObjective,
     chance: Draw,
     accepted: NDArray[np.bool_],
+    stakes: OfferRows | None = None,
 ) -> None:
     """Run a policy by its own ``decide`` and ``observe``, and show it each outcome when it is due."""
-    policy.fit(rows).use_reference(rows[chance.reference[: int(getattr(policy, "reference", 100))]])
+    if policy.objective.offers is None:
+        stakes = None  # The policy treats all offers alike.
+    sample = chance.reference[: int(getattr(policy, "reference", 100))]
+    policy.fit(rows).use_reference(rows[sample], None if stakes is None else stakes.pick(sample))
     if len(chance.warm):
         policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
     times, waits = np.arange(len(chance.order), dtype=np.float64), np.zeros(len(chance.order))
@@ -466,7 +551,8 @@ def _run_any(
         while due and due[0][0] <= times[t]:
             row = chance.order[heappop(due)[1]]
             policy.observe(rows[row : row + 1], [True], labels[row : row + 1])
-        accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1])[0]
+        offer = None if stakes is None else stakes.take(i, i + 1)
+        accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1], offer)[0]
         if accepted[t]:
             heappush(due, (float(times[t] + waits[t]), t))
 

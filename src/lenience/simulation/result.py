@@ -25,6 +25,7 @@ from lenience.core.validation import real
 from lenience.simulation.block import COLUMNS, ReplicationBlock
 
 if TYPE_CHECKING:
+    from lenience.core.offers import Offers
     from lenience.simulation.stream import World
 
 METRICS = ("discounted", "reward", "regret", "accepted", "shut_out", "stopped", "learning_cost", "red_until")
@@ -170,7 +171,7 @@ class Simulation:
     world : World
         The world.
     cost : float
-        The break-even success rate.
+        The break-even success rate; with offers, the lowest one.
     discount : float
         The discount factor from one arrival to the next.
     horizon : int
@@ -187,6 +188,8 @@ class Simulation:
         The policy that the others are compared with.
     note : str, optional
         Which assumptions of the optimum the world violates, in a sentence.
+    offers : Offers or None, optional
+        What arrivals bring. Rewards are then in money.
 
     Examples
     --------
@@ -213,9 +216,11 @@ class Simulation:
         runs: Mapping[str, ReplicationBlock],
         baseline: str | None,
         note: str = "",
+        offers: Offers | None = None,
     ) -> None:
         self.world, self.cost, self.discount, self.horizon = world, cost, discount, horizon
         self.prior, self.seed, self.checkpoints = prior, seed, checkpoints
+        self.offers = offers
         self.runs = dict(runs)
         self.baseline = baseline  # the policy that the others are compared with
         self.note = note  # which assumptions of the optimum the world violates

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief, check_prior
 from lenience.core.counter_rng import uniform
 from lenience.core.errors import InputError
+from lenience.core.mixture_belief import FLAT
 from lenience.core.validation import listed, real
 from lenience.simulation.stream import FixedStream, Stream, draw
 
@@ -102,6 +103,9 @@ class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, tag="prior", tag_fie
     ----------
     prior : Belief
         The belief to draw from. Policies start from it by default.
+    doubt : float, optional
+        The probability that the belief is wrong. If it is, the success probability is drawn from 0 to 1, each as
+        likely as the others. 0 by default.
 
     Examples
     --------
@@ -111,9 +115,11 @@ class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, tag="prior", tag_fie
     """
 
     prior: Belief
+    doubt: float = 0.0
 
     def __post_init__(self) -> None:
         check_prior(self.prior)
+        msgspec.structs.force_setattr(self, "doubt", real("doubt", self.doubt, least=0, below=1))
 
     def fixed_rates(self, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Draw a success probability from the prior for each replication.
@@ -135,7 +141,11 @@ class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, tag="prior", tag_fie
         >>> round(float(rates.mean()), 1)
         0.5
         """
-        return draw(self.prior, uniform(keys, 0, "rate"))
+        rates = draw(self.prior, uniform(keys, 0, "rate"))
+        if self.doubt == 0.0:
+            return rates
+        wrong = uniform(keys, 0, "doubt") < self.doubt
+        return np.where(wrong, draw(FLAT, uniform(keys, 0, "flat")), rates)
 
 
 class Mixture(msgspec.Struct, frozen=True, tag="segments", tag_field="type"):

@@ -279,12 +279,12 @@ def test_parameters_and_clones() -> None:
 class WithoutLabels(FeaturePolicy):
     """The checks fit to labels of three classes, or to real numbers; outcomes are 0 and 1, and optional."""
 
-    def fit(self, X: Any, y: Any = None) -> WithoutLabels:
+    def fit(self, X: Any, y: Any = None, offers: Any = None) -> WithoutLabels:
         return super().fit(X)
 
 
 class GreedyWithoutLabels(GreedyRule):
-    def fit(self, X: Any, y: Any = None) -> GreedyWithoutLabels:
+    def fit(self, X: Any, y: Any = None, offers: Any = None) -> GreedyWithoutLabels:
         return super().fit(X)
 
 

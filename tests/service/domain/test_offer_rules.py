@@ -15,7 +15,7 @@ import pytest
 from lenience import Belief, Bounds, Discounted, MixtureBelief, Offer, Offers
 from lenience.core.certificate import Certificate
 from lenience.service.domain.offer_requests import OfferRequest
-from lenience.service.domain.offer_tables import OfferBody, OfferTable, solve_offer_table
+from lenience.service.domain.offer_tables import OfferBody, PromptOfferTable, solve_offer_table
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict, best_offer
 from lenience.service.domain.solved_tables import Effort, load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
@@ -30,10 +30,10 @@ ROWS = 30
 
 
 @cache
-def table_of(offers: Offers | None, prior: Belief | MixtureBelief = FLAT, discount: float = 0.95) -> OfferTable:
+def table_of(offers: Offers | None, prior: Belief | MixtureBelief = FLAT, discount: float = 0.95) -> PromptOfferTable:
     problem = Discounted(offers=offers, discount=discount) if offers else Discounted(0.7, discount)
     table = load(solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0), Effort(offer_rows=ROWS)))
-    assert isinstance(table, OfferTable)
+    assert isinstance(table, PromptOfferTable)
     return table
 
 
@@ -115,7 +115,7 @@ def test_limits_shares_and_thresholds_by_hand(offers: Offers | None, prior: Beli
 
 def test_facts_of_a_table() -> None:
     two, menu, doubtful = table_of(TWO), table_of(MENU), table_of(None, DOUBTFUL)
-    assert [table.currency for table in (two, menu, doubtful)] == ["$", "", ""]
+    assert [table.money.currency for table in (two, menu, doubtful)] == ["$", "", ""]
     assert [table.one_menu for table in (two, menu, doubtful)] == [False, True, True]
     assert two.choices == (Offer(500, 0.8), Offer(5000, 0.75))
     assert two.cost == pytest.approx((0.75 * 400 + 0.25 * 3750) / (0.75 * 500 + 0.25 * 5000))
@@ -144,7 +144,7 @@ def test_values_are_those_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_only_labels_that_are_worth_something_are_stored() -> None:
     body = solve_offer_table(Discounted(offers=TWO, discount=0.95), Belief(2, 1), ROWS, 1e-6)
-    table = OfferTable(body)
+    table = PromptOfferTable(body)
     outside = 0
     for k in range(ROWS):
         first, count = table._first[k], table._count[k]
@@ -164,7 +164,7 @@ def text(numbers: Sequence[float], kind: str) -> str:
     return b64encode(np.array(numbers, dtype=kind).tobytes()).decode()
 
 
-def written_table(rows: list[tuple[int, list[float]]]) -> OfferTable:
+def written_table(rows: list[tuple[int, list[float]]]) -> PromptOfferTable:
     """A table with one offer of amount 1 and break-even 0.8 after the prior (2, 1), from given labels."""
     certificate = Certificate(1e-6, len(rows), len(rows), 0, 1e-6, 0)
     body = OfferBody(
@@ -177,7 +177,7 @@ def written_table(rows: list[tuple[int, list[float]]]) -> OfferTable:
         gap=0.25,
         small=0.125,
     )
-    return OfferTable(body)
+    return PromptOfferTable(body)
 
 
 def test_labels_are_looked_up_by_their_row_and_place() -> None:
@@ -390,7 +390,7 @@ HORIZON = {"type": "horizon", "cost": 0.8, "horizon": 10}
 @pytest.mark.parametrize(
     ("fields", "field", "code"),
     [
-        ({"objective": LATE, "doubt": 0.2}, "doubt", "conflicting_fields"),
+        ({"objective": HORIZON, "doubt": 0.2}, "doubt", "conflicting_fields"),
         ({"objective": HORIZON, "segments": [{"name": "a", "doubt": 0.2}]}, "doubt", "conflicting_fields"),
         ({"segments": [{"name": "a", "offers": OFFERS["offers"]}]}, "segments", "conflicting_fields"),
         ({"constraints": {"exposure_cap_amount": 100}}, "exposure_cap_amount", "conflicting_fields"),

@@ -280,7 +280,7 @@ def test_the_tolerance_is_loosened_up_to_the_loosest() -> None:
         def __init__(self, least: float) -> None:
             self.least = least
 
-        def solve(self, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
+        def solve_proved(self, prior: Belief, rows: int | None, tolerance: float, seconds: float) -> str:
             tried.append(tolerance)
             if tolerance < self.least:
                 raise TooLargeError("Solving this", seconds=9.0, allowed_seconds=seconds)

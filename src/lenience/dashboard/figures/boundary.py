@@ -17,6 +17,7 @@ from lenience.core.formatting import amount, percent
 from lenience.dashboard.read_models.belief_history import Step
 from lenience.dashboard.read_models.policy_status import SegmentStatus
 from lenience.reports.canvas import Canvas, Point, log_ticks, percent_ticks
+from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.solved_tables import ExposureTable, SolvedTable, StoppingTable
 
 LIMITS = (1, 3, 10, 30, 100, 300, 1000)  # exposure limits whose borders are drawn
@@ -27,7 +28,7 @@ class Boundary:
     """The border between accepting and stopping of one table, over a range of n."""
 
     def __init__(self, table: SolvedTable, most: float) -> None:
-        self.cost = table.cost
+        self.cost = table.cost if table.offers is None else min(table.offers.cost)
         start = table.prior.n
         rows = table.rows if table.horizon is None else min(table.rows, table.horizon)
         reach = max(int(min(most - start, rows - 1)), 1)
@@ -36,6 +37,8 @@ class Boundary:
         self.sizes = [start + k for k in self.outcomes]
         if isinstance(table, StoppingTable) and table.horizon is None and not table.body.curve:
             rates = self._smooth(table)
+        elif isinstance(table, OfferTable):
+            rates = self._some_offer(table)
         else:
             rates = [table.threshold(0, k) for k in self.outcomes]
         self.stop: list[Point] = list(zip(self.sizes, rates, strict=True))
@@ -69,6 +72,23 @@ class Boundary:
         series = np.polynomial.chebyshev.chebfit(place, (upper + lower) / 2, 4, w=weight)
         line = even / (1 + np.exp(np.polynomial.chebyshev.chebval(place, series)))
         return [float(rate) for rate in np.clip(line, low, high)]
+
+    def _some_offer(self, table: OfferTable) -> list[float]:
+        """Return the rate above which some offer is accepted.
+
+        The lattice gives it to within one success, as a sawtooth. The line lies between the ends of each step, and it
+        rises where the steps allow that.
+        """
+        least = [table.boundary[k] for k in self.outcomes]
+        pairs = list(zip(least, self.outcomes, strict=True))
+        # Where every reachable rate is accepted, nothing is known but that the line is lower: extend it.
+        first = next((table.rate(s - 1, k - s + 1) for s, k in pairs if s > 0), 0.0)
+        below = np.array([table.rate(s - 1, k - s + 1) if s > 0 else first for s, k in pairs])
+        above = np.array([table.rate(s, k - s) if s <= k else self.cost for s, k in pairs])
+        low = np.maximum.accumulate(np.minimum(below, self.cost))
+        high = np.minimum.accumulate(np.clip(above, below, self.cost)[::-1])[::-1]
+        middle = np.where(low <= high, (low + high) / 2, (below + above) / 2)
+        return [min(float(rate), self.cost) for rate in middle]
 
     def _border(self, table: ExposureTable, limit: int) -> list[Point]:
         """Return the lowest rate at which ``limit`` outcomes may be pending, at most the break-even.
@@ -167,7 +187,8 @@ def leniency(canvas: Canvas, boundary: Boundary) -> None:
 
 def _words(canvas: Canvas, boundary: Boundary, shown: SegmentStatus, narrow: bool) -> None:
     right = canvas.width - canvas.right - 4
-    canvas.text(right, canvas.y(shown.cost) - 6, f"break-even {percent(shown.cost)}", "note even", "end")
+    lowest = "lowest " if shown.offers is not None and len(set(shown.offers.offers.cost)) > 1 else ""
+    canvas.text(right, canvas.y(shown.cost) - 6, f"{lowest}break-even {percent(shown.cost)}", "note even", "end")
     if not narrow:
         corner = canvas.x(boundary.sizes[0]) + 10
         canvas.text(corner, canvas.height - canvas.bottom - 10, "reject for good", "note stop")
@@ -197,14 +218,15 @@ def limit_labels(canvas: Canvas, boundary: Boundary) -> None:
 
 def _way(segment: SegmentStatus, path: Sequence[Step]) -> list[Point]:
     """Return the belief along the path, up to now."""
-    prior = segment.rule.table.prior
-    way: list[Point] = [(prior.n, prior.mean)]
+    table, counts = segment.rule.table, segment.counts
+    start = table.prior.n
+    way: list[Point] = [(start, table.prior.mean)]
     for step in path:
-        n = prior.n + step.successes + step.failures
-        point = (n, (prior.s + step.successes) / n)
+        known = step.successes + step.failures
+        point = (start + known, table.belief(step.successes, step.failures).mean)
         if point != way[-1]:
             way.append(point)
-    now = (segment.belief.n, segment.belief.mean)
+    now = (start + counts.successes + counts.failures, segment.belief.mean)
     return way if way[-1] == now else [*way, now]
 
 
@@ -224,4 +246,6 @@ def _where(segment: SegmentStatus) -> str:
     """Describe where a segment stands."""
     belief = segment.belief
     seen = f"{percent(belief.mean)} after {amount(round(belief.n, 1))} observations"
+    if segment.offers is not None:
+        return f"{seen}, {segment.next}"
     return f"{seen}, minimum rate {percent(segment.verdict.threshold)}: {segment.next}"

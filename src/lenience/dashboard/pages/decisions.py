@@ -10,13 +10,15 @@ from litestar import Request, Response, get, post
 from litestar.params import FromPath, FromQuery, Parameter
 from sqlalchemy import select
 
+from lenience.core.money import Money
 from lenience.dashboard.read_models.policy_status import policy_names
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
 from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
-from lenience.service.domain.answers import DecisionsPage, OutcomeAnswer
+from lenience.service.domain.answers import DecisionsPage, DecisionView, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.state import realised_profit
 from lenience.service.http.common import DecisionId
 from lenience.service.http.service import Service
 from lenience.service.queries.reading import Filters
@@ -46,6 +48,15 @@ ROLES: dict[str, str] = {
 }
 
 
+class DecidedOffer(msgspec.Struct, frozen=True):
+    """The offer that a decision was about, with what its outcome has earned."""
+
+    money: Money
+    amount: float
+    cost: float
+    profit: float | None
+
+
 @get("/decisions", include_in_schema=False)
 async def feed(
     request: Req,
@@ -60,15 +71,17 @@ async def feed(
     filters = {"policy": policy, "segment": segment, "decision": decision, "status": status, "reference": reference}
     service: Service = request.app.state.service
 
-    def ask() -> tuple[DecisionsPage, dict[str, str], list[str]]:
+    def ask() -> tuple[DecisionsPage, dict[str, str], dict[str, DecidedOffer], list[str]]:
         decisions = search(service, filters, before)
-        return decisions, references(service, [entry.id for entry in decisions.decisions]), policy_names(service)
+        identities = [entry.id for entry in decisions.decisions]
+        return decisions, references(service, identities), decided_offers(service, identities), policy_names(service)
 
-    decisions, own_references, policies = await service.ask(ask)
+    decisions, own_references, offers, policies = await service.ask(ask)
     given = {name: value for name, value in filters.items() if value}
     values: dict[str, Any] = {
         "page": decisions,
         "references": own_references,
+        "offers": offers,
         "filters": filters,
         "query": urlencode(given),
         "download": urlencode({name: value for name, value in given.items() if name != "reference"}),
@@ -84,8 +97,14 @@ async def feed(
 async def show(identity: DecisionId, request: Req) -> Response[bytes]:
     """Show one decision with its explanation and its history."""
     service: Service = request.app.state.service
-    decision = await service.ask(lambda: service.queries.decision(identity))
-    return page(request, "decision.html", decision=decision)
+
+    def ask() -> tuple[DecisionView, Money | None]:
+        decision = service.queries.decision(identity)
+        offers = decided_offers(service, [identity])
+        return decision, offers[identity].money if identity in offers else None
+
+    decision, money = await service.ask(ask)
+    return page(request, "decision.html", decision=decision, money=money)
 
 
 @post("/decisions/{identity:str}/{kind:str}", include_in_schema=False, status_code=303)
@@ -131,6 +150,23 @@ def references(service: Service, identities: list[str]) -> dict[str, str]:
     query = select(table.c.id, personal.c.reference).join(personal, same).where(table.c.id.in_(identities))
     with service.store.read() as connection:
         return {row.id: row.reference for row in connection.execute(query) if row.reference is not None}
+
+
+def decided_offers(service: Service, identities: list[str]) -> dict[str, DecidedOffer]:
+    """Return the offer of each decision that has one, in the currency of the version that decided."""
+    table, chain = schema.decision, schema.chain
+    columns = (table.c.id, table.c.version, table.c.status, table.c.amount, table.c.cost, chain.c.policy_id)
+    query = select(*columns).join(chain, chain.c.id == table.c.chain_id)
+    offers = {}
+    with service.store.read() as connection:
+        for row in connection.execute(query.where(table.c.id.in_(identities), table.c.amount.is_not(None))):
+            version = service.registry.version(connection, row.policy_id, row.version)
+            # A shadow version may have had offers where the version that decided has one break-even.
+            currency = version.specification.objective.offers
+            money = currency.money if currency is not None else Money(1.0)
+            profit = realised_profit(row.status, row.amount, row.cost)
+            offers[row.id] = DecidedOffer(money, row.amount, row.cost, profit)
+    return offers
 
 
 def _may(request: Req, role: str) -> Visitor:

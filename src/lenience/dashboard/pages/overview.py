@@ -9,9 +9,12 @@ from litestar import Request, Response, get, post
 from markupsafe import Markup
 from sqlalchemy import func, select
 
+from lenience.core.money import Money
+from lenience.dashboard.figures import profit as profit_figure
 from lenience.dashboard.figures.volumes import bars
 from lenience.dashboard.read_models.audits import Audits, audit_status
 from lenience.dashboard.read_models.policy_status import PolicyStatus, read_policy_status
+from lenience.dashboard.read_models.profits import PolicyProfit, Profit, ProfitCache, total
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
     PastCountsCache,
@@ -21,7 +24,7 @@ from lenience.dashboard.read_models.time_buckets import (
     time_of,
     width_for,
 )
-from lenience.dashboard.rendering import ago, count, natural, page, part, redirect
+from lenience.dashboard.rendering import ago, count, natural, page, part, redirect, signed
 from lenience.dashboard.session import checked_form
 from lenience.segments.starting import known_to_lose
 from lenience.service.domain.clock import now
@@ -30,6 +33,7 @@ from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import PolicyRecord
 
 Req = Request[Any, Any, Any]
+MOST_ROWS = 20  # segments in the table of profits
 
 
 class Today(msgspec.Struct):
@@ -54,8 +58,26 @@ class Notice(msgspec.Struct, frozen=True):
     link: str
 
 
+class ProfitRow(msgspec.Struct, frozen=True):
+    """The profit of a segment in the table of all policies."""
+
+    policy: str
+    segment: str
+    profit: Profit
+
+
+class CurrencyProfit(msgspec.Struct, frozen=True):
+    """The profit of all policies with offers in one currency, and the segments that matter most."""
+
+    money: Money
+    total: Profit
+    rows: list[ProfitRow]
+    more: int  # segments that are left out
+    pictures: list[Markup]
+
+
 class Overview(msgspec.Struct, frozen=True):
-    """The content of the overview."""
+    """The content of the overview. ``earned`` and ``expected`` are about the policies with one break-even, in units."""
 
     policies: list[PolicyStatus]
     drafts: list[PolicyRecord]
@@ -64,13 +86,30 @@ class Overview(msgspec.Struct, frozen=True):
     earned: float
     expected: float  # earnings of the pending acceptances
     attention: list[Notice]
+    profits: dict[str, PolicyProfit]  # of the policies with offers, by name
+    currencies: list[CurrencyProfit]
+
+    @property
+    def in_units(self) -> bool:
+        """Whether a policy has one break-even, so that its values are in units of gain + loss."""
+        return any(not policy.has_offers for policy in self.policies) or not self.policies
+
+    @property
+    def expected_text(self) -> str:
+        """What the pending outcomes are expected to earn, in each currency and in units."""
+        parts = [one.money.format_change(one.total.expected) for one in self.currencies]
+        if self.in_units:
+            units = signed(self.expected)
+            parts.append(f"{units} units" if parts else units)
+        return " and ".join(parts)
 
 
 @get("/", include_in_schema=False)
 async def overview(request: Req) -> Response[bytes]:
     """Show the overview."""
     service: Service = request.app.state.service
-    glance, audit = await service.ask(lambda: (read_overview(service, request.app.state.past), audit_status(service)))
+    past, profits = request.app.state.past, request.app.state.profits
+    glance, audit = await service.ask(lambda: (read_overview(service, past, profits), audit_status(service)))
     return page(request, "overview.html", glance=glance, expected={}, audit=audit)
 
 
@@ -81,7 +120,7 @@ async def live(request: Req) -> Response[bytes]:
     prospects: Prospects = request.app.state.prospects
 
     def ask() -> dict[str, Any]:
-        glance = read_overview(service, request.app.state.past)
+        glance = read_overview(service, request.app.state.past, request.app.state.profits)
         expected = {policy.name: _expected(policy, prospects) for policy in glance.policies}
         return {"glance": glance, "expected": expected, "audit": audit_status(service)}
 
@@ -116,7 +155,7 @@ def _expected(policy: PolicyStatus, prospects: Prospects) -> float | None:
     )
 
 
-def read_overview(service: Service, past: PastCountsCache) -> Overview:
+def read_overview(service: Service, past: PastCountsCache, profits: ProfitCache) -> Overview:
     """Read everything the overview shows in one transaction."""
     with service.store.read() as connection:
         names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
@@ -132,16 +171,40 @@ def read_overview(service: Service, past: PastCountsCache) -> Overview:
                 today.accepted += counts.accepted - before.accepted
                 today.successes += counts.successes - before.successes
                 today.outcomes += counts.successes + counts.failures - before.successes - before.failures
+        by_policy = {policy.name: profits.of(connection, policy) for policy in policies}
         oldest = _oldest_pending(connection, [segment.chain for policy in policies for segment in policy.segments])
+    in_money = {name: profit for name, profit in by_policy.items() if profit is not None}
+    in_units = [policy for policy in policies if policy.name not in in_money]
     return Overview(
         policies=policies,
         drafts=[status.record for status in statuses if status.record.active is None],
         today=today,
         pending=sum(policy.totals.pending for policy in policies),
-        earned=sum(policy.earned for policy in policies),
-        expected=sum(policy.expected for policy in policies),
+        earned=sum(policy.earned for policy in in_units),
+        expected=sum(policy.expected for policy in in_units),
         attention=[notice for policy in policies for notice in attention(policy, oldest)],
+        profits=in_money,
+        currencies=by_currency(in_money),
     )
+
+
+def by_currency(profits: dict[str, PolicyProfit]) -> list[CurrencyProfit]:
+    """Add up the profits of policies with the same currency, and list the segments with the most money in them."""
+    currencies = []
+    for currency in sorted({profit.money.currency for profit in profits.values()}):
+        same = {name: profit for name, profit in profits.items() if profit.money.currency == currency}
+        rows = [
+            ProfitRow(name, segment, one)
+            for name, profit in same.items()
+            for segment, one in profit.segments.items()
+            if one.outcomes or one.pending
+        ]
+        largest = sorted(rows, key=lambda row: -(abs(row.profit.realised) + row.profit.at_risk))[:MOST_ROWS]
+        money = next(iter(same.values())).money
+        sums = total([profit.total for profit in same.values()])
+        pictures = profit_figure.pictures(sums.months, money) if sums.months else []
+        currencies.append(CurrencyProfit(money, sums, largest, len(rows) - len(largest), pictures))
+    return currencies
 
 
 def draw_volumes(service: Service, tallies: TimeBucketCache) -> list[Markup]:

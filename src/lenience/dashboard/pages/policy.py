@@ -10,10 +10,13 @@ from litestar import Request, Response, get, post
 from litestar.params import Parameter
 from sqlalchemy import Connection, select
 
+from lenience.dashboard.figures import offers as offer_figure
 from lenience.dashboard.figures.boundary import picture, sparkline
+from lenience.dashboard.read_models.accepted_offers import recent_offers
 from lenience.dashboard.read_models.belief_history import Step, belief_path
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
+from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.rendering import natural, page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
@@ -69,11 +72,14 @@ async def show(
 ) -> Response[bytes]:
     """Show a policy."""
     service: Service = request.app.state.service
-    return page(request, "policy.html", **await service.ask(lambda: filled_in(service, name, version, segment)))
+    profits: ProfitCache = request.app.state.profits
+    values = await service.ask(lambda: filled_in(service, profits, name, version, segment))
+    return page(request, "policy.html", **values)
 
 
 def filled_in(
     service: Service,
+    profits: ProfitCache,
     name: str,
     version: int | None = None,
     segment: str | None = None,
@@ -92,6 +98,7 @@ def filled_in(
             "sent": example_request(status.version.specification),
             "steps": steps_of(status),
             "hand": hand or SubmittedDecision(),
+            "profit": profits.of(connection, status),
             **draw(connection, status, segment),
         }
 
@@ -103,12 +110,14 @@ async def live(
     """Refresh the chart and the segments, including values that need a solver."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
+    profits: ProfitCache = request.app.state.profits
 
     def ask() -> dict[str, Any]:
         with service.store.read() as connection:
             status = read_policy_status(service, connection, name, version)
+            profit = profits.of(connection, status)
             drawn = draw(connection, status, segment)
-        return {"policy": status, **drawn, "prospects": prospects.of(status.segments)}
+        return {"policy": status, "profit": profit, **drawn, "prospects": prospects.of(status.segments)}
 
     return part(request, "segments.html", **await service.ask(ask))
 
@@ -137,11 +146,14 @@ def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> di
         segment.name: belief_path(connection, segment.chain, segment.length, 150 if segment is shown else 60)
         for segment in [shown, *others]
     }
+    recent = [] if shown.offers is None else recent_offers(connection, shown.chain)
     features, plain = without_features([segment.name for segment in policy.segments])
     return {
         "shown": shown,
         "features": features,
         "plain": plain,
+        "recent": recent,
+        "offer_pictures": [] if shown.offers is None else offer_figure.pictures(shown.name, shown.offers, recent),
         "pictures": [picture(shown, paths, others), picture(shown, paths, others, narrow=True)],
         "sparks": {segment.name: sparkline(segment, paths[segment.name]) for segment in [shown, *others]},
         "prospects": None,

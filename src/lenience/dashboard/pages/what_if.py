@@ -9,6 +9,7 @@ import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import FromQuery, Parameter
 
+from lenience.core.money import UNITS, Money
 from lenience.dashboard.figures.what_if import pictures
 from lenience.dashboard.read_models.outlook import (
     PATIENT,
@@ -26,6 +27,7 @@ from lenience.dashboard.read_models.policy_status import (
     ranked_policies,
     read_policy_status,
 )
+from lenience.dashboard.read_models.starter import answer_starter, starter_summary
 from lenience.dashboard.read_models.what_if_inputs import (
     SLIDERS,
     Preset,
@@ -136,13 +138,20 @@ _outlooks: dict[str, Outlook] = {}  # by the digest of the solved table
 
 def answered(question: WhatIfQuestion, against: Against | None, limits: SolveLimits) -> dict[str, Any]:
     """Return the values that the results show."""
-    result = answer_question(against.preset.exactly(question) if against else question, limits)
-    text = summary(result.outlook)
+    exact = against.preset.exactly(question) if against else question
+    result, starter = answer_question(exact, limits), answer_starter(exact, limits)
+    money = against.preset.money if against else UNITS
+    text = summary(result.outlook, money)
     chosen = against.chosen if against else {"policy": ""}
     return {
         "question": question,
         "against": against,
         "answer": result,
+        "starter": starter,
+        "starter_text": starter_summary(starter, money),
+        "more": result.more or starter.more,
+        "money": money,
+        "their_money": Money(1.0, money.currency) if money.known else UNITS,
         "summary": text,
         "pictures": pictures(result.outlook.table, text, against.segment if against else None),
         "query": urlencode({**chosen, **question.fields}),

@@ -18,6 +18,8 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.formatting import count
+from lenience.core.money import UNITS, Money
+from lenience.core.offers import Offers
 from lenience.dashboard.read_models.what_if_inputs import WhatIfQuestion
 from lenience.objectives.discounted import Discounted
 from lenience.segments.starting import starting_volume
@@ -29,16 +31,20 @@ from lenience.solvers.stopping.clairvoyant import gain_of_knowing
 ROWS = 2_000  # acceptances over which shut-outs are computed, and beliefs that a picture can show
 
 
+QUANTILES = 1_000  # success rates over which a profit is averaged
+
+
 class SolveLimits(NamedTuple):
     """How much work an answer may take."""
 
     volume: float  # largest discounted volume without delay
     late: float  # largest discounted volume with late outcomes
     effort: Effort
+    starter_seconds: float  # to solve for a starter offer, as estimated by the solver
 
 
-QUICK = SolveLimits(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1, limit=False))
-PATIENT = SolveLimits(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0, limit=False))
+QUICK = SolveLimits(5_000, 1_000, Effort(ROWS, 1e-6, 1e-5, 0.1, limit=False), 0.03)
+PATIENT = SolveLimits(200_000, 1e9, Effort(ROWS, 1e-6, 1e-5, 3.0, limit=False), 1.0)
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -114,7 +120,9 @@ def _foresee(problem: Objective, prior: Belief, effort: Effort) -> Outlook:
 
 
 def foresee(problem: Objective, prior: Belief, table: SolvedTable) -> Outlook:
-    """Return the outlook of a problem under its solved table."""
+    """Return the outlook of a problem under its solved table. With offers, values are in money."""
+    if problem.offers is not None:
+        return _foresee_offers(problem, problem.offers, prior, table)
     gain = gain_of_knowing(prior.n, prior.s, problem.cost)
     late = isinstance(table, ExposureTable)
     needed: float | None = starting_volume(prior, problem.cost).midpoint
@@ -133,6 +141,40 @@ def foresee(problem: Objective, prior: Belief, table: SolvedTable) -> Outlook:
     return Outlook(table, volume, worth, volume * gain, deserving, shut, late, starts, needed)
 
 
+def _foresee_offers(problem: Objective, offers: Offers, prior: Belief, table: SolvedTable) -> Outlook:
+    """Return the outlook where amounts differ. A population is worth accepting above the lowest break-even."""
+    knowing = problem.volume * _profit_if_known(offers, prior)
+    first = table.value(0, 0, 0)[0]
+    worth = Bounds(0.0, knowing)
+    if first is not None:
+        worth = Bounds(problem.discount * first.lower, problem.discount * first.upper)
+    ahead = fate(prior.n, prior.s, min(offers.cost), _followed(table)) if not prior.certain else None
+    deserving = ahead.deserving if ahead else float(prior.mean > min(offers.cost))
+    shut = ahead.shut_out / ahead.deserving if ahead and ahead.deserving > 0 else 0.0
+    return Outlook(table, problem.volume, worth, knowing, deserving, shut, False, table.limit(0, 0) != 0, None)
+
+
+def _profit_if_known(offers: Offers, prior: Belief) -> float:
+    """Return what an arrival would earn on average if the success rate were known.
+
+    >>> round(_profit_if_known(Offers([1.0, 5.0], [0.8, 0.8]), Belief(2, 1)), 6)
+    0.06
+    >>> round(_profit_if_known(Offers.menu([1.0, 5.0], [0.8, 0.8]), Belief(2, 1)), 3)
+    0.1
+    """
+    from scipy.special import betaincinv
+
+    if not offers.menus:
+        rows = zip(offers.share, offers.amount, offers.cost, strict=True)
+        return math.fsum(share * size * gain_of_knowing(prior.n, prior.s, cost) for share, size, cost in rows)
+    if prior.certain:
+        return offers.profit_if_known(prior.mean)
+    # The middles of many ranges of equal probability: the best profit is convex and piecewise linear in the rate.
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    rates = betaincinv(prior.s, prior.n - prior.s, middles)
+    return math.fsum(offers.profit_if_known(float(rate)) for rate in rates) / QUANTILES
+
+
 def _followed(table: SolvedTable) -> NDArray[np.int64]:
     """Return the boundary over the same number of rows for every table, extended by the last row's rate."""
     least = np.asarray(table.boundary[:ROWS], dtype=np.int64)
@@ -144,7 +186,7 @@ def _followed(table: SolvedTable) -> NDArray[np.int64]:
     return np.concatenate((least, np.maximum(rest, least[-1])))
 
 
-def summary(outlook: Outlook) -> str:
+def summary(outlook: Outlook, money: Money = UNITS) -> str:
     """Describe the outlook in a sentence or two."""
     if not outlook.starts:
         if outlook.needed is None or math.isinf(outlook.needed):
@@ -154,8 +196,11 @@ def summary(outlook: Outlook) -> str:
             f"and there are {count(outlook.volume)}."
         )
     bound = "at most " if outlook.at_most else ""
+    value, learning = (
+        money.format(one) if money.known else count(one) for one in (outlook.value.midpoint, round(outlook.learning, 4))
+    )
     return (
-        f"The expected total value is {count(outlook.value.midpoint)}. Learning costs "
-        f"{count(round(outlook.learning, 4))} ({100 * outlook.learning_share:.0f}% of the value if the success rate "
+        f"The expected total value is {value}. Learning costs "
+        f"{learning} ({100 * outlook.learning_share:.0f}% of the value if the success rate "
         f"were known). The risk of rejecting a good population for good is {bound}{100 * outlook.shut_out:.1f}%."
     )

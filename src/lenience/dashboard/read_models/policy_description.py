@@ -8,13 +8,18 @@ import msgspec
 
 from lenience.core.formatting import amount, count, duration, percent
 from lenience.core.objective import Objective
+from lenience.core.offers import Offer, Offers
 from lenience.service.domain.feature_cells import Feature
 from lenience.service.domain.specification import PolicySpecification
 
 
 def describe_objective(objective: Objective) -> list[tuple[str, str]]:
     """Describe an objective in the words of a risk department, as pairs of a label and a value."""
-    rows = [("Break-even success rate", percent(objective.cost))]
+    rows = (
+        [("Break-even success rate", percent(objective.cost))]
+        if objective.offers is None
+        else _offers(objective.offers)
+    )
     if objective.horizon is not None:
         return [*rows, ("Applicants in total", amount(objective.horizon))]
     if objective.arrivals is None:
@@ -29,6 +34,17 @@ def describe_objective(objective: Objective) -> list[tuple[str, str]]:
     return rows
 
 
+def _offers(offers: Offers) -> list[tuple[str, str]]:
+    """Describe the offers that applicants bring, or that can be made."""
+    low, high = percent(min(offers.cost)), percent(max(offers.cost))
+    count_text = f"{len(offers.amount):,} to choose from" if offers.menu_count == 1 else f"{len(offers.amount):,} kinds"
+    return [
+        ("Offers", count_text if len(offers.amount) > 1 else "the same for everyone"),
+        ("Gain plus loss of an offer", offers.money.format_range(min(offers.amount), max(offers.amount))),
+        ("Break-even success rate", low if low == high else f"{low} to {high}"),
+    ]
+
+
 def example_request(specification: PolicySpecification) -> str:
     """Write the request that a program would send to this policy, as an example in JSON.
 
@@ -37,6 +53,9 @@ def example_request(specification: PolicySpecification) -> str:
     >>> cut = PolicySpecification("cards", Discounted(0.8, 0.99), features=[Feature("score", edges=[600.0])])
     >>> print(example_request(cut))
     {"features": {"score": 600}, "reference": "application 17"}
+    >>> loans = Discounted(offers=Offers([1000, 5000], [0.8, 0.8]), discount=0.99)
+    >>> print(example_request(PolicySpecification("loans", loans)))
+    {"offer": {"gain": 200.0, "loss": 800.0}, "reference": "application 17"}
     """
     fields: dict[str, Any] = {}
     if specification.features:
@@ -44,6 +63,10 @@ def example_request(specification: PolicySpecification) -> str:
     elif specification.segments:
         first = specification.segments[0]
         fields["segment"] = first if isinstance(first, str) else first.name
+    offers = specification.objective.offers
+    if offers is not None and offers.menu_count > 1:
+        offer = Offer(offers.amount[0], offers.cost[0])
+        fields["offer"] = {"gain": float(f"{offer.gain:.4g}"), "loss": float(f"{offer.loss:.4g}")}
     return msgspec.json.format(msgspec.json.encode(fields | {"reference": "application 17"}), indent=0).decode()
 
 

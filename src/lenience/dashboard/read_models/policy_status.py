@@ -14,6 +14,9 @@ from sqlalchemy import Connection, func, select
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
+from lenience.core.formatting import percent
+from lenience.core.money import UNITS, Money
+from lenience.dashboard.read_models.accepted_offers import AcceptedOffers, accepted_offers
 from lenience.dashboard.rendering import natural
 from lenience.service.domain.problems import NotFound
 from lenience.service.domain.reasons import reason
@@ -24,6 +27,7 @@ from lenience.service.domain.rule import (
     FLOOR,
     LEARNING,
     LIMIT,
+    LOSS_CAP,
     OVER,
     Counts,
     SegmentRule,
@@ -41,6 +45,7 @@ NEXT = {
     BELOW: ("stopped", "reject"),
     LIMIT: ("wait", "wait"),
     CAP: ("wait", "wait"),
+    LOSS_CAP: ("wait", "wait"),
     OVER: ("over", "reject"),
 }
 
@@ -66,16 +71,27 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
         """The 90% interval of the success rate."""
         return self.belief.interval(0.9)
 
+    @cached_property
+    def offers(self) -> AcceptedOffers | None:
+        """Which offers it accepts now, or None if all applicants have one break-even."""
+        return accepted_offers(self.rule, self.counts, self.verdict)
+
     @property
     def cost(self) -> float:
-        """The break-even success rate."""
-        return self.rule.table.cost
+        """The break-even success rate: where they differ, the lowest one that the policy expects."""
+        offers = self.rule.table.offers
+        return self.rule.table.cost if offers is None else min(offers.cost)
 
     @property
     def next(self) -> str:
         """What happens to the next applicant, in a word."""
         if self.verdict.rule == BELOW and self.verdict.probability > 0:
             return "accept a few"
+        if self.offers is not None and self.verdict.decision == "accept":
+            if not self.rule.needs_offer and self.verdict.offer is not None:
+                return f"offer {self.offers.money.format(self.verdict.offer.amount)}"
+            if self.offers.share < 0.9995:
+                return f"accept {percent(self.offers.share, 0)} of offers"
         return NEXT[self.verdict.rule][0]
 
     @property
@@ -87,7 +103,9 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def why(self) -> str:
-        """The reason for it."""
+        """The reason for it: where applicants bring their own offers, which ones are accepted."""
+        if self.offers is not None and self.rule.needs_offer:
+            return self.offers.sentence
         return reason(self.rule, self.counts, self.verdict)
 
     @property
@@ -107,7 +125,7 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
     @property
     def full(self) -> bool:
         """Whether its exposure limit or cap is reached."""
-        return self.verdict.rule in (LIMIT, CAP)
+        return self.verdict.rule in (LIMIT, CAP, LOSS_CAP)
 
     @property
     def margin(self) -> float:
@@ -143,6 +161,17 @@ class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
         return self.record.name
 
     @property
+    def money(self) -> Money:
+        """How to show values: in the currency of the offers, or in units of gain + loss."""
+        offers = self.version.specification.objective.offers
+        return UNITS if offers is None else offers.money
+
+    @property
+    def has_offers(self) -> bool:
+        """Whether amounts and break-evens differ."""
+        return self.version.specification.objective.offers is not None
+
+    @property
     def state(self) -> str:
         """The state of the version shown."""
         return self.record.states[self.version.number]
@@ -157,6 +186,7 @@ class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
             sum(counts.pending for counts in all_counts),
             sum(counts.successes for counts in all_counts),
             sum(counts.failures for counts in all_counts),
+            math.fsum(counts.at_risk for counts in all_counts),
         )
 
     @property
@@ -205,13 +235,14 @@ def read_policy_status(service: Service, connection: Connection, name: str, numb
     version = service.registry.version(connection, record.id, shown)
     table = schema.chain
     columns = (table.c.segment, table.c.id, table.c.length, table.c.arrivals, table.c.accepted, table.c.pending)
-    query = select(*columns, table.c.successes, table.c.failures).where(table.c.policy_id == record.id)
+    more = (table.c.successes, table.c.failures, table.c.at_risk)
+    query = select(*columns, *more).where(table.c.policy_id == record.id)
     rows = {row.segment: row for row in connection.execute(query)}
     groups = version.specification.groups
     segments = []
     for segment, rule in version.rules.items():
         row = rows[segment]
-        counts = Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures)
+        counts = Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures, row.at_risk)
         # A draw of 1 leaves out acceptances by the exploration floor.
         verdict = rule.decide(counts, 1.0)
         segments.append(SegmentStatus(segment, groups.get(segment), rule, counts, verdict, row.id, row.length))

@@ -1,4 +1,4 @@
-"""The inputs of the what-if page: six numbers, each a slider and a field, and the problem they define.
+"""The inputs of the what-if page: seven numbers, each a slider and a field, and the problem they define.
 
 They use the units of a risk department: percent, applicants per year, weeks. A segment of a policy gives their first
 values. A note says what the segment does not define, such as the time in which its applicants arrive.
@@ -13,7 +13,9 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.core.formatting import count
+from lenience.core.formatting import count, percent
+from lenience.core.money import UNITS, Money
+from lenience.core.offers import Offers
 from lenience.core.validation import real
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
@@ -73,11 +75,15 @@ SLIDERS = (
     Slider("weeks", "Delay of outcomes", "weeks", 0, 104, 0, 1_000, hint="On average. 0 means no delay."),
     Slider("success", "Expected success rate", "%", 1, 99, 0.1, 99.9, step=0.5),
     Slider("seen", "Confidence", "outcomes", 0.5, 500, 0.1, 100_000, log=True, hint="Evidence behind the rate."),
+    Slider(
+        *("starter", "Starter amount", "%", 2, 100, 0.1, 100),
+        hint="Share of the full amount that may be offered first. 100% means no starter offer.",
+    ),
 )
 
 
 class WhatIfQuestion(msgspec.Struct, frozen=True):
-    """The six numbers."""
+    """The seven numbers."""
 
     break_even: float = 80.0
     applicants: float = 500.0
@@ -85,6 +91,7 @@ class WhatIfQuestion(msgspec.Struct, frozen=True):
     weeks: float = 0.0
     seen: float = 2.0
     success: float = 50.0
+    starter: float = 100.0
 
     @property
     def cost(self) -> float:
@@ -113,9 +120,30 @@ class WhatIfQuestion(msgspec.Struct, frozen=True):
             return self.at_once
         return Delayed(self.cost, self.applicants, self.rate / 100, self.weeks / WEEKS)
 
-    def objective(self, share: float = 1.0) -> Objective:
-        """Return the objective of a policy in which this population is a share of the applicants."""
+    @property
+    def menu(self) -> Offers | None:
+        """The starter offer and the full offer, in units of the full amount, or None without a starter offer."""
+        return Offers.menu((self.starter / 100, 1.0), (self.cost, self.cost)) if self.starter < 100 else None
+
+    def objective(self, share: float = 1.0, amount: float = 1.0, currency: str = "") -> Objective:
+        """Return the objective of a policy in which this population is a share of the applicants.
+
+        With a starter offer, ``amount`` is the gain plus the loss of the full amount.
+        """
         arrivals, rate = self.applicants / share, self.rate / 100
+        if self.menu is not None:
+            if self.weeks > 0:
+                raise InputError.because(
+                    "cannot be saved with late outcomes: set the delay of outcomes to 0, or the starter amount to 100%",
+                    "starter",
+                    label="a starter amount",
+                    value=self.starter,
+                    code="conflicting_fields",
+                )
+            sizes = (amount * self.starter / 100, amount)
+            return Discounted(
+                offers=Offers.menu(sizes, (self.cost, self.cost), currency), arrivals=arrivals, discount_rate=rate
+            )
         if self.weeks == 0:
             return Discounted(self.cost, arrivals=arrivals, discount_rate=rate)
         return Delayed(self.cost, arrivals, rate, self.weeks / WEEKS)
@@ -158,6 +186,7 @@ class Preset(msgspec.Struct, frozen=True):
     shown: WhatIfQuestion
     exact: WhatIfQuestion
     note: str = ""
+    money: Money = UNITS  # how to show values: one unit is the gain plus the loss of the full amount
 
     def exactly(self, question: WhatIfQuestion) -> WhatIfQuestion:
         """Return the question with the exact value of every number that the user has not changed.
@@ -193,7 +222,7 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
     """Return the numbers of a problem. ``rates`` are its arrivals and discount rate per year, if known.
 
     >>> preset(Discounted(0.8, 0.99), Belief(2, 1)).shown
-    WhatIfQuestion(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0)
+    WhatIfQuestion(break_even=80.0, applicants=9.9, rate=10.0, weeks=0.0, seen=2.0, success=50.0, starter=100.0)
     """
     rate, note = RATE, ""
     if rates is None and problem.arrivals is not None and problem.discount_rate is not None:
@@ -214,8 +243,15 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
             f"The numbers here assume a discount rate of {rate:g}% per year. Only their ratio matters if outcomes "
             "arrive immediately."
         )
+    money, starter, cost = UNITS, 100.0, problem.cost
+    if problem.offers is not None:
+        money, cost = Money(problem.offers.mean_amount, problem.offers.currency), problem.offers.mean_cost
+        starter = _starter(problem.offers)
+        if starter == 100.0 and len(problem.offers.amount) > 1:
+            note = f"{note} {_typical(problem.offers)}".strip()
     values = {
-        "break_even": 100 * problem.cost,
+        "starter": starter,
+        "break_even": 100 * cost,
         "applicants": applicants,
         "rate": rate,
         "weeks": weeks,
@@ -226,7 +262,28 @@ def preset(problem: Objective, prior: Belief, rates: tuple[float, float] | None 
     inside = {name: min(max(value, limits[name][0]), limits[name][1]) for name, value in values.items()}
     # Four digits are enough to read.
     shown = WhatIfQuestion(**{name: float(f"{value:.4g}") for name, value in inside.items()})
-    return Preset(shown, WhatIfQuestion(**inside), note)
+    return Preset(shown, WhatIfQuestion(**inside), note, money)
+
+
+def _starter(offers: Offers) -> float:
+    """Return the starter amount in percent if the offers are a starter offer and a full one, else 100.
+
+    >>> _starter(Offers.menu([500, 5000], [0.8, 0.8])), _starter(Offers([500, 5000], [0.8, 0.8]))
+    (10.0, 100.0)
+    """
+    if offers.menu_count > 1 or len(offers.amount) != 2 or offers.cost[0] != offers.cost[1]:
+        return 100.0
+    return 100 * min(offers.amount) / max(offers.amount)
+
+
+def _typical(offers: Offers) -> str:
+    """Say that one typical offer stands for all."""
+    sizes = offers.money.format_range(min(offers.amount), max(offers.amount))
+    mean = offers.money.format(offers.mean_amount)
+    return (
+        f"The policy expects {len(offers.amount):,} kinds of offers with a gain plus loss of {sizes}. The sliders "
+        f"assume that every applicant brings an average one: {mean} at a break-even of {percent(offers.mean_cost)}."
+    )
 
 
 def draft(
@@ -244,9 +301,29 @@ def draft(
     changed = {slider.name for slider in SLIDERS} - before.unmoved(question)
     question = before.exactly(question)
     changed_base = msgspec.structs.replace(base, name=name)
-    if changed & {"break_even", "applicants", "rate", "weeks"}:
+    if base.objective.offers is not None:
+        _check_offers_kept(changed)
+        if changed & {"applicants", "rate"}:
+            arrivals, rate = question.applicants / problem.share, question.rate / 100
+            same = Discounted(offers=base.objective.offers, arrivals=arrivals, discount_rate=rate)
+            changed_base = msgspec.structs.replace(changed_base, objective=same)
+    elif changed & {"break_even", "applicants", "rate", "weeks", "starter"}:
         changed_base = msgspec.structs.replace(changed_base, objective=question.objective(problem.share))
     return _with_prior(changed_base, problem.name, question.prior) if changed & {"seen", "success"} else changed_base
+
+
+def _check_offers_kept(changed: set[str]) -> None:
+    """Raise InputError if a number has changed that would replace the offers of a policy."""
+    labels = {"break_even": "the break-even", "weeks": "the delay of outcomes", "starter": "the starter amount"}
+    name = next((name for name in labels if name in changed), None)
+    if name is not None:
+        raise InputError.because(
+            "cannot be saved, because the policy has offers of its own. Set it back, and create a version with other "
+            "offers under New policy",
+            name,
+            label=labels[name],
+            code="unsupported_offers",
+        )
 
 
 def _with_prior(spec: PolicySpecification, segment: str, prior: Belief) -> PolicySpecification:

@@ -17,6 +17,7 @@ LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
 EVERYONE = "*everyone*"  # in place of the column of decisions: everyone in the file was accepted
 BANDS = "bands:"  # prefix of the form fields that hold the bands of a column
+ECONOMICS = ("gain_column", "loss_column", "amount_column", "rate_column", "term_column")
 COLUMNS = (
     "segment",
     "bands",
@@ -29,9 +30,24 @@ COLUMNS = (
     "score",
     "maturity",
     "as_of",
+    "priced",
+    *ECONOMICS,
+    *("loss_given_default", "funding_rate", "rate_unit", "term_unit", "currency"),
 )
 OBJECTIVE = (
-    *("name", "description", "known", "cost", "gain", "loss", "future", "arrivals", "rate", "discount"),
+    *(
+        "name",
+        "description",
+        "known",
+        "cost",
+        "gain",
+        "loss",
+        "money_currency",
+        "future",
+        "arrivals",
+        "rate",
+        "discount",
+    ),
     *("delay", "usual", "floor", "cap", "expiry"),
 )
 
@@ -63,6 +79,17 @@ class Answers(msgspec.Struct, frozen=True):
     score: str = ""
     maturity: str = ""
     as_of: str = ""
+    priced: str = ""  # what the file has of each applicant: nothing, gain_loss or loan
+    gain_column: str = ""
+    loss_column: str = ""
+    amount_column: str = ""
+    rate_column: str = ""
+    term_column: str = ""
+    loss_given_default: str = ""
+    funding_rate: str = ""
+    rate_unit: str = ""
+    term_unit: str = ""
+    currency: str = ""
     model: str = ""
     name: str = ""
     description: str = ""
@@ -70,6 +97,7 @@ class Answers(msgspec.Struct, frozen=True):
     cost: str = ""
     gain: str = ""
     loss: str = ""
+    money_currency: str = ""
     future: str = "yearly"
     arrivals: str = ""
     rate: str = ""
@@ -122,7 +150,8 @@ def read_answers(form: Any) -> Answers:
         if several:
             given[name] = tuple(text for text in texts if text)
         elif texts:
-            given[name] = texts[-1] if name in ("accepted", "outcome", "time", "group", "score") else texts[-1].strip()
+            columns = ("accepted", "outcome", "time", "group", "score", *ECONOMICS)
+            given[name] = texts[-1] if name in columns else texts[-1].strip()
     return Answers(**given)
 
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
+from lenience.core.offers import Offer
 from lenience.history.past_rows import KnownOutcome
-from lenience.service.domain.rule import CAP, LIMIT, Counts, SegmentRule
-from lenience.service.domain.solved_tables import Effort, load, solve
+from lenience.service.domain.rule import CAP, LIMIT, LOSS_CAP, Counts, SegmentRule, Verdict, at_risk_after
+from lenience.service.domain.solved_tables import OFFER_ROWS, Effort, load, solve
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 
 SECONDS = 25.0  # spent on solving
@@ -32,14 +33,17 @@ SEED = 1  # of the random draws for an exploration floor
 
 
 class OutcomeTally(msgspec.Struct):
-    """A number of acceptances and of successes."""
+    """A number of acceptances and of successes, and what they earned: in money with offers, otherwise in units."""
 
     accepted: int = 0
     successes: int = 0
+    earned: float = 0.0
 
-    def value(self, cost: float) -> float:
-        """Return their earnings: 1 − c for each success, −c for each failure."""
-        return self.successes - cost * self.accepted
+    def add(self, success: bool, earned: float) -> None:
+        """Add an acceptance."""
+        self.accepted += 1
+        self.successes += success
+        self.earned += earned
 
     @property
     def failures(self) -> int:
@@ -51,7 +55,6 @@ class SegmentBacktest(msgspec.Struct, frozen=True):
     """A segment, actual and with the new policy. ``stopped_after`` counts acceptances before a final stop."""
 
     name: str
-    cost: float
     past: OutcomeTally
     new: OutcomeTally
     stopped_after: int | None
@@ -83,12 +86,12 @@ class Backtest(msgspec.Struct, frozen=True):
     @property
     def past_value(self) -> float:
         """The actual earnings."""
-        return sum(segment.past.value(segment.cost) for segment in self.segments)
+        return sum(segment.past.earned for segment in self.segments)
 
     @property
     def new_value(self) -> float:
         """The earnings of the new policy."""
-        return sum(segment.new.value(segment.cost) for segment in self.segments)
+        return sum(segment.new.earned for segment in self.segments)
 
 
 class _BacktestWalk:
@@ -97,39 +100,51 @@ class _BacktestWalk:
     def __init__(self, rule: SegmentRule, delay: float) -> None:
         self.rule, self.delay = rule, delay
         self.counts = Counts()
-        self.pending: deque[tuple[float, bool]] = deque()
+        self.pending: deque[tuple[float, bool, float]] = deque()  # when the outcome is known, the outcome, its loss
         self.past, self.new = OutcomeTally(), OutcomeTally()
         self.stopped_after: int | None = None
         self.held_back = 0
 
-    def meet(self, applicant: KnownOutcome, at: float, draw: float) -> bool:
+    def meet(self, applicant: KnownOutcome, at: float, draw: float, offer: Offer | None = None) -> bool:
         """Learn the outcomes known by now, decide about an applicant, and return whether it was accepted."""
         counts = self.counts
         while self.pending and self.pending[0][0] <= at:
-            self._learn(self.pending.popleft()[1])
+            self._learn(*self.pending.popleft()[1:])
         counts.arrivals += 1
-        verdict = self.rule.decide(counts, draw)
-        self.past.accepted += 1
-        self.past.successes += applicant.success
+        verdict = self.rule.decide(counts, draw, () if offer is None else (offer,))
+        loss = 0.0 if offer is None else offer.loss
+        earned = self.earned(applicant, offer)
+        self.past.add(applicant.success, earned)
         taken = verdict.decision == "accept"
         if taken:
             counts.accepted += 1
             counts.pending += 1
-            self.new.accepted += 1
-            self.new.successes += applicant.success
+            counts.at_risk = at_risk_after(counts.at_risk, loss, counts.pending)
+            self.new.add(applicant.success, earned)
             self.stopped_after = None
             if self.delay:
-                self.pending.append((at + self.delay, applicant.success))
+                self.pending.append((at + self.delay, applicant.success, loss))
             else:
-                self._learn(applicant.success)
-        elif verdict.rule in (LIMIT, CAP):
+                self._learn(applicant.success, loss)
+        elif verdict.rule in (LIMIT, CAP, LOSS_CAP):
             self.held_back += 1
-        elif verdict.limit == 0 and not counts.pending and self.stopped_after is None:
+        elif self._stopped(verdict) and not counts.pending and self.stopped_after is None:
             self.stopped_after = counts.accepted
         return taken
 
-    def _learn(self, success: bool) -> None:
+    def earned(self, applicant: KnownOutcome, offer: Offer | None) -> float:
+        """Return what an applicant earns if accepted: in money with an offer, otherwise in units of gain + loss."""
+        if offer is None:
+            return applicant.success - self.rule.table.cost
+        return offer.gain if applicant.success else -offer.loss
+
+    def _stopped(self, verdict: Verdict) -> bool:
+        """Return whether no further applicant is accepted. With offers, a better one might be."""
+        return verdict.limit == 0 if verdict.offer is None else self.rule.basis(self.counts).optimum == 0
+
+    def _learn(self, success: bool, loss: float) -> None:
         self.counts.pending -= 1
+        self.counts.at_risk = at_risk_after(self.counts.at_risk, -loss, self.counts.pending)
         if success:
             self.counts.successes += 1
         else:
@@ -142,8 +157,15 @@ def backtest(
     known: Sequence[KnownOutcome],
     seconds: float = SECONDS,
     points: int = 200,
+    offers: Mapping[int, Offer] | None = None,
 ) -> Backtest:
-    """Decide the known outcomes again with the policy from the given priors, segment by segment."""
+    """Decide the known outcomes again with the policy from the given priors, segment by segment.
+
+    ``offers`` are those of the applicants by their position in the file, where amounts differ. Applicants without one
+    are left out.
+    """
+    if offers is not None:
+        known = [applicant for applicant in known if applicant.place in offers]
     outcomes: dict[str, int] = {}
     for applicant in known:
         outcomes[applicant.segment] = outcomes.get(applicant.segment, 0) + 1
@@ -166,15 +188,15 @@ def backtest(
         walk = walks[applicant.segment]
         # Without dates, applicants are assumed to arrive evenly, at the yearly rate of the objective.
         at = applicant.place / yearly if applicant.years is None else applicant.years
-        earned = applicant.success - walk.rule.table.cost
+        offer = None if offers is None else offers[applicant.place]
+        earned = walk.earned(applicant, offer)
         actual += earned
-        if walk.meet(applicant, at, chance.random()):
+        if walk.meet(applicant, at, chance.random(), offer):
             new += earned
         if i % each == 0 or i == len(applicants):
             course.append((i, actual, new))
     rows = [
-        SegmentBacktest(name, walk.rule.table.cost, walk.past, walk.new, walk.stopped_after, walk.held_back)
-        for name, walk in walks.items()
+        SegmentBacktest(name, walk.past, walk.new, walk.stopped_after, walk.held_back) for name, walk in walks.items()
     ]
     return Backtest(rows, course, len(outcomes) - len(walks))
 
@@ -201,13 +223,26 @@ def _rule(problem: SegmentProblem, outcomes: int) -> SegmentRule | None:
     try:
         rows = outcomes + 1
         text = solve(
-            problem, Effort(rows, late_tolerance=LATE_TOLERANCE, late_rows=rows, seconds=SECONDS / 5, limit=False)
+            problem,
+            Effort(
+                rows,
+                late_tolerance=LATE_TOLERANCE,
+                late_rows=rows,
+                seconds=SECONDS / 5,
+                limit=False,
+                offer_rows=min(rows, OFFER_ROWS),
+            ),
         )
     except InputError:
         return None
     table = load(text)
-    return SegmentRule(problem.name, problem.share, table, "", problem.exposure_cap, problem.exploration_floor)
+    caps = (problem.exposure_cap, problem.exploration_floor, problem.exposure_cap_amount)
+    return SegmentRule(problem.name, problem.share, table, "", *caps)
 
 
 def _sum(tallies: Sequence[OutcomeTally]) -> OutcomeTally:
-    return OutcomeTally(sum(tally.accepted for tally in tallies), sum(tally.successes for tally in tallies))
+    return OutcomeTally(
+        sum(tally.accepted for tally in tallies),
+        sum(tally.successes for tally in tallies),
+        sum(tally.earned for tally in tallies),
+    )

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lenience.core.belief import Belief
+from lenience.core.money import UNITS
+from lenience.core.objective import Objective
 from lenience.dashboard.figures.course import course_picture
 from lenience.dashboard.rendering import UNIT, natural
 from lenience.dashboard.wizard.answers import Answers, FormError, sentence
 from lenience.dashboard.wizard.backtest import Backtest, backtest, halved
-from lenience.dashboard.wizard.past_file import known_outcomes, rejected_since
+from lenience.dashboard.wizard.past_file import known_outcomes, offers_of_rows, rejected_since
 from lenience.dashboard.wizard.plan import (
     DAYS,
     SegmentPlan,
@@ -66,10 +68,16 @@ def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
         since, rejected = rejected_since(path, mapping, history, later[0].years or 0.0)
         shown |= {"rejected": rejected, "waiting": 0, "dated": True, "since": since, "taught": len(earlier)}
         known = list(later)
-    result = backtest(specification, priors, known)
+    offers = None
+    if answers.known == "file":
+        offers = offers_of_rows(path, mapping, [applicant.place for applicant in known])
+    elif objective.offers is not None:  # one gain and one loss for all
+        one = objective.offers.offers_of(0)[0]
+        offers = {applicant.place: one for applicant in known}
+    result = backtest(specification, priors, known, offers=offers)
     if not result.segments:
         return shown | {"trouble": TOO_SLOW}
-    return shown | _result_values(result, answers) | {"late": late > 0}
+    return shown | _result_values(result, answers, objective) | {"late": late > 0}
 
 
 def _believed(segments: SegmentPlan, answers: Answers, outcomes: Sequence[KnownOutcome]) -> dict[str, Belief]:
@@ -81,17 +89,21 @@ def _believed(segments: SegmentPlan, answers: Answers, outcomes: Sequence[KnownO
     return believe_as_answered(answers, segments.past, counts).beliefs
 
 
-def _result_values(result: Backtest, answers: Answers) -> dict[str, Any]:
+def _result_values(result: Backtest, answers: Answers, objective: Objective) -> dict[str, Any]:
     """Return the back-test as the page shows it."""
-    money = answers.known == "money"
-    scale = read_unit(answers)
+    offers = objective.offers
+    in_money = answers.known == "money" or offers is not None
+    money = UNITS if offers is None else offers.money
+    scale = read_unit(answers) if offers is None else 1.0
+    unit = "in the currency of your gain and loss" if in_money else UNIT
     rows = sorted(result.segments, key=lambda row: -row.past.accepted)
     return {
         "result": result,
         "rows": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
         "more": len(rows) - SHOWN,
         "scale": scale,
-        "digits": 0 if money else 1,
-        "unit": "in the currency of your gain and loss" if money else UNIT,
+        "digits": 0 if in_money else 1,
+        "unit": f"in {money.currency}" if money.currency else unit,
+        "money": money,
         "pictures": [course_picture(result.course, scale), course_picture(result.course, scale, narrow=True)],
     }

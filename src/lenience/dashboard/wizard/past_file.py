@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lenience.core.errors import InputError
+from lenience.core.offers import Offer
 from lenience.dashboard.wizard.bands import Cut, features_of
 from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, names, table_of
 from lenience.files.source import without_engine_warnings
 from lenience.files.vocabulary import looks_like_date
 from lenience.history import past, past_rows
 from lenience.history.beliefs import BAND
+from lenience.history.economics import GAIN, LOSS, with_economics
 from lenience.history.fit import SEPARATOR, History
 from lenience.history.past import PastSegments
 from lenience.history.past_columns import PastColumns
@@ -167,6 +169,22 @@ def known_outcomes(path: Path, answers: ColumnAnswers, history: History) -> list
         return past_rows.known_outcomes(table, columns, history)
 
 
+def offers_of_rows(path: Path, answers: ColumnAnswers, places: Collection[int]) -> dict[int, Offer]:
+    """Return the offers of rows by their position in the file, those with valid numbers. Empty without economics."""
+    economics = answers.columns.economics
+    if economics is None:
+        return {}
+    wanted = set(places)
+    with _opened(path, answers) as (table, _, _), without_engine_warnings():
+        backend = table.get_backend()
+        priced = with_economics(backend, table, economics, [])
+        rows = backend.to_pyarrow(priced.select(past_rows.ROW_NUMBER, GAIN, LOSS).filter(priced[GAIN].notnull()))
+    lists = (rows.column(name).to_pylist() for name in (past_rows.ROW_NUMBER, GAIN, LOSS))
+    return {
+        place: Offer.from_gain_and_loss(gain, loss) for place, gain, loss in zip(*lists, strict=True) if place in wanted
+    }
+
+
 def rejected_since(path: Path, answers: ColumnAnswers, history: History, years: float) -> tuple[dt.date, int]:
     """Return the day ``years`` after the first known decision, and the number of rejections since."""
     with _opened(path, answers) as (table, columns, _):
@@ -185,7 +203,10 @@ def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, Past
     import ibis
 
     columns = answers.columns
-    for name in (*columns.segments, columns.outcome, columns.accepted, columns.time, *columns.groups, *columns.scores):
+    priced = columns.economics.given if columns.economics is not None else {}
+    wanted = [str(value) for name, value in priced.items() if name not in ("loss_given_default", "funding_rate")]
+    single = (columns.outcome, columns.accepted, columns.time)
+    for name in (*columns.segments, *single, *columns.groups, *columns.scores, *wanted):
         if name and name not in names(path):
             raise InputError.unknown_name("column", name, names(path), "the columns")
     features = features_of(path, columns.segments, answers.cuts)

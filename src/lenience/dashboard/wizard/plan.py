@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
+from lenience.core.offers import Offers
 from lenience.dashboard.wizard.answers import (
     BANDS,
     EVERYONE,
@@ -28,6 +30,7 @@ from lenience.dashboard.wizard.answers import (
 from lenience.dashboard.wizard.bands import Cut, read_cut
 from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast, read_past
 from lenience.history.beliefs import Fitted
+from lenience.history.economics import Economics
 from lenience.history.past import believe, propose_segments
 from lenience.history.past_columns import PastColumns
 from lenience.models.own_counts import OwnCounts
@@ -35,14 +38,16 @@ from lenience.models.protocol import Shrinkage, shrinkage
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.segments.segments import Segment
-from lenience.segments.starting import StartForecast, forecast_starts
+from lenience.segments.starting import StartForecast, forecast_starts, segment_starts
 from lenience.service.domain import limits
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import PolicySpecification
+from lenience.solvers.offers.solve import offer_seconds
 
 MODELS = ("own", "shared", "curve")
 DAYS = 365.25
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
+COARSE = 1e-3  # tolerance of an estimate of time
 SECONDS = 1.5  # for the volumes of one view
 Objective = Discounted | Delayed
 
@@ -167,10 +172,47 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         maturity=maturity or None,
         as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else None,
     )
+    columns = msgspec.structs.replace(columns, economics=read_economics(answers))
     return ColumnAnswers(
         columns,
         cuts=tuple((column, _cut(column, text)) for column, text in answers.bands if column in answers.segment),
     )
+
+
+def read_economics(answers: Answers) -> Economics | None:
+    """Return where the file has the gain and the loss of each applicant, or None if it has neither.
+
+    >>> read_economics(Answers(priced="gain_loss", gain_column="won", loss_column="lost", currency="$")).given
+    {'gain': 'won', 'loss': 'lost'}
+    """
+    kind = one_of("columns", "priced", "What the file has", answers.priced or "none", ("none", "gain_loss", "loan"))
+    if kind == "none":
+        return None
+    labels = {
+        "gain_column": "the gain of a success",
+        "loss_column": "the loss of a failure",
+        "amount_column": "the amount lent",
+        "rate_column": "the interest rate",
+        "term_column": "the term",
+    }
+    needed = ("gain_column", "loss_column") if kind == "gain_loss" else ("amount_column", "rate_column", "term_column")
+    for name in needed:
+        if not getattr(answers, name):
+            raise FormError("columns", name, f"Choose the column with {labels[name]}", "missing")
+    if len(answers.currency) > limits.CURRENCY or not answers.currency.isprintable():
+        message = f"The currency must have at most {limits.CURRENCY} characters, such as $ or EUR"
+        raise FormError("columns", "currency", message)
+    fields: dict[str, Any] = {name.removesuffix("_column"): getattr(answers, name) for name in needed}
+    if kind == "loan":
+        for name in ("loss_given_default", "funding_rate", "rate_unit", "term_unit"):
+            if getattr(answers, name):
+                fields[name] = getattr(answers, name)
+    try:
+        economics = Economics(**fields, currency=answers.currency)
+        economics.check()
+    except InputError as error:
+        raise FormError("columns", "priced", sentence(str(error)), error.code) from None
+    return economics
 
 
 def _cut(column: str, text: str) -> Cut:
@@ -212,10 +254,13 @@ def believe_as_answered(
     return believe(past, model, counts=counts)
 
 
-def read_cost(answers: Answers) -> float:
-    """Return the break-even success rate: as typed, or from the gain per success and the loss per failure."""
+def read_cost(answers: Answers, segments: SegmentPlan | None = None) -> float:
+    """Return the break-even success rate: as typed, from gain and loss, or the mean of the applicants in the file."""
     step = "objective"
-    if one_of(step, "known", "The break-even", answers.known, ("rate", "money")) == "rate":
+    known = one_of(step, "known", "The break-even", answers.known, ("rate", "money", "file"))
+    if known == "file":
+        return offers_in_file(segments).mean_cost
+    if known == "rate":
         return percent(step, "cost", "The break-even success rate", answers.cost, above=0, below=100)
     gain, loss = _money(answers)
     return loss / (gain + loss)
@@ -234,9 +279,43 @@ def _money(answers: Answers) -> tuple[float, float]:
     return gain, number("objective", "loss", "The loss per failure", answers.loss, above=0, most=1e12)
 
 
-def objective_fields(answers: Answers) -> dict[str, Any]:
+def offers_in_file(segments: SegmentPlan | None) -> Offers:
+    """Return the offers of all applicants in the file, or raise FormError if it has none."""
+    if segments is None or segments.past is None or not segments.past.history.has_offers:
+        message = "The file has no gains and losses yet. Choose their columns in step 2, or enter one break-even"
+        raise FormError("objective", "known", message)
+    return segments.past.history.offers_of_all()
+
+
+def read_offers(answers: Answers, segments: SegmentPlan | None) -> Offers | None:
+    """Return the offers of the objective: those of the file, or one for all with a currency; None for one break-even.
+
+    >>> read_offers(Answers(known="money", gain="200", loss="800", money_currency="$"), None).cost
+    (0.8,)
+    """
+    if answers.known == "file":
+        return offers_in_file(segments)
+    if answers.known != "money" or not answers.money_currency:
+        return None
+    gain, loss = _money(answers)
+    if len(answers.money_currency) > limits.CURRENCY or not answers.money_currency.isprintable():
+        message = f"The currency must have at most {limits.CURRENCY} characters, such as $ or EUR"
+        raise FormError("objective", "money_currency", message)
+    return Offers((gain + loss,), (loss / (gain + loss),), currency=answers.money_currency)
+
+
+def objective_fields(answers: Answers, segments: SegmentPlan | None = None) -> dict[str, Any]:
     """Return the objective as the fields of a specification."""
-    step, fields = "objective", {"type": "discounted", "cost": read_cost(answers)}
+    step, fields = "objective", {"type": "discounted", "cost": read_cost(answers, segments)}
+    offers = read_offers(answers, segments)
+    late = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
+    if offers is not None and late and answers.future == "yearly":
+        if answers.known == "file":
+            message = "Amounts that differ cannot be combined with late outcomes. Type 0, or enter one break-even"
+            raise FormError(step, "delay", message, "unsupported_offers")
+        offers = None  # the policy keeps one break-even, and the page shows the money value of a unit
+    if offers is not None:
+        fields = {"type": "discounted", "offers": msgspec.to_builtins(offers)}
     delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
     if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
         if delay and answers.delay != answers.usual:  # a delay that the form suggested does not count
@@ -253,9 +332,12 @@ def objective_fields(answers: Answers) -> dict[str, Any]:
     return fields | {"type": "delayed", "label_delay": delay / DAYS} if delay else fields
 
 
-def read_objective(answers: Answers) -> Objective:
+def read_objective(answers: Answers, segments: SegmentPlan | None = None) -> Objective:
     """Return the objective of the whole policy, before it is divided among the segments."""
-    fields = objective_fields(answers)
+    fields = objective_fields(answers, segments)
+    if "offers" in fields:
+        objective: Discounted = msgspec.convert(fields, Discounted)
+        return objective
     if "discount" in fields:
         return Discounted(fields["cost"], fields["discount"])
     rates = (fields["cost"], fields["arrivals"], fields["discount_rate"])
@@ -277,7 +359,7 @@ def unsolved(error: BadRequest) -> FormError:
 
 def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecification:
     """Return the policy as the service takes it."""
-    step, fields = "objective", objective_fields(answers)
+    step, fields = "objective", objective_fields(answers, segments)
     if not answers.name:
         raise FormError(step, "name", "Give the policy a name")
     floor = percent(step, "floor", "The exploration floor", answers.floor or "0", least=0, below=100)
@@ -292,7 +374,7 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
         "name": answers.name,
         "objective": fields,
         "features": [] if segments.past is None else list(segments.past.features),
-        "segments": propose_segments(segments.shares, {row.cell: row.belief for row in segments.rows}, segments.groups),
+        "segments": _proposed_segments(answers, segments),
         "constraints": constraints,
         "description": answers.description,
     }
@@ -310,6 +392,18 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
     except (InputError, BadRequest) as error:
         raise FormError(step, "", f"The policy is invalid: {error}") from None
     return specification
+
+
+def _proposed_segments(answers: Answers, segments: SegmentPlan) -> list[dict[str, Any]]:
+    """Return the segments as the service takes them, with their own offers if the file has any."""
+    proposed = propose_segments(segments.shares, {row.cell: row.belief for row in segments.rows}, segments.groups)
+    if answers.known != "file" or segments.past is None:
+        return proposed
+    own = segments.past.history.offers()
+    return [
+        {**segment, "offers": msgspec.to_builtins(own[segment["name"]])} if segment["name"] in own else segment
+        for segment in proposed
+    ]
 
 
 def _invalid_name(name: str) -> str:
@@ -330,11 +424,38 @@ def _invalid_name(name: str) -> str:
 def starting(segments: SegmentPlan, objective: Objective, seconds: float = SECONDS) -> list[StartForecast]:
     """Forecast which segments would start, the largest first."""
     beliefs = {row.cell: row.belief for row in segments.rows}
+    own = {}
+    if objective.offers is not None and segments.past is not None and segments.past.history.has_offers:
+        own = segments.past.history.offers()
     cells = [
-        Segment(name, min(segments.shares[name], 1.0), objective, belief, segments.groups.get(name, ""))
+        Segment(
+            name,
+            min(segments.shares[name], 1.0),
+            objective.with_offers(own[name]) if name in own else objective,
+            belief,
+            segments.groups.get(name, ""),
+        )
         for name, belief in beliefs.items()
     ]
-    return forecast_starts(cells, seconds)
+    return forecast_starts(cells, seconds) if objective.offers is None else _offer_starts(cells, seconds)
+
+
+def _offer_starts(cells: list[Segment], seconds: float) -> list[StartForecast]:
+    """Forecast which segments with offers start, the largest first. What takes too long is not known."""
+    until = time.monotonic() + seconds
+    rows = []
+    for cell in sorted(cells, key=lambda cell: -cell.share):
+        belief, offers = cell.prior, cell.objective.offers
+        assert isinstance(belief, Belief)
+        assert offers is not None
+        needed: float | None = None
+        starts: bool | None = None
+        if belief.mean > min(offers.cost):
+            needed, starts = 0.0, True
+        elif time.monotonic() < until and offer_seconds(belief, offers, cell.own.discount, 1, COARSE) < seconds:
+            starts = segment_starts(cell)
+        rows.append(StartForecast(cell.name, belief, cell.share, cell.volume, needed, starts))
+    return rows
 
 
 def start_mark(row: StartForecast) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount
+from lenience.core.offers import describe_offers
 from lenience.dashboard.figures.intervals import shrinkage_bar
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
@@ -138,13 +139,19 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     if past is not None and past.years and past.years > 1 / 52:
         guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
         guessed = f"{float(guessed):.0f}"
-    usual, delay_source = usual_delay(path, answers, past)
+    priced = past is not None and past.history.has_offers
+    known = "file" if priced and not answers.rate else answers.known
+    # Amounts that differ cannot be combined with late outcomes, so no delay is suggested for them.
+    usual, delay_source = ("", "") if known == "file" else usual_delay(path, answers, past)
     # The rate is never empty after this step was sent, so an empty delay then means that the user cleared it.
     delay = answers.delay if answers.rate else answers.delay or usual
     rate = answers.rate or "10"
-    shown = msgspec.structs.replace(answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay, usual=usual)
+    shown = msgspec.structs.replace(
+        answers, arrivals=answers.arrivals or guessed, rate=rate, delay=delay, usual=usual, known=known
+    )
     return {
         "shown": shown,
+        "priced": describe_offers(past.history.offers_of_all()) if past is not None and priced else "",
         "guessed": guessed,
         "delay_source": delay_source,
         "policies": [name for name, _ in _policies(service)],
@@ -179,9 +186,9 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
     empty["start_mark"] = start_mark
     try:
         segments = read_segments(path, answers)
-        cost = read_cost(answers)
+        cost = read_cost(answers, segments)
         empty["cost"] = cost
-        objective = read_objective(answers)
+        objective = read_objective(answers, segments)
     except FormError as error:
         return empty | {"trouble": sentence(str(error))}
     rows = starting(segments, objective)
@@ -219,7 +226,7 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
 
 def describe_unit(answers: Answers) -> list[tuple[str, str]]:
     """Return the money value of one unit if gain and loss are given, because the policy stores only their ratio."""
-    if answers.known != "money":
+    if answers.known != "money" or (answers.money_currency and not answers.delay):
         return []
     unit, cost = read_unit(answers), read_cost(answers)
     gain, loss = amount(unit * (1 - cost)), amount(unit * cost)

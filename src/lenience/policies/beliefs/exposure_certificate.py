@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lenience.core.bounds import Bounds
+from lenience.core.money import UNITS, Money
 
 
 class ExposureCertificate(msgspec.Struct, frozen=True):
@@ -86,10 +87,35 @@ class ExposureCertificate(msgspec.Struct, frozen=True):
         with more pending than the limit; the policy does not follow it, which is not proved to cost little but cost
         at most 7e-6 of the value in all cases tried.
         """
+        return self.describe()
+
+    def describe(self, money: Money = UNITS) -> str:
+        """Return the certificate in words, with values in money where it is known.
+
+        Parameters
+        ----------
+        money : Money, optional
+            How to show values; by default in units of gain + loss.
+
+        Returns
+        -------
+        str
+            A few sentences.
+
+        Examples
+        --------
+        >>> from lenience.core.belief import Belief
+        >>> from lenience.objectives.delayed import Delayed
+        >>> policy = Delayed(cost=0.7, arrivals=1, discount_rate=0.1, label_delay=1).solve(Belief(6, 4), rows=4)
+        >>> print(policy.certificate.describe(Money(1000, "$")))
+        The optimal value at the prior is proved to be $211.10 ± $0.01. Every limit of 4 rows is ...
+        """
         lower, upper = f"{self.value.lower:.10g}", f"{self.value.upper:.10g}"
         parts = [f"The optimal value at the prior is proved to lie between {lower} and {upper}."]
         if lower == upper:
             parts = [f"The optimal value at the prior is proved to be {lower}."]
+        if money.known:
+            parts = [f"The optimal value at the prior is proved to be {money.format_bounds(self.value)}."]
         if self.unsettled == 0:
             parts.append(
                 f"Every limit of {self.rows:,} rows is proved to be the least number pending at which rejecting is "

@@ -23,6 +23,7 @@ from lenience.core.formatting import counted
 from lenience.core.json_arrays import decode_array, encode_array
 from lenience.core.lattice import is_near, size_distance
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import whole
@@ -321,6 +322,45 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
         return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
+    def label_values(self, n: ArrayLike, s: ArrayLike, left: int) -> NDArray[np.float64]:
+        """Return lower bounds of the value of a label at many beliefs, with the same number of arrivals left.
+
+        Parameters
+        ----------
+        n : array_like
+            Numbers of observations.
+        s : array_like
+            Numbers of successes.
+        left : int
+            Number of arrivals left, this one included.
+
+        Returns
+        -------
+        ndarray of float
+            Amounts of money.
+
+        Examples
+        --------
+        >>> from lenience import FiniteHorizon
+        >>> policy = FiniteHorizon(offers=Offers([1, 5], [0.8, 0.8]), horizon=60).solve(Belief(2, 1))
+        >>> policy.label_values([2, 3], [1, 2], left=59).round(2)
+        array([0.39, 0.32])
+        """
+        sizes, successes = np.asarray(n, dtype=np.float64), np.asarray(s, dtype=np.float64)
+        count = whole("left", left, least=1, most=self.horizon)
+        prior = self.prior.simplified
+        if isinstance(prior, Belief):
+            k, j = np.rint(sizes - prior.n), np.rint(successes - prior.s)
+            on = (np.abs(sizes - prior.n - k) < 1e-6) & (np.abs(successes - prior.s - j) < 1e-6)
+            if np.all(on & (j >= 0) & (j <= k) & (k + count <= self.horizon)):
+                return self._own.state_labels(k.astype(np.int64), j.astype(np.int64), count)
+        return np.array(
+            [
+                self.label_value(Belief(float(size), float(good)), count).lower
+                for size, good in zip(sizes, successes, strict=True)
+            ]
+        )
+
     def label_plane(self, belief: Belief, left: int) -> NDArray[np.float64] | None:
         """Return lower bounds of the value of a label at all states that can be met with a number of arrivals left.
 
@@ -353,6 +393,7 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         belief: Belief | MixtureBelief,
         offer: Offer | Offers | Sequence[Offer] | None = None,
         left: int | None = None,
+        money: Money | None = None,
     ) -> str:
         """Return the decision at a belief and its reason, in words.
 
@@ -364,6 +405,8 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
             The offer, or the offers to choose from.
         left : int, optional
             Number of arrivals left, this one included.
+        money : Money, optional
+            How to show amounts; by default as the objective says.
 
         Returns
         -------
@@ -381,7 +424,9 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
         choices = choices_of(self.offers, offer)
         later = self._left(belief, left) - 1
         words = f"the {counted(later, 'arrival')} after this one" if later else "this last arrival"
-        return explain_offer(belief, choices, self.decide(belief, choices, left), self.offers.money, words)
+        shown = self.objective.money if money is None else money
+        one_cost = self.objective.offers is None and offer is None
+        return explain_offer(belief, choices, self.decide(belief, choices, left), shown, words, sized=not one_cost)
 
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it.
@@ -460,7 +505,7 @@ class HorizonOfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="horizon_off
             count = self.horizon - k if left is None else whole("left", left, least=1, most=self.horizon)
             j = np.rint(s - prior.s).astype(np.int64)
             if k + count <= self.horizon and np.all(np.abs(s - prior.s - j) < 1e-6) and np.all((j >= 0) & (j <= k)):
-                return self._own.row_labels(k, j, count)
+                return self._own.state_labels(np.full(j.size, k), j, count)
         return np.array([self.label_value(Belief(n, float(one)), left).lower for one in s])
 
     def _solved(self, belief: Belief | MixtureBelief, left: int) -> HorizonTables:

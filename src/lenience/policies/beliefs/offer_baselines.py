@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,6 +32,11 @@ class PolicyPerCost:
 
     def __init__(self, policies: Mapping[float, Policy]) -> None:
         self.policies = dict(policies)
+
+    @property
+    def offers(self) -> Offers:
+        """One offer of amount 1 at each break-even that has a policy."""
+        return Offers([1.0] * len(self.policies), sorted(self.policies))
 
     def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers) -> NDArray[np.float64]:
         """Return the probability of accepting each offer at many beliefs of one size.
@@ -85,7 +91,7 @@ class PolicyPerCost:
         return f"PolicyPerCost({self.policies!r})"
 
 
-class GreedyOffers:
+class GreedyOffers(msgspec.Struct, frozen=True, tag="greedy_offers", tag_field="type"):
     """Accept every offer whose expected profit is above 0, and learn only from those.
 
     Examples
@@ -138,5 +144,17 @@ class GreedyOffers:
         lowest = min(cost for cost, menu in zip(offers.cost, offers.menu_of, strict=True) if offers.share[menu] > 0.0)
         return lowest, lowest
 
-    def __repr__(self) -> str:
-        return "GreedyOffers()"
+    def to_json(self) -> str:
+        """Return the policy as JSON text, which :func:`lenience.policy_from_json` reads.
+
+        Returns
+        -------
+        str
+            JSON text.
+
+        Examples
+        --------
+        >>> GreedyOffers().to_json()
+        '{"type":"greedy_offers"}'
+        """
+        return msgspec.json.encode(self).decode()

@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
@@ -181,6 +183,45 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         (True, False)
         """
         return self.decide(belief, offer, pending).accepted
+
+    def offer_acceptance(self, n: float, s: ArrayLike, offers: Offers, pending: ArrayLike = 0) -> NDArray[np.float64]:
+        """Return which offers are accepted at many beliefs of one size. Each belief needs its own solve.
+
+        Parameters
+        ----------
+        n : float
+            The number of observations.
+        s : array_like
+            Numbers of successes.
+        offers : Offers
+            The offers.
+        pending : array_like
+            Numbers of accepted individuals whose label is not known yet, one for each belief.
+
+        Returns
+        -------
+        ndarray of float
+            0 or 1: one line for each belief, one column for each offer.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> offers = Offers(amount=[0.1, 1], cost=[0.8, 0.8])
+        >>> policy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.5).solve(Belief(2, 1))
+        >>> policy.offer_acceptance(2, [1, 1], offers, pending=[0, 30])
+        array([[1., 0.],
+               [0., 0.]])
+        """
+        successes = np.atleast_1d(np.asarray(s, dtype=np.float64))
+        counts = np.broadcast_to(np.asarray(pending, dtype=np.int64), successes.shape)
+        gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
+        labels = np.array(
+            [
+                self.label_value(Belief(n, good), count).midpoint if gain < 0.0 else 0.0
+                for good, count, gain in zip(successes.tolist(), counts.tolist(), gains.min(axis=1), strict=True)
+            ]
+        )
+        return np.asarray(gains + labels[:, None] > 0.0, dtype=np.float64)
 
     def limit(self, belief: Belief | MixtureBelief, offer: Offer | None = None) -> int | None:
         """Return the exposure limit of an offer: it is accepted while fewer than this many labels are pending.

@@ -29,7 +29,7 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
-from lenience.core.validation import listed, real, whole
+from lenience.core.validation import check_tolerance, listed, real, whole
 from lenience.solvers.offers.solve import OfferSolution, solve_offers
 
 
@@ -402,6 +402,76 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         """
         return self._solved(check_belief(belief)).value
 
+    def continuation(
+        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None
+    ) -> Bounds:
+        """Return the value of accepting now and being optimal afterwards.
+
+        Parameters
+        ----------
+        belief : Belief or MixtureBelief
+            What is known of the success probability.
+        offer : Offer, Offers or sequence of Offer, optional
+            The offer, or the offers to choose from. It may be left out if every arrival brings the same choice.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the expected profit, the value of the label and the value of later arrivals, added up.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> prior = MixtureBelief.doubt(Belief(5, 1), 0.5)
+        >>> print(Discounted(cost=0.8, discount=0.99).solve(prior).continuation(prior))
+        0.12381870... ± ...
+        """
+        decision, value = self.decide(belief, offer), self.value(belief)
+        profit, label, discount = decision.expected_profit, decision.label_value, self.objective.discount
+        return Bounds(profit + label.lower + discount * value.lower, profit + label.upper + discount * value.upper)
+
+    def threshold(self, n: float, tolerance: float | None = None) -> Bounds:
+        """Return c_n, the success rate above which the policy accepts at a belief size, if there is one offer only.
+
+        Parameters
+        ----------
+        n : float
+            The belief size, any number above 0.
+        tolerance : float, optional
+            The precision; by default that of the policy.
+
+        Returns
+        -------
+        Bounds
+            Proved bounds of the threshold.
+
+        Raises
+        ------
+        InputError
+            If amounts or break-evens differ, or the prior may be wrong: decisions then depend on more than n.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> policy = Discounted(offers=Offers([1000], [0.8], currency="$"), discount=0.99).solve(Belief(2, 1))
+        >>> print(policy.threshold(10))
+        0.65437640... ± ...
+        """
+        from lenience.solvers.stopping.threshold import enclose_threshold
+
+        if not self.offers.single or isinstance(self.prior.simplified, MixtureBelief):
+            why = "amounts or break-evens differ" if not self.offers.single else "the prior may be wrong"
+            raise InputError.because(
+                f"does not decide alone where {why}",
+                "n",
+                value=n,
+                hint="Use decide(belief, offer), largest_amount(belief, cost) or least_accepted(outcomes).",
+                code="unsupported_offers",
+            )
+        fine = self.certificate.tolerance if tolerance is None else check_tolerance(tolerance)
+        problem: StoppingObjective = msgspec.structs.replace(self.objective, cost=self.offers.cost[0], offers=None)  # type: ignore[type-var]
+        return enclose_threshold(problem, real("n", n, above=0), fine)
+
     def explain(
         self,
         belief: Belief | MixtureBelief,
@@ -477,7 +547,9 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         choices = choices_of(self.offers, offer)
 
         def accepted(successes: int) -> bool:
-            return self.accepts(self.prior.after(count, successes), choices)
+            after = self.prior.after(count, successes)
+            # Above the break-even no label is needed. Those of such states may have to be solved.
+            return any(after.mean > one.cost for one in choices) or self.accepts(after, choices)
 
         if not self.offers.single or choices != self.offers.offers_of(0):
             return next((successes for successes in range(count + 1) if accepted(successes)), None)

@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.frames import to_frame
-from lenience.core.objective import Objective, one_break_even
+from lenience.core.objective import Objective
+from lenience.core.offer_rows import OfferRows
 from lenience.core.validation import real
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
@@ -76,6 +77,34 @@ class Decision(msgspec.Struct, frozen=True):
     pending: float | None = None
 
 
+class OfferedDecision(Decision, frozen=True, kw_only=True):
+    """A decision on an offer as it is logged.
+
+    Parameters
+    ----------
+    amount
+        The amount at stake of the offer that was made: the best of those that could be made.
+    cost
+        Its break-even success rate.
+    label_value
+        What the outcome was expected to teach, in money; None if the policy does not use it.
+
+    Examples
+    --------
+    >>> from lenience import Discounted, FeaturePolicy, Offer, Offers
+    >>> X = [[0.0], [1.0]] * 50
+    >>> objective = Discounted(offers=Offers([500, 5000], [0.6, 0.6]), discount=0.9)
+    >>> policy = FeaturePolicy(objective=objective).fit(X)
+    >>> accepted = policy.decide(X[:2], offers=[Offer(500, 0.6), Offer(5000, 0.6)])
+    >>> [(decision.amount, decision.cost) for decision in policy.log_]
+    [(500.0, 0.6), (5000.0, 0.6)]
+    """
+
+    amount: float
+    cost: float
+    label_value: float | None = None
+
+
 class SelectivePolicy(BaseEstimator):
     """Base class of policies with features. A subclass defines the acceptance probability of each row."""
 
@@ -84,7 +113,7 @@ class SelectivePolicy(BaseEstimator):
     random_state: Any
     n_features_in_: int
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, offers: Any = None) -> Self:
         """Start afresh from rows of features (the reference set) and from those of their outcomes that are known.
 
         Parameters
@@ -93,6 +122,9 @@ class SelectivePolicy(BaseEstimator):
             Rows of features that represent the population.
         y : array_like, optional
             The outcome of each row, 0 or 1; NaN or None where it is unknown.
+        offers : optional
+            The offer of each row, as in :meth:`decide`, if the objective has offers. By default everyone brings the
+            objective's offers, whatever the features.
 
         Returns
         -------
@@ -117,19 +149,20 @@ class SelectivePolicy(BaseEstimator):
 
         if not isinstance(self.objective, Objective) or math.isinf(self.objective.volume):
             raise InputError("objective", self.objective, "a Discounted, a FiniteHorizon or a Delayed objective")
-        one_break_even(self.objective, "A policy with features")
+        self._check_objective()
         self.log_: list[Decision] = []
         self.arrivals_ = 0
         self.accepted_ = 0
         self.labels_ = 0
         self._pending_outcomes = PendingOutcomes()
+        self._made: dict[int, tuple[float, float]] = {}  # by arrival: the offer that was accepted
         self._latest = 0
         self._random = check_random_state(self.random_state)
         self.transformer_, self.model_ = _parts(self.model)
         if self.model_ is None:
             self.model_ = self._default_model()
         if hasattr(self.model_, "centre_on"):
-            self.model_.centre_on(self.objective.cost)
+            self.model_.centre_on(self._break_even())
         rows = self._raw(X, reset=True)
         if self.transformer_ is not None:
             encoded = dense(self.transformer_.fit_transform(rows))
@@ -138,17 +171,23 @@ class SelectivePolicy(BaseEstimator):
             if self._unseen.blocks and not rows[:, -1].any() and hasattr(self.model_, "spare"):
                 self.model_.spare(1)
         self.model_.prepare(rows)
-        self._start(np.asarray(rows, dtype=np.float64))
+        given = None if offers is None else self._offer_rows(offers, len(rows))
+        self._start(np.asarray(rows, dtype=np.float64), given)
         if y is not None:
             which, seen = _known(y, len(rows))
             if which:
-                self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen))
+                made = [None if given is None else given.best(i, 1.0)[:2] for i in which]
+                self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen), self._stakes(made))
                 self.labels_ = len(seen)
         self._ready()
         return self
 
     def decide(
-        self, X: ArrayLike, time: float | None = None, chances: NDArray[np.float64] | None = None
+        self,
+        X: ArrayLike,
+        time: float | None = None,
+        chances: NDArray[np.float64] | None = None,
+        offers: Any = None,
     ) -> NDArray[np.bool_]:
         """Decide individuals in the order of their arrival and log each decision.
 
@@ -163,11 +202,20 @@ class SelectivePolicy(BaseEstimator):
             expire by it. By default arrivals are evenly spaced: at the objective's rate, or one per unit.
         chances : ndarray, optional
             One uniform random number per row, to compare policies with the same random numbers.
+        offers : optional
+            What each row asks for, if the objective has offers: a list of :class:`~lenience.Offer` (or of menus, from
+            which the policy chooses), or a pair of columns (amounts at stake, break-evens). One offer or menu serves
+            for all rows. The log has the offers that were made.
 
         Returns
         -------
         ndarray of bool
             Who is accepted.
+
+        Raises
+        ------
+        InputError
+            If offers are missing or do not fit the rows.
 
         Examples
         --------
@@ -181,19 +229,22 @@ class SelectivePolicy(BaseEstimator):
         1
         """
         rows = self._rows(X)
+        brought = self._offer_rows(offers, len(rows))
         now = self._clock() if time is None else real("time", time)
         self._expire(now)
         if chances is None:
             chances = self._random.random_sample(len(rows))
         accepted = np.zeros(len(rows), dtype=np.bool_)
-        for i, decision in enumerate(self._decide(rows, chances)):
+        for i, decision in enumerate(self._decide(rows, chances, brought)):
             self.log_.append(decision)
             accepted[i] = decision.accepted
             self.accepted_ += decision.accepted
             self._pending_outcomes.decided(decision.arrival, rows[i], decision.accepted, now)
+            if isinstance(decision, OfferedDecision) and decision.accepted:
+                self._made[decision.arrival] = decision.amount, decision.cost
         self._latest = self.arrivals_
         self.arrivals_ += len(rows)
-        self._arrived(rows)
+        self._arrived(rows, brought)
         return accepted
 
     def observe(
@@ -239,14 +290,17 @@ class SelectivePolicy(BaseEstimator):
         """
         rows = self._rows(X)
         which, seen = _known(outcomes, len(rows), _flags(accepted, len(rows)))
+        matched: list[int | None] = []
         if arrivals is not None:
             given = checked_arrivals(arrivals, len(rows), self.arrivals_)
             which, seen = self._pending_outcomes.by_arrival(given, rows, which, seen)
+            matched = [given[i] for i in which]
         if which:
             known = rows if len(which) == len(rows) else rows[which]
             if arrivals is None:
-                self._pending_outcomes.by_features(known, seen)
-            self._learn(known, np.array(seen))
+                matched = self._pending_outcomes.by_features(known, seen)
+            made = [None if arrival is None else self._made.pop(arrival, None) for arrival in matched]
+            self._learn(known, np.array(seen), self._stakes(made))
             self.labels_ += len(seen)
         return self
 
@@ -285,13 +339,15 @@ class SelectivePolicy(BaseEstimator):
 
         return to_frame(log_rows(self.log_, self._pending_outcomes.outcomes, X), backend)
 
-    def use_reference(self, X: ArrayLike) -> Self:
+    def use_reference(self, X: ArrayLike, offers: Any = None) -> Self:
         """Replace the rows that represent the population.
 
         Parameters
         ----------
         X : array_like or data frame
             Rows of features.
+        offers : optional
+            The offer of each row, as in :meth:`fit`.
 
         Returns
         -------
@@ -305,16 +361,19 @@ class SelectivePolicy(BaseEstimator):
         >>> policy.use_reference([[0.0], [0.5], [1.0]] * 20).predict([[0.5]])
         array([1])
         """
-        self._reference(self._rows(X))
+        rows = self._rows(X)
+        self._reference(rows, None if offers is None else self._offer_rows(offers, len(rows)))
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+    def predict(self, X: ArrayLike, offers: Any = None) -> NDArray[np.int64]:
         """Return who would be accepted now, each as if alone.
 
         Parameters
         ----------
         X : array_like or data frame
             Rows of features.
+        offers : optional
+            What each row asks for, as in :meth:`decide`.
 
         Returns
         -------
@@ -330,15 +389,17 @@ class SelectivePolicy(BaseEstimator):
         >>> policy.predict([[0.0], [1.0]])
         array([1, 0])
         """
-        return (self.propensity(X) >= 0.5).astype(np.int64)
+        return (self.propensity(X, offers) >= 0.5).astype(np.int64)
 
-    def propensity(self, X: ArrayLike) -> NDArray[np.float64]:
+    def propensity(self, X: ArrayLike, offers: Any = None) -> NDArray[np.float64]:
         """Return the probability with which each row would be accepted now, as if alone. Nothing is logged or changed.
 
         Parameters
         ----------
         X : array_like or data frame
             Rows of features.
+        offers : optional
+            What each row asks for, as in :meth:`decide`.
 
         Returns
         -------
@@ -355,8 +416,8 @@ class SelectivePolicy(BaseEstimator):
         array([1.  , 0.05])
         """
         rows = self._rows(X)
-        never = np.ones(1)  # With a random number of 1, nobody is accepted at random.
-        return np.array([self._decide(rows[i : i + 1], never)[0].propensity for i in range(len(rows))])
+        brought = self._offer_rows(offers, len(rows))
+        return np.array([self._alone(rows, i, brought).propensity for i in range(len(rows))])
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the estimated probabilities of failure and success.
@@ -436,7 +497,44 @@ class SelectivePolicy(BaseEstimator):
 
     def _default_model(self) -> FeatureModel:
         """Return one Gaussian belief, centred so that a typical individual is at the break-even."""
-        return single_gaussian(self.objective.cost)
+        return single_gaussian(self._break_even())
+
+    def _check_objective(self) -> None:
+        """Raise InputError if the policy cannot use the objective."""
+
+    def _break_even(self) -> float:
+        """Return the break-even success rate; with offers, that of accepting everyone."""
+        offers = self.objective.offers
+        return float(self.objective.cost if offers is None else offers.mean_cost)
+
+    def _offer_rows(self, offers: Any, rows: int) -> OfferRows | None:
+        """Return the offers of rows, checked; None if the objective has one break-even for all."""
+        population = self.objective.offers
+        if population is not None:
+            return OfferRows.of(offers, rows, population)
+        if offers is not None:
+            raise InputError.because(
+                "needs an objective with offers",
+                "offers",
+                label="offers",
+                hint="Give the objective offers= instead of cost=.",
+                code="unsupported_offers",
+            )
+        return None
+
+    def _stakes(self, made: list[tuple[float, float] | None]) -> NDArray[np.float64] | None:
+        """Return the amount, relative to the mean, and the break-even of each label; None without offers."""
+        population = self.objective.offers
+        if population is None:
+            return None
+        usual = population.mean_amount, population.mean_cost  # of labels from other sources
+        stakes = np.array([usual if offer is None else offer for offer in made]).reshape(-1, 2)
+        stakes[:, 0] /= population.mean_amount
+        return stakes
+
+    def _alone(self, rows: NDArray[np.float64], i: int, offers: OfferRows | None) -> Decision:
+        """Return the decision on one row as if it came now. With a random number of 1, nobody is accepted at random."""
+        return self._decide(rows[i : i + 1], np.ones(1), None if offers is None else offers.take(i, i + 1))[0]
 
     def _discount(self, ahead: int = 0) -> float:
         """Return γ for the arrival after ``ahead`` more; with a finite horizon 1 − 1/(number left), discounted."""
@@ -446,37 +544,49 @@ class SelectivePolicy(BaseEstimator):
         """Return the time that corresponds to the number of arrivals."""
         return float(self.objective.clock(self.arrivals_))
 
-    def _start(self, rows: NDArray[np.float64]) -> None:
-        """Take the first rows."""
+    def _start(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
+        """Take the first rows, and their offers if they are known."""
 
     def _ready(self) -> None:
         """Run after everything that is known at the start has been learnt."""
 
-    def _reference(self, rows: NDArray[np.float64]) -> None:
-        """Take the rows that represent the population."""
+    def _reference(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
+        """Take the rows that represent the population, and their offers if they are known."""
 
-    def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
+    def _decide(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], offers: OfferRows | None
+    ) -> list[Decision]:
         """Decide rows in turn; ``chances`` are the random numbers that acceptance is drawn with."""
         n, mean = self.model_.beliefs(rows)
-        decisions = []
+        costs = np.full(len(rows), self.objective.cost) if offers is None else offers.break_even
+        decisions: list[Decision] = []
         accepted = 0
         for i in range(len(rows)):
-            propensity = self._acceptance(rows[i], float(mean[i]), float(n[i]), self.accepted_ + accepted)
+            size, rate, cost = float(n[i]), float(mean[i]), float(costs[i])
+            propensity = self._acceptance(rows[i], rate, size, self.accepted_ + accepted, cost)
             take = bool(chances[i] < propensity)
             accepted += take
-            decisions.append(Decision(self.arrivals_ + i, take, propensity, float(mean[i]), float(n[i])))
+            if offers is None:
+                decisions.append(Decision(self.arrivals_ + i, take, propensity, rate, size))
+                continue
+            amount, made, _ = offers.best(i, rate)
+            decisions.append(
+                OfferedDecision(self.arrivals_ + i, take, propensity, rate, size, amount=amount, cost=made)
+            )
         return decisions
 
-    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
-        """Return the probability of accepting a row at this belief, after ``accepted`` acceptances."""
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int, cost: float) -> float:
+        """Return the probability of accepting a row at this belief and break-even, after ``accepted`` acceptances."""
         raise NotImplementedError
 
-    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
-        """Learn the outcomes of these rows."""
+    def _learn(
+        self, rows: NDArray[np.float64], outcomes: NDArray[np.float64], stakes: NDArray[np.float64] | None = None
+    ) -> None:
+        """Learn the outcomes of these rows. ``stakes`` are as :meth:`_stakes` returns them."""
         self.model_.learn(rows, outcomes)
 
-    def _arrived(self, rows: NDArray[np.float64]) -> None:
-        """Take everyone who arrived, including the rejected."""
+    def _arrived(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
+        """Take everyone who arrived, including the rejected, and what they asked for."""
 
     def _expire(self, now: float) -> None:
         """Expire pending outcomes that are too old now."""

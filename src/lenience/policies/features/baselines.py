@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
+from lenience.core.offer_rows import OfferRows
 from lenience.core.validation import real
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.gaussian import sigmoid
@@ -41,8 +42,8 @@ class _BaselineRule(SelectivePolicy):
         """Return the parameter of the rule, checked."""
         raise NotImplementedError
 
-    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
-        parameter, cost = self._parameter(), self.objective.cost
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int, cost: float) -> float:
+        parameter = self._parameter()
         if isinstance(self.model_, BayesianLogistic):
             m, v = self.model_.log_odds(row[None])
             return float(acceptance(self.rule, parameter, self.model_.weights_, m[0], v[0], accepted, cost))
@@ -287,22 +288,24 @@ class LinearUpperBoundRule(SelectivePolicy):
         self.width = width
         self.random_state = random_state
 
-    def _start(self, rows: NDArray[np.float64]) -> None:
+    def _start(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         real("width", self.width, least=0)
         size = _design(self.model_, rows[:1]).shape[1]
         self.theta_, self.inverse_ = np.zeros(size), np.eye(size)
 
-    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
+    def _learn(
+        self, rows: NDArray[np.float64], outcomes: NDArray[np.float64], stakes: NDArray[np.float64] | None = None
+    ) -> None:
         for x, y in zip(self.model_.design(rows), outcomes, strict=True):
             u = self.inverse_ @ x
             gain = u / (1.0 + x @ u)
             self.theta_ += gain * (y - x @ self.theta_)
             self.inverse_ -= np.outer(gain, u)
 
-    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int, cost: float) -> float:
         x = self.model_.design(row[None])[0]
         bound = x @ self.theta_ + self.width * math.sqrt(max(float(x @ self.inverse_ @ x), 0.0))
-        return float(bound > self.objective.cost)
+        return float(bound > cost)
 
 
 class ConsequentialRule(SelectivePolicy):
@@ -311,7 +314,8 @@ class ConsequentialRule(SelectivePolicy):
     θ climbs the utility Σ π(x)(y − c) by a stochastic gradient step for each label. The step is weighted by
     1/propensity, the probability (at least 0.05) with which the policy would accept the row now. Where labels are
     immediate, this is the propensity of the decision. Where the policy accepts with certainty its own gradient is 0,
-    and from θ = 0 it would never move, so the logistic policy's gradient is used there.
+    and from θ = 0 it would never move, so the logistic policy's gradient is used there. With offers the utility is Σ
+    π a(y − c), in units of the mean amount, and θ'x falls by the difference of c's log-odds to the mean break-even's.
 
     Parameters
     ----------
@@ -339,20 +343,34 @@ class ConsequentialRule(SelectivePolicy):
         self.rate = rate
         self.random_state = random_state
 
-    def _start(self, rows: NDArray[np.float64]) -> None:
+    def _start(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         real("rate", self.rate, above=0)
         self.theta_ = np.zeros(_design(self.model_, rows[:1]).shape[1])
 
-    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
-        for x, y in zip(self.model_.design(rows), outcomes, strict=True):
-            odds = float(self.theta_ @ x)
+    def _learn(
+        self, rows: NDArray[np.float64], outcomes: NDArray[np.float64], stakes: NDArray[np.float64] | None = None
+    ) -> None:
+        if stakes is None:
+            stakes = np.tile((1.0, self.objective.cost), (len(rows), 1))
+        for x, y, (amount, cost) in zip(self.model_.design(rows), outcomes, stakes, strict=True):
+            odds = self._odds(x, float(cost))
             p = sigmoid(odds)
             propensity = max(1.0 if odds >= 0.0 else p, LEAST_PROPENSITY)
-            self.theta_ += self.rate * (y - self.objective.cost) * p * (1.0 - p) / propensity * x
+            self.theta_ += self.rate * (amount * (y - cost)) * p * (1.0 - p) / propensity * x
 
-    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int) -> float:
-        odds = float(self.theta_ @ self.model_.design(row[None])[0])
+    def _odds(self, x: NDArray[np.float64], cost: float) -> float:
+        """Return θ'x; with offers, less by how much the break-even is above that of accepting everyone."""
+        odds = float(self.theta_ @ x)
+        return odds if self.objective.offers is None else odds - (logit(cost) - logit(self._break_even()))
+
+    def _acceptance(self, row: NDArray[np.float64], mean: float, n: float, accepted: int, cost: float) -> float:
+        odds = self._odds(self.model_.design(row[None])[0], cost)
         return 1.0 if odds >= 0.0 else float(sigmoid(odds))
+
+
+def logit(rate: float) -> float:
+    """Return the log-odds of a rate."""
+    return math.log(rate / (1.0 - rate))
 
 
 def _design(model: Any, rows: NDArray[np.float64]) -> NDArray[np.float64]:

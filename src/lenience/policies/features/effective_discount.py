@@ -22,6 +22,20 @@ wait for them and accept later. The share of the leniency that is then ``left`` 
 many small steps (docs/proofs.md). The factor 0.3 instead of 1 fits the problem of one population with free labels,
 which has an exact solution (:mod:`research.free_labels`). With cells, and without features, φ = 0 and all of the
 leniency is left.
+
+Offers. If amounts and prices differ, each reference row stands for (a, c, w): the offers that such people bring, with
+their shares w. Then, with 1[…] for what holds and S for the stake,
+
+    q = Σ_r Σ_w w ρ² · min{1, e^{−(k_r(c)/ρ² − k_x(c))/2}} · 1[p̂_r ≤ c or p̂_x > c] / M
+    S = the same sum with weights w a instead of w, divided by it: what people like x have at stake on average
+    φ = Σ_r Σ_w w ρ² · g_r/g_x · 1[p̂_r > c ≥ p̂_x] / M
+
+A label at x helps r in proportion to what r has at stake. A label of r comes for free where r is accepted anyway but x
+is not. Where both are, the recursion for offers counts it already. The label at x is worth S · I(n, p̂, γ′) for offers
+with a mean amount of 1. Where labels come for free, less leniency is left: I as a function of p̂ shrinks towards the
+break-even κ that the label informs, in value and in width, to left · I(n, κ + (p̂ − κ)/left, γ′). κ is the mean of the
+population's break-evens, each weighted by its amount and by the density of p there, N(p̂, p̂(1 − p̂)/(n + 1)). If all
+bring the same offer, κ = c and this is the threshold above.
 """
 
 from __future__ import annotations
@@ -54,6 +68,25 @@ def left(q: float, free: float) -> float:
 def lenient(cost: float, threshold: float, share: float) -> float:
     """Return the threshold with a share of its leniency."""
     return cost - share * (cost - threshold)
+
+
+@compiled
+def stretched(mean: float, n: float, left: float, kink: NDArray[np.float64], slope: NDArray[np.float64]) -> float:
+    """Return κ + (p̂ − κ)/left, from 0 to 1: where to look up what a label is worth if a share of leniency is left."""
+    if left >= 1.0:
+        return mean
+    variance = max(mean * (1.0 - mean) / (n + 1.0), 1e-12)
+    nearest = math.inf
+    for i in range(kink.size):
+        nearest = min(nearest, (kink[i] - mean) ** 2)
+    total = 0.0
+    centre = 0.0
+    for i in range(kink.size):
+        weight = slope[i] * math.exp(-0.5 * ((kink[i] - mean) ** 2 - nearest) / variance)
+        total += weight
+        centre += weight * kink[i]
+    centre /= total
+    return min(max(centre + (mean - centre) / left, 0.0), 1.0)
 
 
 @compiled
@@ -125,3 +158,88 @@ def q_and_h(
         else:
             q += helped(like, (rate - cost) ** 2 / spread, own)
     return rates(q, h, rows, variance / (mean * (1.0 - mean) + variance))
+
+
+@compiled
+def offer_rates(q: float, stake: float, h: float, rows: int, own_resolved: float) -> tuple[float, float, float, float]:
+    """Return q, h, the share of the leniency that is left, and the stake, from the sums over the reference rows."""
+    # x itself counts as one of the people like x, and brings what the population brings.
+    own = max(1.0 - q, 0.0)
+    mean_stake = (stake + own) / (q + own)
+    q, h, left = rates(q, h, rows, own_resolved)
+    return q, h, left, mean_stake
+
+
+@compiled
+def offer_shares(
+    likeness: NDArray[np.float64],
+    rate: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    resolved: NDArray[np.float64],
+    mean: float,
+    own_precision: float,
+    own_resolved: float,
+    shares: NDArray[np.float64],
+    stakes: NDArray[np.float64],
+    costs: NDArray[np.float64],
+) -> tuple[float, float, float, float]:
+    """Return q, h, the share of the leniency that is left and the stake at x with offers.
+
+    ``precision`` is 1/variance. ``shares``, ``stakes`` (share times amount) and ``costs`` have a line of offers for
+    each reference row.
+    """
+    q = 0.0
+    stake = 0.0
+    h = 0.0
+    rows = likeness.size
+    for r in range(rows):
+        for o in range(shares.shape[1]):
+            if shares[r, o] == 0.0:
+                continue
+            c = costs[r, o]
+            if rate[r] > c >= mean:
+                h += shares[r, o] * likeness[r] * resolved[r]
+            else:
+                counted = helped(likeness[r], (rate[r] - c) ** 2 * precision[r], (mean - c) ** 2 * own_precision)
+                q += shares[r, o] * counted
+                stake += stakes[r, o] * counted
+    return offer_rates(q, stake, h, rows, own_resolved)
+
+
+@compiled
+def offer_q_and_h(
+    weights: NDArray[np.float64],
+    m: NDArray[np.float64],
+    v: NDArray[np.float64],
+    U: NDArray[np.float64],
+    p: NDArray[np.float64],
+    s: NDArray[np.float64],
+    R: NDArray[np.float64],
+    reference_m: NDArray[np.float64],
+    reference_v: NDArray[np.float64],
+    mean: float,
+    shares: NDArray[np.float64],
+    stakes: NDArray[np.float64],
+    costs: NDArray[np.float64],
+) -> tuple[float, float, float, float]:
+    """Return the same at an x with log-odds N(m, v), U = Σx and success rate ``mean``. Overwrites p and s."""
+    q = 0.0
+    stake = 0.0
+    h = 0.0
+    rows = R.shape[0]
+    rough, variance = mixed_roughly(weights, m, v, p, s)
+    row_p, row_s = np.empty((2, m.size))
+    for r in range(rows):
+        rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
+        like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, rough, variance)
+        for o in range(shares.shape[1]):
+            if shares[r, o] == 0.0:
+                continue
+            c = costs[r, o]
+            if rate > c >= mean:
+                h += shares[r, o] * like * spread / (rate * (1.0 - rate) + spread)
+            else:
+                counted = helped(like, (rate - c) ** 2 / spread, (rough - c) ** 2 / variance)
+                q += shares[r, o] * counted
+                stake += stakes[r, o] * counted
+    return offer_rates(q, stake, h, rows, variance / (rough * (1.0 - rough) + variance))

@@ -62,12 +62,14 @@ class PendingOutcomes:
             self._expired[arrival] = row
             self._expired_by_key.setdefault(key, []).append(arrival)
 
-    def by_features(self, rows: Row, outcomes: list[float]) -> None:
-        """Match outcomes to acceptances by their features."""
+    def by_features(self, rows: Row, outcomes: list[float]) -> list[int | None]:
+        """Match outcomes to acceptances by their features. Return the arrival of each, None where there is none."""
         again = rejected = 0
+        arrivals: list[int | None] = []
         for row, outcome in zip(rows, outcomes, strict=True):
             key = _key(row)
             candidates = self._pending_by_key.get(key) or self._expired_by_key.get(key)
+            arrivals.append(candidates[0] if candidates else None)
             if candidates:
                 self._record(candidates[0], key, outcome)
             elif key in self._observed:
@@ -82,6 +84,7 @@ class PendingOutcomes:
                 UnmatchedOutcomeWarning,
                 stacklevel=3,
             )
+        return arrivals
 
     def by_arrival(
         self, arrivals: list[int], rows: Row, which: list[int], outcomes: list[float]

@@ -14,6 +14,11 @@ accepted only while m(x) is below an exposure limit. It is that of the problem o
 qλ (q is rounded to a power of 2, because each q needs a solve). ``exposure`` sets other limits: the ``exposure(n, s)``
 of any solved problem, or a number. Outcomes that do not come expire after ``expire_after`` (three mean delays of a
 Delayed objective). Expired outcomes no longer block anyone, and nothing is learnt from them.
+
+Offers. If the objective has offers, amounts and break-evens differ from row to row. A row is accepted iff a(p̂ − c) plus
+the value of its label is above 0, with the best offer of its menu. The label is worth a share of S · I(n + m, p̂, γ′): S
+is what people like x have at stake, and I comes from a table for the population's offers
+(:mod:`lenience.policies.features.offer_decisions`). A label that comes late counts 1/(1 + r · delay) of that.
 """
 
 from __future__ import annotations
@@ -28,16 +33,28 @@ from numpy.typing import NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
+from lenience.core.errors import InputError
 from lenience.core.formatting import count, percents, plural
 from lenience.core.objective import ExposureObjective
+from lenience.core.offer_rows import OfferRows
+from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
 from lenience.policies.beliefs.exposure import ExposurePolicy
-from lenience.policies.features.base import Decision, SelectivePolicy
-from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h, shares
+from lenience.policies.features.base import Decision, OfferedDecision, SelectivePolicy
+from lenience.policies.features.effective_discount import (
+    lenient,
+    offer_shares,
+    own_discount,
+    q_and_h,
+    shares,
+    stretched,
+)
+from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, best_offer, decide_offer_rows
+from lenience.solvers.offers.label_table import LabelTable, label_table
 from lenience.solvers.stopping.threshold_table import ThresholdTable, look_up, threshold_table
 
 REFERENCE = 100
@@ -56,7 +73,7 @@ class FeaturePolicy(SelectivePolicy):
         A model of :mod:`lenience.models`, or a Pipeline that ends in one. By default a
         :class:`~lenience.models.BayesianLogistic`.
     objective
-        The objective: Discounted, FiniteHorizon or Delayed.
+        The objective: Discounted, FiniteHorizon or Delayed, with one cost or with offers.
     reference
         The number of rows that represent the population.
     refresh
@@ -107,13 +124,82 @@ class FeaturePolicy(SelectivePolicy):
         self.expire_after = expire_after
         self.random_state = random_state
 
-    def explain(self, X: Any) -> list[str]:
+    def accepts(self, X: Any, offers: Any = None) -> NDArray[np.bool_]:
+        """Return who would be accepted now, each as if alone and without exploring. Nothing is logged or changed.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+        offers : optional
+            What each row asks for, as in :meth:`decide`.
+
+        Returns
+        -------
+        ndarray of bool
+            Whether each row would be accepted.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, Offers
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> objective = Discounted(offers=Offers([500, 5000], [0.8, 0.8]), discount=0.99)
+        >>> policy = FeaturePolicy(objective=objective).fit(X)
+        >>> policy.accepts(X[:2], offers=([500, 50_000], 0.8))
+        array([ True, False])
+        """
+        return np.asarray(self.propensity(X, offers) >= 1.0)
+
+    def label_value(self, X: Any) -> NDArray[np.float64]:
+        """Return what the outcome of each row would be worth for later decisions about similar people, in money.
+
+        Parameters
+        ----------
+        X : array_like or data frame
+            Rows of features.
+
+        Returns
+        -------
+        ndarray of float
+            One amount for each row.
+
+        Raises
+        ------
+        InputError
+            If the objective has no offers.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, Offers
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> objective = Discounted(offers=Offers([500, 5000], [0.8, 0.8]), discount=0.99)
+        >>> policy = FeaturePolicy(objective=objective).fit(X)
+        >>> bool((policy.label_value(X) > 0).all())
+        True
+        """
+        if self.objective.offers is None:
+            raise InputError.because(
+                "needs an objective with offers",
+                "objective",
+                label="label_value",
+                value=self.objective,
+                hint="Give the objective offers= instead of cost=.",
+                code="unsupported_offers",
+            )
+        rows = self._rows(X)
+        any_offer = OfferRows.of(self.objective.offers.offers_of(0)[0], len(rows), self.objective.offers)
+        decisions = [self._alone(rows, i, any_offer) for i in range(len(rows))]
+        return np.array([decision.label_value for decision in decisions if isinstance(decision, OfferedDecision)])
+
+    def explain(self, X: Any, offers: Any = None) -> list[str]:
         """Return the decision for each row if it came now, alone, and the reason in words.
 
         Parameters
         ----------
         X : array_like or data frame
             Rows of features.
+        offers : optional
+            What each row asks for, as in :meth:`decide`.
 
         Returns
         -------
@@ -129,10 +215,16 @@ class FeaturePolicy(SelectivePolicy):
         Accept: expected success ...
         """
         rows = self._rows(X)
+        brought = self._offer_rows(offers, len(rows))
         missing, unseen = self._missing(X), self._unfamiliar(X, rows)
         sentences = []
         for i in range(len(rows)):
-            d = self._decide(rows[i : i + 1], np.ones(1))[0]
+            d = self._alone(rows, i, brought)
+            if isinstance(d, OfferedDecision) and brought is not None:
+                sentences.append(
+                    self._explain_offer(d, brought.take(i, i + 1), f"{_without(missing[i])}{_with(unseen[i])}")
+                )
+                continue
             cost = self.objective.cost
             mean, even, enough = percents(d.mean, cost, cost if d.threshold is None else d.threshold)
             estimate = f"expected success {mean} (evidence: {count(d.n)} observations)"
@@ -162,6 +254,25 @@ class FeaturePolicy(SelectivePolicy):
                 )
         return sentences
 
+    def _explain_offer(self, d: OfferedDecision, choice: OfferRows, remarks: str) -> str:
+        """Return the decision on an offer and its reason, in money."""
+        money = self.objective.offers.money
+        size, largest = money.format(d.amount), float(choice.stake[0])
+        verb = f"Offer {size} instead of {money.format(largest)}" if largest > d.amount else f"Accept {size}"
+        mean, even = percents(d.mean, d.cost)
+        profit, label = d.amount * (d.mean - d.cost), d.label_value or 0.0
+        estimate = f"expected success {mean} (evidence: {count(d.n)} observations){remarks}"
+        if profit > 0.0:
+            return f"{verb}: {estimate}, above the {even} break-even. The expected profit is {money.format(profit)}."
+        facts = f"{estimate}, not above the {even} break-even. The expected loss is {money.format(-profit)}."
+        worth = money.format(label)
+        if d.propensity == 1.0:
+            return f"{verb}: {facts} What the outcome teaches about similar people is worth {worth}."
+        waiting = f" {d.pending:.1f} acceptances of similar people are pending." if (d.pending or 0.0) >= 0.05 else ""
+        most = money.format(label / (d.cost - d.mean)) if d.cost > d.mean else ""
+        below = f" At this break-even, amounts below {most} are accepted." if most and profit + label <= 0.0 else ""
+        return f"Reject {size}: {facts} What the outcome teaches about similar people is worth {worth}.{waiting}{below}"
+
     def _missing(self, X: Any) -> list[list[str]]:
         """Return the missing features of each row as given."""
         cells = np.asarray(X, dtype=object)
@@ -186,20 +297,23 @@ class FeaturePolicy(SelectivePolicy):
         return of_rows
 
     def _default_model(self) -> FeatureModel:
-        return BayesianLogistic.for_cost(self.objective.cost)
+        return BayesianLogistic.for_cost(self._break_even())
 
-    def _start(self, rows: NDArray[np.float64]) -> None:
+    def _start(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         size = whole("reference", self.reference, least=1)
         real("explore", self.explore, least=0, most=1)
         if self.expire_after is not None:
             real("expire_after", self.expire_after, least=0)
         if self.exposure is not None and not hasattr(self.exposure, "exposure"):
             real("exposure", self.exposure, least=0)
-        self.cost_ = self.objective.cost
-        most = self.objective.discount_at(0)
-        self.table_: ThresholdTable = threshold_table(self.cost_, min(most, 1.0 - 1e-9))
+        self.cost_ = self._break_even()
+        most = min(self.objective.discount_at(0), 1.0 - 1e-9)
+        if self.objective.offers is None:
+            self.table_: ThresholdTable = threshold_table(self.cost_, most)
+        else:
+            self.label_table_: LabelTable = label_table(self.objective.offers, most)
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
-        self._reference(rows[pick])
+        self._reference(rows[pick], None if offers is None else offers.pick(pick))
 
     def _ready(self) -> None:
         """Warn if nobody would be accepted before the first label, because then no label ever comes.
@@ -208,7 +322,8 @@ class FeaturePolicy(SelectivePolicy):
         """
         if self.labels_ or self.explore or self._limited():
             return
-        if any(decision.propensity > 0 for decision in self._decide(self.reference_, np.ones(len(self.reference_)))):
+        chances = np.ones(len(self.reference_))
+        if any(decision.propensity > 0 for decision in self._decide(self.reference_, chances, self._any_offer())):
             return
         most, even = percents(float(self.model_.beliefs(self.reference_)[1].max()), self.cost_)
         given = f"prior=Belief(2, {2 * self.cost_:.4g})" if hasattr(self.model_, "prior") else "its intercept_mean"
@@ -221,29 +336,56 @@ class FeaturePolicy(SelectivePolicy):
             stacklevel=3,
         )
 
-    def _reference(self, rows: NDArray[np.float64]) -> None:
+    def _any_offer(self) -> OfferRows | None:
+        """Return all of the population's offers for each reference row, of which one may be made."""
+        population = self.objective.offers
+        if population is None:
+            return None
+        choice = Offers.menu(population.amount, population.cost)
+        return OfferRows.of(choice, len(self.reference_), population)
+
+    def _reference(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         self.reference_ = np.array(rows)
+        if self.objective.offers is not None:
+            self._brought = ReferenceOffers.of(len(rows), self.objective.offers, offers)
         self._oldest = 0
         self._cache: dict[str, NDArray[np.float64]] = {}  # about the reference set, until the next label
 
-    def _learn(self, rows: NDArray[np.float64], outcomes: NDArray[np.float64]) -> None:
-        super()._learn(rows, outcomes)
+    def _learn(
+        self, rows: NDArray[np.float64], outcomes: NDArray[np.float64], stakes: NDArray[np.float64] | None = None
+    ) -> None:
+        super()._learn(rows, outcomes, stakes)
         self._cache.clear()
 
-    def _arrived(self, rows: NDArray[np.float64]) -> None:
+    def _arrived(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         if not self.refresh:
             return
         size = whole("reference", self.reference, least=1)
-        for row in rows[-size:]:
+        first = max(len(rows) - size, 0)
+        for i, row in enumerate(rows[first:], first):
+            at = self._oldest % size
             if len(self.reference_) < size:
+                at = len(self.reference_)
                 self.reference_ = np.vstack((self.reference_, row[None]))
+                if offers is not None:
+                    self._brought = self._brought.longer()
             else:
-                self.reference_[self._oldest % size] = row
+                self.reference_[at] = row
                 self._oldest += 1
+            if offers is not None:
+                self._brought.put(at, offers, i, self.objective.offers)
         self._cache.clear()
 
-    def _decide(self, rows: NDArray[np.float64], chances: NDArray[np.float64]) -> list[Decision]:
+    def _decide(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], offers: OfferRows | None
+    ) -> list[Decision]:
         gammas = np.array([self._discount(i) for i in range(len(rows))])
+        if offers is not None:
+            if isinstance(self.model_, BayesianLogistic) and self.exposure is None:
+                table = self._decide_logistic_offers(rows, chances, gammas, offers)
+            else:
+                table = self._decide_any_offers(rows, chances, gammas, offers)
+            return [self._offered(i, fields.tolist(), offers) for i, fields in enumerate(table)]
         if isinstance(self.model_, BayesianLogistic) and not self._limited():
             table = self._decide_logistic(rows, chances, gammas)
         else:
@@ -258,16 +400,8 @@ class FeaturePolicy(SelectivePolicy):
     ) -> NDArray[np.float64]:
         """Decide with a Bayesian logistic regression, in compiled code."""
         model = self.model_
-        cache = self._cache
-        if not cache:
-            design = model.design(self.reference_)
-            m, v = np.empty((2, len(design), len(model.weights_)))
-            project_rows(design, model.means_, model.covariances_, m, v)
-            cache |= {"design": design, "m": m, "v": v}
-        waiting = [row for _, row in self._pending_outcomes.pending.values()]
-        pending = np.zeros((len(waiting) + len(rows), model.means_.shape[1]))
-        if waiting:
-            pending[: len(waiting)] = model.design(np.array(waiting))
+        cache = self._projected()
+        pending, waiting = self._designed_pending(len(rows))
         out = np.empty((len(rows), 7))
         decide_rows(
             model.design(rows),
@@ -278,7 +412,7 @@ class FeaturePolicy(SelectivePolicy):
             cache["m"],
             cache["v"],
             pending,
-            len(waiting),
+            waiting,
             gammas,
             chances,
             float(self.explore),
@@ -286,6 +420,84 @@ class FeaturePolicy(SelectivePolicy):
             out,
         )
         return out
+
+    def _projected(self) -> dict[str, NDArray[np.float64]]:
+        """Return the design of the reference rows with the moments of their log-odds, cached until the next label."""
+        model = self.model_
+        if not self._cache:
+            design = model.design(self.reference_)
+            m, v = np.empty((2, len(design), len(model.weights_)))
+            project_rows(design, model.means_, model.covariances_, m, v)
+            self._cache |= {"design": design, "m": m, "v": v}
+        return self._cache
+
+    def _designed_pending(self, rows: int) -> tuple[NDArray[np.float64], int]:
+        """Return the design of the pending acceptances, with room for ``rows`` more, and their number."""
+        waiting = [row for _, row in self._pending_outcomes.pending.values()]
+        pending = np.zeros((len(waiting) + rows, self.model_.means_.shape[1]))
+        if waiting:
+            pending[: len(waiting)] = self.model_.design(np.array(waiting))
+        return pending, len(waiting)
+
+    def _decide_logistic_offers(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
+    ) -> NDArray[np.float64]:
+        """Decide offers with a Bayesian logistic regression, in compiled code."""
+        model, cache = self.model_, self._projected()
+        pending, waiting = self._designed_pending(len(rows))
+        out = np.empty((len(rows), FIELDS))
+        arguments: list[Any] = [
+            cache["design"], cache["m"], cache["v"], *self._brought, pending, waiting, gammas, chances,
+            float(self.explore), self._unit(), *offers, *self.label_table_[1:], out,
+        ]  # fmt: skip
+        decide_offer_rows(model.design(rows), model.weights_, model.means_, model.covariances_, *arguments)
+        return out
+
+    def _decide_any_offers(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
+    ) -> NDArray[np.float64]:
+        """Decide offers with any model, from its beliefs and likeness, and with exposure limits."""
+        n, mean = self.model_.beliefs(rows)
+        size, rate = self.model_.beliefs(self.reference_)
+        precision, resolved = (size + 1.0) / np.maximum(rate * (1.0 - rate), 1e-12), 1.0 / (size + 2.0)
+        like = self.model_.likeness(rows, self.reference_)
+        waiting = [row for _, row in self._pending_outcomes.pending.values()]
+        near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
+        among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
+        unit = self._unit() / self.label_table_.unit
+        out = np.empty((len(rows), FIELDS))
+        for i in range(len(rows)):
+            own = (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
+            q, h, left, stake = offer_shares(
+                like[i], rate, precision, resolved, mean[i], own, 1.0 / (n[i] + 2.0), *self._brought
+            )
+            discount = own_discount(gammas[i], q, h)
+            pending = float(near[i])
+            counted = n[i] + (pending if self.exposure is None else 0.0)
+            where = stretched(mean[i], n[i], left, self.label_table_.kink, self.label_table_.slope)
+            label = unit * stake * left * float(self.label_table_.label_value(counted, where, discount))
+            best = best_offer(offers.amount, offers.cost, offers.start[i], offers.start[i + 1], mean[i])
+            profit = offers.amount[best] * (mean[i] - offers.cost[best])
+            below = self.exposure is None or pending < self._limit(float(n[i]), float(mean[i]), q)
+            propensity = 1.0 if profit > 0.0 or (profit + label > 0.0 and below) else float(self.explore)
+            taken = chances[i] < propensity
+            out[i] = taken, propensity, mean[i], n[i], discount, pending, best, label
+            if taken:
+                near[i + 1 :] += among[i + 1 :, i]
+        return out
+
+    def _unit(self) -> float:
+        """Return the population's mean amount, times what is left of a label's value if it comes late."""
+        rate, delay = self.objective.discount_rate, self.objective.label_delay
+        return float(self.objective.offers.mean_amount / (1.0 + (rate * delay if delay else 0.0)))
+
+    def _offered(self, i: int, fields: list[float], offers: OfferRows) -> OfferedDecision:
+        """Return the decision on a row from its fields."""
+        taken, propensity, mean, n, discount, pending, best, label = fields
+        return OfferedDecision(
+            self.arrivals_ + i, taken > 0, propensity, mean, n, discount, None, pending,
+            amount=float(offers.amount[int(best)]), cost=float(offers.cost[int(best)]), label_value=label,
+        )  # fmt: skip
 
     def _decide_any(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
@@ -350,7 +562,7 @@ def _with(unseen: list[str]) -> str:
 @lru_cache(maxsize=64)
 def _solved(objective: ExposureObjective) -> ExposurePolicy:
     """Solve the problem of people like x, cached."""
-    policy: ExposurePolicy = objective.solve(Belief(2, 1), tolerance=1e-4)
+    policy: ExposurePolicy = objective.solve_proved(Belief(2, 1), tolerance=1e-4)
     return policy
 
 

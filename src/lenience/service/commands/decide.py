@@ -5,6 +5,7 @@ Where amounts differ, a request holds the offer, or the offers of which one can 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -14,14 +15,14 @@ from msgspec import UNSET, Meta, UnsetType
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.service.domain import limits
-from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, decision_answer
+from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, RankAnswer, decision_answer
 from lenience.service.domain.chain import draw
-from lenience.service.domain.events import Decided, Shadow
+from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
-from lenience.service.domain.rule import Counts, at_risk_after
+from lenience.service.domain.rule import Counts, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -140,18 +141,17 @@ class Decide:
             chains = self.chains(ledger)
             ledger.lock(chains)
         version = record.ruling()
-        answers: list[DecisionAnswer] = []
-        last = len(chains) - 1
-        for i in range(len(chains)):
+        answers: dict[int, DecisionAnswer] = {}
+        order = self._order(ledger, version, chains)
+        for i in order:
             chain = ledger.chains[chains[i]]
             event, answer, personal = self._decide(ledger, record, version, chain, i)
-            answers.append(answer)
-            if i == last:  # the event that carries the receipt of the whole answer
-                accepted = sum(answer.decision == "accept" for answer in answers)
+            answers[i] = answer
+            if len(answers) == len(chains):  # the event that carries the receipt of the whole answer
+                accepted = sum(answer.decision == "accept" for answer in answers.values())
                 made = WriteCounts(self.policy, accepted, len(answers) - accepted)
-                full_answer = CommandAnswer(
-                    201, encoder.encode(answer if self.single else DecisionsAnswer(answers)), made
-                )
+                body = answer if self.single else self._all([answers[position] for position in range(len(chains))])
+                full_answer = CommandAnswer(201, encoder.encode(body), made)
                 receipt = make_receipt(self.sender, full_answer)
                 if receipt.digest is not None:
                     event = msgspec.structs.replace(event, receipt=receipt.digest)
@@ -161,6 +161,22 @@ class Decide:
                 ledger.add_personal(chain.id, seq, personal)
         store_answer(ledger, self.sender, receipt, chain.id, seq, full_answer)
         return full_answer
+
+    def _order(self, ledger: Ledger, version: Version, chains: list[int]) -> Sequence[int]:
+        """Return the positions of the requests in the order in which they are decided."""
+        return range(len(chains))
+
+    def _all(self, answers: list[DecisionAnswer]) -> DecisionsAnswer | RankAnswer:
+        """Return the answer to a batch."""
+        return DecisionsAnswer(answers)
+
+    def _rank(self, place: int) -> Rank | None:
+        """Return the rank of a request. Only a ranked batch has ranks."""
+        return None
+
+    def _after_ranking(self, verdict: Verdict, place: int) -> Verdict:
+        """Return the verdict after the ranking of the batch, if there is one."""
+        return verdict
 
     def _known(self, record: PolicyRecord) -> bool:
         """Return whether the cached policy has all requested segments. If not, it may have changed."""
@@ -180,7 +196,7 @@ class Decide:
         identity, salt = new_id_and_salt(ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
-        verdict = rule.decide(counts, chance, choices)
+        verdict = self._after_ranking(rule.decide(counts, chance, choices), place)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
@@ -220,6 +236,7 @@ class Decide:
             expected_profit=verdict.expected_profit,
             label_value=verdict.label_value,
             at_risk=counts.at_risk or None,
+            rank=self._rank(place),
         )
         counts.arrivals += 1
         chain.changed = True

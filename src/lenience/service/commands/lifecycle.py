@@ -24,6 +24,7 @@ from lenience.service.domain.solved_tables import load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 from lenience.service.domain.version_warnings import dropped_segment_warnings, version_warnings
 from lenience.service.storage import schema
+from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
@@ -269,6 +270,8 @@ class ChangeState:
         warnings = [] if self.state == "retired" else version_warnings(version.specification, tables)
         if self.state == "active":
             warnings += _dropped(ledger, record, list(tables))
+        if self.state != "retired":
+            warnings += drift_warnings(ledger.connection, version.rules, record.segments)
         version_answer = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
         answer = CommandAnswer(200, encoder.encode(version_answer))
         receipt = make_receipt(self.sender, answer)

@@ -64,6 +64,21 @@ class DecisionsAnswer(msgspec.Struct, frozen=True):
     decisions: list[DecisionAnswer]
 
 
+class RankAnswer(msgspec.Struct, frozen=True):
+    """Decisions of a ranked batch, in the order of the request.
+
+    ``order`` has their positions, the best first, and ``index`` what accepting each is worth. ``chosen`` is how many
+    had capacity. ``total`` is the sum of their indices, which no choice that fits can raise above ``bound``.
+    """
+
+    decisions: list[DecisionAnswer]
+    order: list[int]
+    index: list[float]
+    chosen: int
+    total: float
+    bound: float
+
+
 class OutcomeAnswer(msgspec.Struct, frozen=True):
     """A decision after a change (outcome, correction, expiry, override, erasure), with the segment's belief.
 
@@ -168,7 +183,10 @@ class VersionView(msgspec.Struct, frozen=True):
 
 
 class PolicyView(msgspec.Struct, frozen=True):
-    """A policy with its versions and the segments of the version shown (the active one, else the newest)."""
+    """A policy with its versions and the segments of the version shown (the active one, else the newest).
+
+    ``warnings`` name segments whose arriving offers are no longer those that the version was solved for.
+    """
 
     name: str
     created_at: str
@@ -177,6 +195,7 @@ class PolicyView(msgspec.Struct, frozen=True):
     state: State
     specification: PolicySpecification
     segments: list[SegmentView]
+    warnings: list[str]
 
 
 class PolicyEntry(msgspec.Struct, frozen=True):

@@ -33,6 +33,14 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     label_value: Bounds | None = None
 
 
+class Rank(msgspec.Struct, frozen=True):
+    """The place of an individual in a ranked batch, and the index that it was ranked by."""
+
+    place: int
+    size: int
+    index: float
+
+
 class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True, gc=False):
     at: int
     actor: str
@@ -66,6 +74,7 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     expected_profit: float | None = None
     label_value: Bounds | None = None
     at_risk: float | None = None  # absent if nothing is
+    rank: Rank | None = None
 
 
 class Observed(_Event, frozen=True, tag="outcome", kw_only=True):

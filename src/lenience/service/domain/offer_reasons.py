@@ -6,11 +6,22 @@ import math
 from collections.abc import Sequence
 
 from lenience.core.formatting import counted, percent, percents, plural
-from lenience.core.money import Money
 from lenience.core.offers import Offer
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
-from lenience.service.domain.rule import ABOVE, BELOW, CAP, FLOOR, LEARNING, LOSS_CAP, Counts, SegmentRule, Verdict
+from lenience.service.domain.rule import (
+    ABOVE,
+    BELOW,
+    CAP,
+    CAPACITY,
+    FLOOR,
+    LEARNING,
+    LIMIT,
+    LOSS_CAP,
+    Counts,
+    SegmentRule,
+    Verdict,
+)
 
 MOST_STEPS = 1_000  # outcomes that are tried to find what would have changed a decision
 
@@ -40,6 +51,17 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
             f"offer {text.money(text.offer.loss)} more, and the cap is {text.money(rule.exposure_cap_amount or 0.0)}. "
             "New outcomes make room."
         )
+    if kind == LIMIT:
+        return (
+            f"Reject {size} for now: {text.compared}. {text.cost} With {counted(counts.pending, 'outcome')} pending, "
+            f"one more is worth only {text.label}. The limit for this offer is {verdict.limit:,}. New outcomes make "
+            "room."
+        )
+    if kind == CAPACITY:
+        return (
+            f"Reject {size} for now: {text.compared}. The batch was ranked, and better-ranked applicants used its "
+            "capacity or make one more outcome of this segment worth too little."
+        )
     assert kind == BELOW
     floor = "" if verdict.probability == 0 else f" The exploration floor accepts {percent(rule.exploration_floor)}."
     return (
@@ -56,15 +78,19 @@ def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict)
     if verdict.rule == CAP:
         full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
         return [PrincipalReason("exposure_cap_reached", full)]
+    if verdict.rule == CAPACITY:
+        return [PrincipalReason("no_capacity", "Other applicants of the same batch were ranked higher.")]
     if verdict.rule == LOSS_CAP:
         cap = text.money(rule.exposure_cap_amount or 0.0)
         full = f"With this offer, open cases of this segment could lose more than the cap of {cap}."
         return [PrincipalReason("exposure_cap_amount_reached", full)]
+    full = f"This segment has reached its limit of {counted(verdict.limit or 0, 'open case')} for this offer."
+    reached = [PrincipalReason("exposure_limit_reached", full)] if verdict.rule == LIMIT else []
     record = (
         f"For applicants in the same segment, {evidence(rule, counts)}. "
         f"The minimum for this offer is {percent(verdict.threshold)}."
     )
-    reasons = [PrincipalReason("record_of_similar_applicants", record)]
+    reasons = [*reached, PrincipalReason("record_of_similar_applicants", record)]
     if text.most > 0.0:
         size = f"The amount at stake is {text.money(text.offer.amount)}. {text.largest}"
         reasons.append(PrincipalReason("amount_at_stake", size))
@@ -81,18 +107,23 @@ def what_would_change_offer(
     if verdict.rule == CAP and rule.exposure_cap is not None:
         room = counts.pending - rule.exposure_cap + 1
         changes.append(f"{room:,} fewer {plural(room, 'outcome')} pending: the decision would have been accept.")
+    if verdict.rule == LIMIT and verdict.limit is not None:
+        room = counts.pending - verdict.limit + 1
+        changes.append(f"{room:,} fewer {plural(room, 'outcome')} pending: the decision would have been accept.")
     if verdict.rule == LOSS_CAP and rule.exposure_cap_amount is not None:
         excess = counts.at_risk + text.offer.loss - rule.exposure_cap_amount
         changes.append(f"{text.money(excess)} less at risk in pending outcomes: accept.")
+    if verdict.rule == CAPACITY:
+        changes.append("More capacity for the batch, or a higher rank: accept.")
     accepted = verdict.decision == "accept"
-    if verdict.rule == BELOW:
+    if verdict.rule in (BELOW, LIMIT):
         if text.most > 0.0:
             changes.append(f"An amount at stake below {text.money(text.most)} at this break-even: accept.")
         more = _steps(rule, counts, given, True, range(1, min(counts.failures, MOST_STEPS) + 1), swap=True)
         if more is not None:
             outcomes = counted(counts.successes + counts.failures, "outcome")
             changes.append(f"{more:,} of {outcomes} a success instead of a failure: accept.")
-    if verdict.rule in (BELOW, ABOVE, LEARNING):
+    if verdict.rule in (BELOW, LIMIT, ABOVE, LEARNING):
         run = _steps(rule, counts, given, not accepted, range(1, MOST_STEPS + 1))
         if run is not None:
             word = plural(run, "failure") if accepted else plural(run, "success", "successes")
@@ -117,7 +148,7 @@ def _steps(
         bad = counts.failures + (0 if up else more) - (more if swap else 0)
         rate = table.rate(good, bad)
         profit = max(one.expected_profit(rate) for one in choices)
-        if (profit + table.label_value(good, bad).lower > 0.0) == up:
+        if (profit + table.label(good, bad, counts.pending).worth > 0.0) == up:
             return more
     return None
 
@@ -128,25 +159,31 @@ class _Text:
     def __init__(self, rule: SegmentRule, counts: Counts, verdict: Verdict) -> None:
         assert verdict.offer is not None
         assert verdict.expected_profit is not None
-        assert verdict.label_value is not None
         assert isinstance(rule.table, OfferTable)
-        self._money = Money(1.0, rule.table.currency)
+        self.money = rule.table.money.format
         self.offer, self.profit = verdict.offer, verdict.expected_profit
-        self.label = self.money(verdict.label_value.lower)
+        self._worth = rule.label(counts).worth
         rate = rule.basis(counts).rate
         even = percents(rate, self.offer.cost)[1]
         side = "above" if rate > self.offer.cost else "not above"
         self.compared = f"{evidence(rule, counts)}, {side} the break-even of {even}"
-        self.cost = f"The expected loss is {self.money(-self.profit)}."
         gap = self.offer.cost - rate
         # The largest amount at this break-even for which the value of the label makes up.
-        self.most = math.inf if gap <= 0.0 else verdict.label_value.lower / gap
-        self.largest = (
-            f"At this break-even, amounts below {self.money(self.most)} are accepted."
-            if self.most > 0.0
-            else "At this break-even, no amount is accepted."
-        )
+        self.most = math.inf if gap <= 0.0 else self._worth / gap
 
-    def money(self, value: float) -> str:
-        """Return an amount of money in the version's currency."""
-        return self._money.format(value)
+    @property
+    def cost(self) -> str:
+        """What the offer is expected to lose."""
+        return f"The expected loss is {self.money(-self.profit)}."
+
+    @property
+    def label(self) -> str:
+        """What one more outcome is worth."""
+        return self.money(self._worth)
+
+    @property
+    def largest(self) -> str:
+        """Which amounts are accepted."""
+        if self.most <= 0.0:
+            return "At this break-even, no amount is accepted."
+        return f"At this break-even, amounts below {self.money(self.most)} are accepted."

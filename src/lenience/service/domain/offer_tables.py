@@ -1,4 +1,4 @@
-"""OfferTable: the solved table where amounts and break-evens differ, or where the prior may be wrong.
+"""OfferTable: solved tables where amounts and break-evens differ, or where the prior may be wrong.
 
 It holds the value of one label I for each number of new successes and failures. An offer with the amount at stake a and
 the break-even c is accepted if and only if a(p̂ − c) + I > 0, so one table decides every offer. The numbers are stored.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from base64 import b64decode, b64encode
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,8 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
 from lenience.core.mixture_belief import MixtureBelief
-from lenience.core.objective import StoppingObjective
+from lenience.core.money import Money
+from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.objectives.discounted import Discounted
 
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL = 1e-6  # times the mean amount: labels that are worth no more are not stored
+MOST_LABELS = 100  # of a segment in one batch that are valued one by one; the last stands for all further ones
 VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
+
+
+class Label(NamedTuple):
+    """What one more outcome is worth: the number that decides, and proved bounds."""
+
+    worth: float
+    bounds: Bounds
 
 
 class OfferBody(msgspec.Struct, frozen=True, tag="offers", tag_field="kind"):
@@ -53,32 +62,35 @@ class OfferBody(msgspec.Struct, frozen=True, tag="offers", tag_field="kind"):
 
 
 class OfferTable:
-    """Accept an offer where its expected profit and the value of the label are above 0."""
+    """Accept an offer where its expected profit and the value of the label are above 0.
+
+    The classes below it say where the labels are stored. ``first`` and ``count`` are, for each row, the fewest
+    successes whose label is stored, and how many follow.
+    """
 
     horizon: int | None = None
 
-    def __init__(self, body: OfferBody) -> None:
+    def __init__(self, objective: Objective, prior: MixtureBelief, rows: int, first: str, count: str) -> None:
         import numpy as np
 
         from lenience.policies.beliefs.offers import offers_of
 
-        self.body = body
-        self.rows = body.certificate.rows
-        self.offers = body.objective.offers  # None where all have one cost, and only the prior may be wrong
-        self._each: Offers = offers_of(body.objective)
-        self.prior = body.prior.simplified
-        self.cost: float = self._each.mean_cost if self.offers else body.objective.cost
+        self.objective = objective
+        self.rows = rows
+        self.offers = objective.offers  # None where all have one cost, and only the prior may be wrong
+        self._each: Offers = offers_of(objective)
+        self.prior = prior.simplified
+        self.cost: float = self._each.mean_cost if self.offers else objective.cost
         self._amounts = np.array(self._each.amount)
         self._costs = np.array(self._each.cost)
-        self._first = np.frombuffer(b64decode(body.first), dtype="<i4").tolist()
-        self._count = np.frombuffer(b64decode(body.count), dtype="<i4").tolist()
+        self._first = np.frombuffer(b64decode(first), dtype="<i4").tolist()
+        self._count = np.frombuffer(b64decode(count), dtype="<i4").tolist()
         self._begin = [0, *np.cumsum(self._count).tolist()]
-        self._labels = np.frombuffer(b64decode(body.labels), dtype="<f8")
 
-    @property
-    def currency(self) -> str:
-        """The currency of the amounts, or nothing."""
-        return self._each.currency
+    @cached_property
+    def money(self) -> Money:
+        """How to show amounts."""
+        return Money(1.0, self._each.currency)
 
     @cached_property
     def choices(self) -> tuple[Offer, ...]:
@@ -99,25 +111,38 @@ class OfferTable:
         """Return the expected success rate."""
         return self._after(successes, failures).mean
 
-    def label_value(self, successes: int, failures: int) -> Bounds:
+    def label(self, successes: int, failures: int, pending: int = 0) -> Label:
         """Return what one more outcome is worth for later decisions."""
+        if successes + failures >= self.rows:
+            return Label(0.0, Bounds(0.0, self._gain_of_knowing(successes, failures)))
         k = successes + failures
-        if k >= self.rows:
-            return Bounds(0.0, self._gain_of_knowing(successes, failures))
         at = successes - self._first[k]
-        if 0 <= at < self._count[k]:
-            lower = float(self._labels[self._begin[k] + at])
-            return Bounds(lower, lower + self.body.gap)
-        return Bounds(0.0, self.body.small)
+        return self._stored(self._begin[k] + at if 0 <= at < self._count[k] else None, pending)
+
+    def label_value(self, successes: int, failures: int, pending: int = 0) -> Bounds:
+        """Return proved bounds of what one more outcome is worth."""
+        return self.label(successes, failures, pending).bounds
+
+    def _stored(self, position: int | None, pending: int) -> Label:
+        """Return a label of the table by its position, or that of a state which is not stored."""
+        raise NotImplementedError
+
+    def batch_label_values(self, successes: int, failures: int, count: int, pending: int) -> tuple[float, ...]:
+        """Return what the first, second, … outcome of a batch is worth."""
+        raise NotImplementedError
+
+    def exposure_limit(self, offer: Offer, successes: int, failures: int) -> int | None:
+        """Return how many outcomes may be pending when an offer is accepted. None means any number."""
+        return None
 
     def limit(self, successes: int, failures: int) -> int | None:
         """Return None where one of the offers that arrivals bring is accepted, otherwise 0."""
-        rate, label = self.rate(successes, failures), self.label_value(successes, failures).lower
+        rate, label = self.rate(successes, failures), self.label(successes, failures).worth
         return None if float((self._amounts * (rate - self._costs)).max()) + label > 0.0 else 0
 
-    def share_accepted(self, successes: int, failures: int) -> float:
+    def share_accepted(self, successes: int, failures: int, pending: int = 0) -> float:
         """Return the share of arrivals that bring an offer which is accepted."""
-        rate, label = self.rate(successes, failures), self.label_value(successes, failures).lower
+        rate, label = self.rate(successes, failures), self.label(successes, failures, pending).worth
         pays = (self._amounts * (rate - self._costs) + label > 0.0).tolist()
         menus = {menu for menu, one in zip(self._each.menu_of, pays, strict=True) if one}
         return math.fsum(self._each.share[menu] for menu in menus)
@@ -129,13 +154,13 @@ class OfferTable:
 
     def threshold(self, successes: int, failures: int) -> float:
         """Return the least success rate at which one of the offers is accepted, at this value of a label."""
-        label = self.label_value(successes, failures).lower
+        label = self.label(successes, failures).worth
         return min(max(float((self._costs - label / self._amounts).min()), 0.0), 1.0)
 
     @property
     def volume(self) -> float | None:
         """The number of members still to come, each weighted by its discount."""
-        return float(self.body.objective.volume)
+        return float(self.objective.volume)
 
     def least_accepted(self, outcomes: int) -> int | None:
         """Return the fewest successes among ``outcomes`` at which some offer is accepted, or None."""
@@ -161,6 +186,69 @@ class OfferTable:
 
         There is no value of accepting the next individual, because it depends on the offer.
         """
+        raise NotImplementedError
+
+    @property
+    def statement(self) -> str:
+        """The statement that is proved."""
+        raise NotImplementedError
+
+    @property
+    def proved(self) -> bool:
+        """Whether every decision of the table is proved optimal."""
+        raise NotImplementedError
+
+    def _after(self, successes: int, failures: int) -> Belief | MixtureBelief:
+        if isinstance(self.prior, Belief):
+            return Belief(self.prior.n + successes + failures, self.prior.s + successes)
+        return self.prior.after(successes + failures, successes)
+
+    def _gain_of_knowing(self, successes: int, failures: int) -> float:
+        """Return what it is worth at most to know the success rate from the next arrival on.
+
+        Knowing p adds E φ(p) − φ(p̂) an arrival, where φ is the best profit at a known rate. φ is convex with a slope
+        from 0 to the mean amount, so that is at most half a standard deviation of p times the mean amount.
+        """
+        deviation = math.sqrt(self._after(successes, failures).variance)
+        return float(self.objective.volume) * self._each.mean_amount * deviation / 2.0
+
+
+class PromptOfferTable(OfferTable):
+    """The table where outcomes come without delay. Lower bounds decide."""
+
+    def __init__(self, body: OfferBody) -> None:
+        import numpy as np
+
+        super().__init__(body.objective, body.prior, body.certificate.rows, body.first, body.count)
+        self.body = body
+        self._labels = np.frombuffer(b64decode(body.labels), dtype="<f8")
+
+    def _stored(self, position: int | None, pending: int) -> Label:
+        if position is None:
+            return Label(0.0, Bounds(0.0, self.body.small))
+        lower = float(self._labels[position])
+        return Label(lower, Bounds(lower, lower + self.body.gap))
+
+    def batch_label_values(self, successes: int, failures: int, count: int, pending: int) -> tuple[float, ...]:
+        """Return what the first, second, … outcome is worth if all of a batch are obtained at the same time.
+
+        The k-th adds the expected value of a label after k − 1 outcomes.
+        """
+        chances, values = [1.0], list[float]()  # the probability of each number of new successes
+        for k in range(min(count, MOST_LABELS)):
+            states = [(successes + j, failures + k - j) for j in range(k + 1)]
+            labels = [self.label(*state).worth for state in states]
+            values.append(math.fsum(chance * label for chance, label in zip(chances, labels, strict=True)))
+            good = [chance * self.rate(*state) for chance, state in zip(chances, states, strict=True)]
+            bad = [chance - part for chance, part in zip(chances, good, strict=True)]
+            chances = [a + b for a, b in zip([*bad, 0.0], [0.0, *good], strict=True)]
+        return tuple(values)
+
+    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+        """Return the value from here on, in money, or None if solving would take too long.
+
+        There is no value of accepting the next individual, because it depends on the offer.
+        """
         from lenience.policies.beliefs.offers import OfferPolicy
         from lenience.solvers.offers.solve import offer_seconds
 
@@ -179,20 +267,6 @@ class OfferTable:
     def proved(self) -> bool:
         """Whether every decision of the table is proved optimal."""
         return self.body.certificate.proved
-
-    def _after(self, successes: int, failures: int) -> Belief | MixtureBelief:
-        if isinstance(self.prior, Belief):
-            return Belief(self.prior.n + successes + failures, self.prior.s + successes)
-        return self.prior.after(successes + failures, successes)
-
-    def _gain_of_knowing(self, successes: int, failures: int) -> float:
-        """Return what it is worth at most to know the success rate from the next arrival on.
-
-        Knowing p adds E φ(p) − φ(p̂) an arrival, where φ is the best profit at a known rate. φ is convex with a slope
-        from 0 to the mean amount, so that is at most half a standard deviation of p times the mean amount.
-        """
-        deviation = math.sqrt(self._after(successes, failures).variance)
-        return float(self.body.objective.volume) * self._each.mean_amount * deviation / 2.0
 
 
 def solve_offer_table(objective: Discounted, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> OfferBody:
@@ -218,13 +292,14 @@ def solve_offer_table(objective: Discounted, prior: Belief | MixtureBelief, rows
         objective=objective,
         prior=policy.prior,
         certificate=policy.certificate,
-        first=_text(first),
-        count=_text(count),
-        labels=_text(labels.astype("<f8")),
+        first=array_text(first),
+        count=array_text(count),
+        labels=array_text(labels.astype("<f8")),
         gap=gap,
         small=small,
     )
 
 
-def _text(numbers: NDArray[np.generic]) -> str:
+def array_text(numbers: NDArray[np.generic]) -> str:
+    """Return the bytes of an array as base64."""
     return b64encode(numbers.tobytes()).decode()

@@ -17,11 +17,13 @@ class PrincipalReason(msgspec.Struct, frozen=True):
 
 def evidence(rule: SegmentRule, counts: Counts) -> str:
     """Return the expected success rate of a segment and its evidence: outcomes, and the prior."""
-    prior, known = rule.table.prior, counts.successes + counts.failures
-    expected = percent(rule.basis(counts).rate)
-    before = f"prior evidence worth {counted_roughly(prior.n)}"
-    record = f"{counts.successes:,} of {known:,} succeeded, plus {before}" if known else before
-    return f"the expected success rate is {expected} ({record})"
+    basis = rule.basis(counts)
+    if basis.evidence is None:
+        prior, known = rule.table.prior, counts.successes + counts.failures
+        before = f"prior evidence worth {counted_roughly(prior.n)}"
+        record = f"{counts.successes:,} of {known:,} succeeded, plus {before}" if known else before
+        basis.evidence = f"the expected success rate is {percent(basis.rate)} ({record})"
+    return basis.evidence
 
 
 def counted_roughly(outcomes: float) -> str:

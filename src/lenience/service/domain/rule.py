@@ -14,12 +14,12 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.events import Choice
-from lenience.service.domain.offer_tables import OfferTable
+from lenience.service.domain.offer_tables import Label, OfferTable
 from lenience.service.domain.solved_tables import SolvedTable
 
 ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
 BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "horizon_over"
-LOSS_CAP = "exposure_cap_amount"
+LOSS_CAP, CAPACITY = "exposure_cap_amount", "capacity"
 
 
 @dataclass(slots=True)
@@ -69,8 +69,9 @@ class DecisionBasis:
     __slots__ = (
         "above",
         "belief",
+        "evidence",
         "failures",
-        "label_value",
+        "labels",
         "limit",
         "optimum",
         "rate",
@@ -86,10 +87,12 @@ class DecisionBasis:
         self.optimum = optimum = table.limit(successes, failures)
         self.limit = optimum if cap is None else cap if optimum is None else min(optimum, cap)
         self.above = self.belief.s > table.cost * self.belief.n
-        self.rate, self.label_value = self.belief.mean, Bounds(0.0, 0.0)
+        self.rate = self.belief.mean
         if isinstance(table, OfferTable):
-            self.rate, self.label_value = table.rate(successes, failures), table.label_value(successes, failures)
+            self.rate = table.rate(successes, failures)
             self.above = self.rate > table.cost
+        self.labels: dict[int, Label] = {}  # by the number of pending outcomes
+        self.evidence: str | None = None  # the text about it
         self.reasons: dict[tuple[str, int], Any] = {}  # texts of the reasons, by rule and number pending
 
 
@@ -158,43 +161,68 @@ class SegmentRule:
         reached_cap = now.optimum is None or counts.pending < now.optimum
         return Verdict("reject", CAP if reached_cap else LIMIT, limit, 0.0, threshold)
 
+    def label(self, counts: Counts) -> Label:
+        """Return what one more outcome is worth for later decisions. The table must be one for offers."""
+        assert isinstance(self.table, OfferTable)
+        labels = self.basis(counts).labels
+        label = labels.get(counts.pending)
+        if label is None:
+            label = labels[counts.pending] = self.table.label(counts.successes, counts.failures, counts.pending)
+        return label
+
     def _decide_offer(self, counts: Counts, draw: float, choices: Sequence[Offer]) -> Verdict:
         """Decide where amounts differ."""
-        now, cap = self.basis(counts), self.exposure_cap
+        now, cap, worth = self.basis(counts), self.exposure_cap, self.label(counts).worth
         best = best_offer(choices, now.rate)
-        if self._pays(best, now):
+        profit = best.expected_profit(now.rate)
+        if profit + worth > 0.0:
             if cap is not None and counts.pending >= cap:
-                return self._verdict("reject", CAP, 0.0, best, now)
+                return self._verdict("reject", CAP, 0.0, best, counts)
             fitting = self._fitting(counts, choices)
             if best not in fitting:
                 smaller = best_offer(fitting, now.rate) if fitting else None
-                if smaller is None or not self._pays(smaller, now):
-                    return self._verdict("reject", LOSS_CAP, 0.0, best, now)
+                if smaller is None or smaller.expected_profit(now.rate) + worth <= 0.0:
+                    return self._verdict("reject", LOSS_CAP, 0.0, best, counts)
                 best = smaller
             above = best.expected_profit(now.rate) > 0.0
-            return self._verdict("accept", ABOVE if above else LEARNING, 1.0, best, now)
+            return self._verdict("accept", ABOVE if above else LEARNING, 1.0, best, counts)
+        assert isinstance(self.table, OfferTable)
+        if counts.pending and profit + self.table.label(counts.successes, counts.failures).worth > 0.0:
+            return self._verdict("reject", LIMIT, 0.0, best, counts)  # it is accepted again when outcomes arrive
         # The floor keeps a segment open only where no offer is accepted any more, so that it learns nothing.
         floor = self.exploration_floor if now.optimum == 0 and (cap is None or counts.pending < cap) else 0.0
         fitting = self._fitting(counts, choices) if floor > 0 else ()
         if not fitting:
-            return self._verdict("reject", BELOW, 0.0, best, now)
+            return self._verdict("reject", BELOW, 0.0, best, counts)
         best = best_offer(fitting, now.rate)
         if draw < floor:
-            return self._verdict("accept", FLOOR, floor, best, now)
-        return self._verdict("reject", BELOW, floor, best, now)
-
-    def _pays(self, offer: Offer, now: DecisionBasis) -> bool:
-        return offer.expected_profit(now.rate) + now.label_value.lower > 0.0
+            return self._verdict("accept", FLOOR, floor, best, counts)
+        return self._verdict("reject", BELOW, floor, best, counts)
 
     def _fitting(self, counts: Counts, choices: Sequence[Offer]) -> Sequence[Offer]:
         """Return the offers whose loss the cap in money still allows."""
         cap = self.exposure_cap_amount
         return choices if cap is None else [one for one in choices if counts.at_risk + one.loss <= cap]
 
-    def _verdict(self, decision: Choice, rule: str, probability: float, offer: Offer, now: DecisionBasis) -> Verdict:
-        threshold = min(max(offer.cost - now.label_value.lower / offer.amount, 0.0), 1.0)
-        profit = offer.expected_profit(now.rate)
-        return Verdict(decision, rule, self.exposure_cap, probability, threshold, offer, profit, now.label_value)
+    def _verdict(self, decision: Choice, rule: str, probability: float, offer: Offer, counts: Counts) -> Verdict:
+        assert isinstance(self.table, OfferTable)
+        label, rate, cap = self.label(counts), self.basis(counts).rate, self.exposure_cap
+        optimum = self.table.exposure_limit(offer, counts.successes, counts.failures)
+        return Verdict(
+            decision,
+            rule,
+            optimum if cap is None else cap if optimum is None else min(optimum, cap),
+            probability,
+            min(max(offer.cost - label.worth / offer.amount, 0.0), 1.0),
+            offer,
+            offer.expected_profit(rate),
+            label.bounds,
+        )
+
+
+def without_capacity(verdict: Verdict) -> Verdict:
+    """Return the rejection of an individual that would be accepted, but is not among the chosen ones of its batch."""
+    return verdict._replace(decision="reject", rule=CAPACITY, probability=0.0)
 
 
 def best_offer(choices: Sequence[Offer], rate: float) -> Offer:

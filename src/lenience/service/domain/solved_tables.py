@@ -32,7 +32,8 @@ from lenience.core.objective import ExposureObjective, StoppingObjective
 from lenience.core.offers import Offers
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain import limits
-from lenience.service.domain.offer_tables import OfferBody, OfferTable, solve_offer_table
+from lenience.service.domain.late_offer_tables import LateOfferBody, LateOfferTable, solve_late_offer_table
+from lenience.service.domain.offer_tables import OfferBody, OfferTable, PromptOfferTable, solve_offer_table
 from lenience.service.domain.specification import SegmentProblem
 from lenience.service.domain.threshold_curve import fitted_curve
 from lenience.solvers.stopping.leniency_curve import threshold_on_curve
@@ -62,6 +63,7 @@ class Effort(NamedTuple):
     late_rows: int | None = None  # rows with late outcomes; by default as many as the tolerance needs
     offer_rows: int = OFFER_ROWS
     offer_tolerance: float = 1e-6  # of values with offers, in units of their mean amount
+    late_offer_tolerance: float = 1e-5  # of values with late offers, relative to the volume times the mean amount
 
 
 STORED = Effort()
@@ -88,7 +90,7 @@ class ExposureBody(msgspec.Struct, frozen=True, tag="exposure", tag_field="kind"
     curve_to: float = 0.0
 
 
-Body: TypeAlias = StoppingBody | ExposureBody | OfferBody
+Body: TypeAlias = StoppingBody | ExposureBody | OfferBody | LateOfferBody
 
 
 class StoppingTable:
@@ -320,8 +322,12 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and encode its table as text. The same problem gives the same text."""
     problem, prior = segment.problem, segment.prior
     if problem.offers is not None or isinstance(prior, MixtureBelief):
-        assert isinstance(problem, Discounted)  # the specification admits no other objective here
-        table = solve_offer_table(problem, prior, effort.offer_rows, effort.offer_tolerance)
+        table: OfferBody | LateOfferBody
+        if isinstance(problem, ExposureObjective):
+            table = solve_late_offer_table(problem, prior, effort.late_offer_tolerance, effort.seconds)
+        else:
+            assert isinstance(problem, Discounted)  # the specification admits no other objective here
+            table = solve_offer_table(problem, prior, effort.offer_rows, effort.offer_tolerance)
         return msgspec.json.encode(table).decode()
     if isinstance(problem, ExposureObjective):
         return _solve_delayed(problem, prior, effort)
@@ -367,6 +373,8 @@ def steady(accept_from: NDArray[np.int64]) -> NDArray[np.int64]:
 def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
     """Estimate the seconds that a stopping problem takes. Solvers of late outcomes limit their own time."""
     problem, prior = segment.problem, segment.prior
+    if isinstance(problem, ExposureObjective):
+        return 0.0
     if problem.offers is not None or isinstance(prior, MixtureBelief):
         from lenience.policies.beliefs.offers import offers_of
         from lenience.solvers.offers.solve import offer_seconds
@@ -377,9 +385,11 @@ def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
 
 def load(text: str) -> SolvedTable:
     """Load a table that :func:`solve` encoded."""
-    body: Body = msgspec.json.decode(text, type=StoppingBody | ExposureBody | OfferBody, dec_hook=decode_array)
+    body: Body = msgspec.json.decode(text, type=Body, dec_hook=decode_array)
     if isinstance(body, OfferBody):
-        return OfferTable(body)
+        return PromptOfferTable(body)
+    if isinstance(body, LateOfferBody):
+        return LateOfferTable(body)
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
 
 
@@ -395,8 +405,7 @@ def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolic
     tolerance = effort.late_tolerance
     while True:
         try:
-            policy: ExposurePolicy = objective.solve(prior, effort.late_rows, tolerance, seconds=effort.seconds)
-            return policy
+            return objective.solve_proved(prior, effort.late_rows, tolerance, seconds=effort.seconds)
         except TooLargeError:
             tolerance *= 10
             if tolerance > LOOSEST:

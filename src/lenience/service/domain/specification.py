@@ -140,12 +140,12 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     def _check_offers(self) -> None:
         """Raise InputError for offers, caps or doubts that the objective cannot have."""
         own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
-        if self.objective.horizon is not None or self.objective.label_delay:
-            one_break_even(self.objective, "A policy of the service with a horizon or late outcomes")
+        if self.objective.horizon is not None:
+            one_break_even(self.objective, "A policy of the service with a horizon")
             doubt = next((each for each in (self.doubt, *(spec.doubt for spec in own)) if each), None)
             if doubt is not None:
                 raise InputError.because(
-                    "needs an objective of type discounted", "doubt", value=doubt, code="conflicting_fields"
+                    "needs an objective without a horizon", "doubt", value=doubt, code="conflicting_fields"
                 )
         if self.objective.offers is None:
             with_offers = next((spec for spec in own if spec.offers), None)

@@ -25,6 +25,7 @@ from lenience.service.commands.outcomes import (
     OverrideRequest,
     RecordOutcomes,
 )
+from lenience.service.commands.ranking import DecideRanked, RankRequest
 from lenience.service.domain import limits
 from lenience.service.domain.answers import (
     DecisionAnswer,
@@ -33,6 +34,7 @@ from lenience.service.domain.answers import (
     DecisionView,
     OutcomeAnswer,
     OutcomesAnswer,
+    RankAnswer,
 )
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
@@ -78,6 +80,24 @@ async def decide_batch(
     """Decide several individuals in order. Each acceptance counts as pending for those after it."""
     sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
     return answered(await request.app.state.service.perform(Decide(sent_by, name, data.decisions, False)))
+
+
+@post(
+    "/policies/{name:str}/rank",
+    opt={"role": "decide"},
+    responses=documented(404, 409, 413, 415),
+    tags=["decide"],
+)
+async def decide_ranked(
+    name: PolicyName, data: JSONBody[RankRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[RankAnswer]:
+    """Decide several individuals of whom only some can be accepted: those with the largest indices are chosen.
+
+    The index is the expected profit of an offer plus the value of its outcome. All decisions are recorded.
+    """
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/rank", data)
+    command = DecideRanked(sent_by, name, data.decisions, False, capacity=data.capacity, budget=data.budget)
+    return answered(await request.app.state.service.perform(command))
 
 
 @changing("/decisions/{identity:str}/outcome", "outcome", "outcomes")
@@ -319,6 +339,7 @@ def _micro(field: str, text: str | None) -> int | None:
 HANDLERS = [
     decide,
     decide_batch,
+    decide_ranked,
     record_outcome,
     correct,
     give_up,

@@ -34,6 +34,7 @@ from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.state import realised_profit
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
+from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
@@ -95,6 +96,7 @@ class Queries:
                 raise NotFound(detail, code="unknown_version", field="version")
             version = self.registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
+            warnings = drift_warnings(connection, version.rules, record.segments)
         counts = {row.segment: Counts(*row[6:12]) for row in chains}
         until = time.monotonic() + VALUES_SECONDS
         return PolicyView(
@@ -105,6 +107,7 @@ class Queries:
             state=record.states[shown],
             specification=version.specification,
             segments=[self._segment(version, segment, counts[segment], until) for segment in version.rules],
+            warnings=warnings,
         )
 
     def decision(self, identity: str) -> DecisionView:
@@ -311,11 +314,11 @@ def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
     table = rule.table
     if not isinstance(table, OfferTable) or table.offers is None:
         return dict.fromkeys(("label_value", "largest_amount", "share_accepted", "at_risk"))
-    label, gap = table.label_value(counts.successes, counts.failures), table.cost - rule.basis(counts).rate
+    label, gap = rule.label(counts), table.cost - rule.basis(counts).rate
     return {
-        "label_value": label,
-        "largest_amount": label.lower / gap if gap > 0 else None,
-        "share_accepted": table.share_accepted(counts.successes, counts.failures),
+        "label_value": label.bounds,
+        "largest_amount": label.worth / gap if gap > 0 else None,
+        "share_accepted": table.share_accepted(counts.successes, counts.failures, counts.pending),
         "at_risk": counts.at_risk,
     }
 

@@ -11,6 +11,8 @@ import msgspec
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
+from lenience.core.bounds import Bounds
+from lenience.core.offers import Offer
 from lenience.service.domain.chain import commitment, draw, link
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import (
@@ -25,7 +27,7 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.problems import Damaged
-from lenience.service.domain.rule import Counts, at_risk_after
+from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after, without_capacity
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import Version
@@ -228,6 +230,8 @@ class SegmentRecomputation:
         else:
             rule = version.rules[self.segment]
             verdict, logged = rule.decide(self.counts, draw(previous, event.id), event.offers), stated_verdict(event)
+            if event.rank is not None and event.rule == CAPACITY and verdict.decision == "accept":
+                verdict = without_capacity(verdict)
             if verdict != logged:
                 self.report(
                     where, describe_differences(logged, verdict, "in the log", f"by policy version {event.version}")
@@ -320,6 +324,10 @@ def describe_differences(first: object, second: object, here: str, there: str) -
 def _shown(name: str, value: object) -> str:
     if name == "at" and isinstance(value, int):
         return iso_time(value)
+    if isinstance(value, Bounds):  # a forged one may have its ends the wrong way round
+        return f"{value.lower!r} to {value.upper!r}"
+    if isinstance(value, Offer):
+        return f"{value.amount!r} at break-even {value.cost!r}"
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -28,6 +28,7 @@ from lenience.solvers.stopping.solve import solve_discounted
 
 NANOSECONDS = 2.0  # measured per state and pending count, both bounds together: 1.4 to 2.2
 MEMORY_LIMIT = 2 * 1024**3
+PLANNING = 3e-5  # seconds for each discounted arrival, to choose the look-ahead
 # The logarithm of the relative gap that the cap leaves, up to a constant, at M μ/λ = 0, 0.06, 0.12, …, as measured.
 _SHARE = (0.0, 0.06, 0.12, 0.24, 0.5, 0.75, 0.9, 1.0)
 _LOG_GAP = (4.2, 3.14, 2.08, 0.9, -0.92, -2.5, -3.7, -4.6)
@@ -96,9 +97,8 @@ def solve_problem(
         _check_effort(problem, plan, tolerance, seconds)
         return _solve(problem, plan, tolerance, scale, rows)
 
-    # Every measured problem with a tolerance below 0.01 took at least this long, so reject hopeless ones before any
-    # solve.
-    least = estimate_cost(problem, math.ceil(0.5 * problem.horizon), math.ceil(0.1 * problem.in_flight))
+    # Reject hopeless problems before any solve.
+    least = _least_plan(problem)
     if least.seconds > 10.0 * seconds:
         _check_effort(problem, least, tolerance, seconds)
 
@@ -155,6 +155,16 @@ def solve_problem(
         hint=f"Use a tolerance of at least {solution.relative_gap:.1e}.",
         code="tolerance_not_reached",
     )
+
+
+def least_seconds(problem: DelayedProblem) -> float:
+    """Estimate from below how long a proof takes, with the solves without delay that choose its look-ahead."""
+    return _least_plan(problem).seconds + PLANNING * problem.horizon
+
+
+def _least_plan(problem: DelayedProblem) -> DelayedPlan:
+    """Return a plan that is smaller than that of every measured problem with a tolerance below 0.01."""
+    return estimate_cost(problem, math.ceil(0.5 * problem.horizon), math.ceil(0.1 * problem.in_flight))
 
 
 def clairvoyant(problem: DelayedProblem) -> float:

@@ -49,7 +49,9 @@ class DelayedOfferSolution(NamedTuple):
     value: Bounds
     lower: NDArray[np.float64]  # V(m) less what is earned where p̂ is the success rate, for m = 0 to the cap
     upper: NDArray[np.float64]
-    rows: int
+    look_ahead: int
+    rows: NDArray[np.int64]  # row k: its first state, its position in the table, its number of states
+    table: NDArray[np.float64]  # bounds of V(m+1) − V(m), not cut off at 0: side, state, number pending
 
     def pending_worth(self, pending: int) -> Bounds:
         """Return the bounds of V(m+1) − V(m): what one more pending label is worth."""
@@ -74,12 +76,18 @@ def solve_delayed_offer_band(
     last: int,
     drop: float,
     mean_error: float,
+    rows: int,
     progress: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int, NDArray[np.int64], NDArray[np.float64]]:
     """Run the recursion from row ``last`` to row 0; return the bounds of X at the prior for each m, and the states.
 
-    ``drop`` is what X may be at most where states are left out of the window.
+    ``drop`` is what X may be at most where states are left out of the window. The bounds of D in the first ``rows``
+    rows are returned too: for each row its first state, its position in the table and its number of states, and the
+    table with a lower and an upper bound for each state and m.
     """
+    index = np.zeros((rows, 3), dtype=np.int64)
+    table = np.zeros((2, 64 if rows > 0 else 0, cap))
+    used = 0
     menus = share.size
     volume = arrivals / discount_rate
     total = 0.0
@@ -240,7 +248,20 @@ def solve_delayed_offer_band(
                 low[here, m] = new_low[m]
                 high[here, m] = new_high[m]
             states += planes
-    return low[0].copy(), high[0].copy(), states
+        if k < rows:
+            if used + count > table.shape[1]:
+                larger = np.zeros((2, 2 * (used + count), cap))
+                larger[:, :used] = table[:, :used]
+                table = larger
+            index[k, 0] = bottom
+            index[k, 1] = used
+            index[k, 2] = count
+            for position in range(count):
+                for m in range(cap):
+                    table[0, used + position, m] = low[position, m + 1] - high[position, m]
+                    table[1, used + position, m] = high[position, m + 1] - low[position, m]
+            used += count
+    return low[0].copy(), high[0].copy(), states, index, table[:, :used].copy()
 
 
 def solve_delayed_offers(
@@ -251,8 +272,12 @@ def solve_delayed_offers(
     discount_rate: float,
     tolerance: float,
     seconds: float,
+    rows: int = 0,
 ) -> DelayedOfferSolution:
-    """Solve from a prior; the tolerance is relative to the value of accepting everyone who succeeds."""
+    """Solve from a prior; the tolerance is relative to the value of accepting everyone who succeeds.
+
+    The first ``rows`` rows are kept as a table of what one more pending label is worth.
+    """
     arrays = prepare(offers)
     mixture, log_start, mean_error = components(prior)
     volume = arrivals / discount_rate
@@ -263,9 +288,9 @@ def solve_delayed_offers(
     for attempt in range(ATTEMPTS):
         _check_effort(arrays.kink, prior.n, ahead, cap, tolerance, seconds)
         progress[:] = 0, ahead
-        low, high, _ = solve_delayed_offer_band(
+        low, high, _, index, table = solve_delayed_offer_band(
             mixture, log_start, *arrays[:6], arrivals, 1.0 / label_delay, discount_rate, cap, ahead,
-            target / 16.0, mean_error, progress,
+            target / 16.0, mean_error, rows, progress,
         )  # fmt: skip
         width = float(high[0] - low[0])
         if width <= target or attempt == ATTEMPTS - 1:
@@ -280,7 +305,7 @@ def solve_delayed_offers(
     slack = 8e-15 * (volume + float(high[0]))
     unit = arrays.unit
     value = Bounds(max(known + float(low[0]) - slack, 0.0) * unit, (known + float(high[0]) + slack) * unit)
-    return DelayedOfferSolution(value, low * unit, high * unit, ahead)
+    return DelayedOfferSolution(value, low * unit, high * unit, ahead, index, table * unit)
 
 
 def _check_effort(kink: NDArray[np.float64], n: float, last: int, cap: int, tolerance: float, seconds: float) -> None:

@@ -347,12 +347,11 @@ class HorizonTables:
             return self.beyond(k, j, left)
         return self.around(float(self.labels(left)[position]), left)
 
-    def row_labels(self, k: int, j: NDArray[np.int64], left: int) -> NDArray[np.float64]:
-        """Return lower bounds of the value of a label at states of one row, in money."""
-        low, high, offset = (int(edge[k]) for edge in (self.band.low, self.band.high, self.band.offset))
-        inside = (j >= low) & (j <= high)
+    def state_labels(self, k: NDArray[np.int64], j: NDArray[np.int64], left: int) -> NDArray[np.float64]:
+        """Return lower bounds of the value of a label at many states, in money."""
+        inside = (j >= self.band.low[k]) & (j <= self.band.high[k])
         result = np.zeros(j.size)
-        result[inside] = self.labels(left)[offset + j[inside]]
+        result[inside] = self.labels(left)[self.band.offset[k[inside]] + j[inside]]
         below: NDArray[np.float64] = np.maximum(result - self.margins[left], 0.0) * self.unit
         return below
 

@@ -44,6 +44,7 @@ SINGLE = 10.0  # from this belief size down, labels come one by one from a size 
 BLOCK = 0.02  # labels in a block, as a share of n
 PATIENCE = 0.05  # labels in a block, as a share of 1/(1 − γ)
 MOST_OFFERS = 25  # more offers are compressed
+CLOSE = 2e-4  # kinks nearer than this share a node of the grid
 BUCKETS = 4096  # to find the cell of a p̂
 
 # The Gauss–Hermite rule of five points for a standard normal variable: its points from 0 up, and their weights.
@@ -66,6 +67,8 @@ class LabelTable(NamedTuple):
     grid: NDArray[np.float64]
     cell: NDArray[np.int64]
     f: NDArray[np.float64]
+    kink: NDArray[np.float64]  # the break-evens, and the amount for which each is one
+    slope: NDArray[np.float64]
 
     def label_value(self, n: ArrayLike, mean: ArrayLike, discount: ArrayLike) -> NDArray[np.float64]:
         """Return what a label is worth in money, at belief sizes, means and discounts that broadcast.
@@ -79,7 +82,9 @@ class LabelTable(NamedTuple):
         )
         result = np.empty(sizes.shape)
         for at in np.ndindex(sizes.shape):
-            result[at] = self.unit * look_up_label(*self[1:], float(sizes[at]), float(means[at]), float(discounts[at]))
+            result[at] = self.unit * look_up_label(
+                *self[1:-2], float(sizes[at]), float(means[at]), float(discounts[at])
+            )
         return result
 
 
@@ -166,8 +171,10 @@ def label_table(offers: Offers, most_discount: float) -> LabelTable:
     """
     unit = offers.mean_amount
     few = offers if offers.menus or len(offers.amount) <= MOST_OFFERS else offers.compress(MOST_OFFERS)
-    # The amounts are rounded, so that the same offers in another currency share a table.
-    scaled = msgspec.structs.replace(few, amount=tuple(float(f"{a / unit:.12g}") for a in few.amount), currency="")
+    # Numbers are rounded, so that the same offers in another currency share a table.
+    amounts = tuple(float(f"{amount / unit:.12g}") for amount in few.amount)
+    costs = tuple(float(f"{cost:.12g}") for cost in few.cost)
+    scaled = msgspec.structs.replace(few, amount=amounts, cost=costs, currency="")
     highest = -math.log1p(-min(max(real("most_discount", most_discount, least=0, below=1), 0.9), MOST_DISCOUNT))
     columns = math.ceil((highest + math.log1p(-LEAST_DISCOUNT)) / G_STEP - 1e-9) + 1
     _reached[scaled] = max(columns, _reached.get(scaled, 0))
@@ -193,7 +200,7 @@ def _build(offers: Offers, columns: int) -> LabelTable:
         largest = min(LARGEST, 200.0 + 500.0 / math.sqrt(2.0 * (1.0 - discount)))
         fill_column(discount, grid, cell, gain, arrays.share, sizes, largest, f[column])
     lines = arrays.amount, arrays.cost, arrays.start, arrays.share
-    return LabelTable(1.0, *lines, n0, N_STEP, g0, G_STEP, grid, cell, f)
+    return LabelTable(1.0, *lines, n0, N_STEP, g0, G_STEP, grid, cell, f, arrays.kink, arrays.slope)
 
 
 def best_gains(arrays: OfferArrays, mean: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,16 +214,22 @@ def best_gains(arrays: OfferArrays, mean: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def mesh(kinks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a grid of p̂ from 0 to 1 that is finest around the kinks, which are nodes."""
+    """Return a grid of p̂ from 0 to 1 that is finest around the kinks, which are nodes.
+
+    Of kinks that nearly coincide only one is a node.
+    """
     fine = 0.002 * np.sqrt(kinks * (1.0 - kinks))
+    nodes = [0.0]
+    for kink in kinks.tolist():
+        if kink - nodes[-1] > CLOSE and 1.0 - kink > CLOSE:
+            nodes.append(kink)
 
     def spacing(p: float) -> float:
         near_kink = float(np.min(fine + 0.04 * np.abs(p - kinks)))
         return min(near_kink, 0.002 + 0.08 * min(p, 1.0 - p), 0.015)
 
-    edges = np.unique(np.concatenate([[0.0], kinks, [1.0]]))
     parts = [np.zeros(1)]
-    for first, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+    for first, end in zip(nodes, [*nodes[1:], 1.0], strict=True):
         points = [first]
         while points[-1] < end:
             points.append(points[-1] + spacing(points[-1]))

@@ -41,13 +41,21 @@ class OfferPyramid:
     offers
         What arrivals bring.
     horizon
-        The number of arrivals.
+        The number of arrivals to follow.
     p
         The true success probability; None to average over the belief.
+    end
+        The number of arrivals in all, for policies that look at how many are left; by default the horizon.
     """
 
     def __init__(
-        self, policy: OfferRule | Accepts, belief: Belief, offers: Offers, horizon: int, p: float | None = None
+        self,
+        policy: OfferRule | Accepts,
+        belief: Belief,
+        offers: Offers,
+        horizon: int,
+        p: float | None = None,
+        end: int | None = None,
     ) -> None:
         timed = isinstance(policy, OfferRule) and looks_at(policy, "left")
         size = horizon * (horizon + 1) // 2
@@ -62,6 +70,7 @@ class OfferPyramid:
                 value=horizon,
                 hint="Use fewer arrivals, or simulate.",
             )
+        self.end = horizon if end is None else end
         self.policy, self.belief, self.offers, self.horizon, self.p = policy, belief, offers, horizon, p
         self.rows = np.repeat(np.arange(horizon), np.arange(1, horizon + 1))
         self.good = np.arange(size) - self.rows * (self.rows + 1) // 2
@@ -127,14 +136,14 @@ class OfferPyramid:
     def _labels(self, arrival: int) -> NDArray[np.float64] | None:
         """Return the value of a label at each state, if the policy has a table of it."""
         plane: Any = getattr(self.policy, "label_plane", None)
-        labels: NDArray[np.float64] | None = None if plane is None else plane(self.belief, self.horizon - arrival)
+        labels: NDArray[np.float64] | None = None if plane is None else plane(self.belief, self.end - arrival)
         return None if labels is None else labels[: (arrival + 1) * (arrival + 2) // 2]
 
     def _rows_at(self, arrival: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return what the policy does at the states that an arrival can meet, by menu."""
         lines = [
             menu_choices(
-                self.policy, self.belief.n + k, self.belief.s + np.arange(k + 1.0), self.offers, self.horizon - arrival
+                self.policy, self.belief.n + k, self.belief.s + np.arange(k + 1.0), self.offers, self.end - arrival
             )
             for k in range(arrival + 1)
         ]

@@ -183,6 +183,11 @@ def offer_seconds(prior: Belief | MixtureBelief, offers: Offers, discount: float
     return _states(arrays, prior.n, last, target / scale / 8.0) * SECONDS_A_STATE
 
 
+def table_states(prior: Belief | MixtureBelief, offers: Offers, rows: int) -> float:
+    """Estimate how many states a table of so many rows has."""
+    return _states(prepare(offers), prior.n, rows, 1e-9)
+
+
 def components(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return the prior's components, the logarithms of their starting weights, and the error of a posterior mean."""
     beliefs = prior.beliefs if isinstance(prior, MixtureBelief) else (prior,)

@@ -1,0 +1,119 @@
+"""Tables for offers whose outcomes come late: the library's decisions, each offer with its own exposure limit."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from lenience import Belief, Delayed, Offer, Offers
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
+from lenience.service.domain.late_offer_tables import LateOfferTable
+from lenience.service.domain.offer_reasons import offer_principal_reasons, offer_reason, what_would_change_offer
+from lenience.service.domain.rule import Counts, SegmentRule
+from lenience.service.domain.solved_tables import load, solve
+from lenience.service.domain.specification import SegmentProblem
+
+OFFERS = Offers(amount=[100, 1000, 5000], cost=[0.8, 0.8, 0.8], currency="$")
+PROBLEM = Delayed(offers=OFFERS, arrivals=20, discount_rate=0.5, label_delay=0.5)
+NEAR = 1e-4 * OFFERS.mean_amount
+FLAT, DOUBTFUL = Belief(2, 1), MixtureBelief.doubt(Belief(8, 3), 0.3)
+ONE_COST = Delayed(0.7, arrivals=20, discount_rate=0.2, label_delay=0.5)
+
+
+@cache
+def table(problem: Delayed = PROBLEM, prior: Belief | MixtureBelief = FLAT) -> LateOfferTable:
+    loaded = load(solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0)))
+    assert isinstance(loaded, LateOfferTable)
+    return loaded
+
+
+@cache
+def policy(problem: Delayed = PROBLEM, prior: Belief | MixtureBelief = FLAT) -> OfferExposurePolicy:
+    solved: OfferExposurePolicy = problem.solve(prior, tolerance=1e-6)
+    return solved
+
+
+@pytest.mark.parametrize(("successes", "failures"), [(0, 0), (0, 1), (2, 1), (8, 2), (30, 10), (5, 9)])
+def test_decisions_are_those_of_the_library(successes: int, failures: int) -> None:
+    belief = Belief(2 + successes + failures, 1 + successes)
+    segment = SegmentRule("x", 1.0, table(), "", None, 0.0)
+    for pending in (0, 1, 2, 4, 8, 15):
+        counts = Counts(successes=successes, failures=failures, pending=pending)
+        label = policy().label_value(belief, pending)
+        stored = table().label(successes, failures, pending)
+        assert stored.worth == pytest.approx(label.midpoint, rel=0.02, abs=NEAR)
+        assert stored.bounds.lower <= label.upper
+        assert stored.bounds.upper >= label.lower
+        for offer in (Offer(100, 0.8), Offer(1000, 0.8), Offer(5000, 0.75), Offer(20, 0.9)):
+            verdict = segment.decide(counts, 0.0, [offer])
+            expected = policy().decide(belief, offer, pending)
+            assert verdict.expected_profit == expected.expected_profit
+            if abs(expected.expected_profit + label.midpoint) > 0.02 * label.midpoint + NEAR:
+                assert (verdict.decision == "accept") == expected.accepted, (counts, offer)
+            if verdict.decision == "reject":
+                open_later = table().label(successes, failures).worth + expected.expected_profit > 0
+                assert verdict.rule == ("exposure_limit" if open_later else "below_threshold")
+
+
+def test_each_offer_has_its_own_limit() -> None:
+    limits = [table().exposure_limit(Offer(amount, 0.8), 0, 0) for amount in (50, 100, 1000, 5000)]
+    expected = [policy().limit(FLAT, Offer(amount, 0.8)) for amount in (50, 100, 1000, 5000)]
+    assert limits == pytest.approx(expected, abs=1)
+    assert limits[0] is not None
+    assert limits[1] is not None
+    assert limits[0] > limits[1] > 0
+    assert limits[2:] == [0, 0]
+    assert table().exposure_limit(Offer(100, 0.3), 0, 0) is None
+    segment = SegmentRule("x", 1.0, table(), "", 3, 0.0)
+    assert segment.decide(Counts(), 0.0, [Offer(50, 0.8)]).limit == 3
+    assert segment.decide(Counts(), 0.0, [Offer(5000, 0.8)]).limit == 0
+
+
+def test_a_limit_is_explained() -> None:
+    segment = SegmentRule("x", 1.0, table(), "", None, 0.0)
+    offer = Offer(100, 0.8)
+    limit = table().exposure_limit(offer, 0, 0)
+    assert limit is not None
+    counts = Counts(pending=limit + 2)
+    verdict = segment.decide(counts, 0.0, [offer])
+    assert (verdict.decision, verdict.rule, verdict.limit) == ("reject", "exposure_limit", limit)
+    text = offer_reason(segment, counts, verdict)
+    assert text.startswith("Reject $100 for now: the expected success rate is 50%")
+    assert f"With {limit + 2} outcomes pending, one more is worth only $" in text
+    assert f"The limit for this offer is {limit}. New outcomes make room." in text
+    codes = [each.code for each in offer_principal_reasons(segment, counts, verdict)]
+    assert codes[:2] == ["exposure_limit_reached", "record_of_similar_applicants"]
+    changes = what_would_change_offer(segment, counts, verdict)
+    assert changes[0] == "3 fewer outcomes pending: the decision would have been accept."
+    assert segment.decide(Counts(pending=limit - 1), 0.0, [offer]).decision == "accept"
+
+
+def test_a_doubtful_prior_with_one_cost() -> None:
+    stored = table(ONE_COST, DOUBTFUL)
+    assert stored.offers is None
+    for successes, failures in ((0, 0), (2, 0), (6, 3), (12, 6)):
+        expected = policy(ONE_COST, DOUBTFUL).limit(DOUBTFUL.after(successes + failures, successes))
+        assert stored.limit(successes, failures) == pytest.approx(expected, abs=1)
+    segment = SegmentRule("x", 1.0, stored, "", None, 0.0)
+    assert segment.decide(Counts(pending=500, successes=3), 0.0).rule in ("exposure_limit", "above_break_even")
+
+
+def test_what_is_not_stored_counts_as_nothing() -> None:
+    stored = table()
+    beyond = stored.label(stored.rows, 0)
+    assert (beyond.worth, beyond.bounds.lower) == (0.0, 0.0)
+    assert beyond.bounds.upper > 0
+    many = stored.label(0, 0, 10**6)
+    assert many.worth == 0.0
+    assert stored.label(0, 30).worth == pytest.approx(0.0, abs=NEAR)
+    value, continuing = stored.value(0, 0, 0)
+    assert value is not None
+    assert continuing is None
+    assert value.lower <= policy().value(FLAT).midpoint <= value.upper
+    more = stored.value(0, 0, 2)[0]
+    assert more is not None
+    assert more.midpoint > value.midpoint
+    assert not stored.proved
+    assert "value at the prior" in stored.statement

@@ -2,7 +2,7 @@
 
     python -m research offers [--quick]
 
-Settings whose results are in offers_results.json are not run again. All of them take about a quarter of an hour on one
+Settings whose results are in offers_results.json are not run again. All of them take about nine minutes on one
 core. With --quick, one small setting is run and printed, and nothing is written.
 """
 

@@ -53,6 +53,7 @@ OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and
 OFFER_KERNELS = "tests/solvers/test_offer_kernels.py"
 LATE_OFFERS = "tests/solvers/test_offers.py -k 'late_labels and not 200'"
 BASELINE_OFFERS = "tests/solvers/test_offers.py -k 'earns_its_value or baselines and offers0'"
+OFFER_POLICIES = "tests/policies/beliefs/test_offer_policies.py"
 EXACT_OFFERS = "tests/analysis/test_offers_exact.py"
 HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'not long_horizons'"
 SMALL_HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'rows_and_planes or off_the_lattice'"
@@ -123,7 +124,7 @@ TARGETS = (
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
     Target(BELIEFS + "offer_exposure.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
-    Target(BELIEFS + "offers.py", (OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offers.py", (OFFER_POLICIES, OFFERS), skipped=OFFER_EFFORT),
     Target(BELIEFS + "pending.py", (POLICIES, EXPOSURE, "tests/analysis/test_delay.py")),
     Target(BELIEFS + "forgetting.py", (POLICIES,)),
     Target(BELIEFS + "gittins.py", (POLICIES,)),

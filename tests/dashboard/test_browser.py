@@ -21,9 +21,11 @@ PAGES = [
     "/",
     "/policies/cards",
     "/policies/starter-loans",
+    "/policies/business-loans",
     "/decisions",
     "/policies/cards?version=2",
     "/what-if?policy=starter-loans",
+    "/what-if?policy=business-loans&starter=10",
     "/fairness",
 ]
 
@@ -104,6 +106,37 @@ def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, port
             )
         )
         assert ends[0] == ends[1]  # the button stands level with what it searches by
+
+
+def test_an_offer_is_typed_decided_and_counted_in_money(browser: Browser, portfolio: Served) -> None:
+    with visiting(browser, portfolio.url) as visit:
+        page = visit.open("/policies/business-loans?segment=returning customers")
+        assert page.locator(".summary").inner_text().startswith("Today: ")
+        assert page.locator("svg.wide path.recent").count() > 0
+        page.fill("input[name=offer_gain]", "1")
+        visit.allowed = {400}
+        page.click("button:has-text('Decide')")
+        page.wait_for_selector("text=The loss of a failure is missing.")
+        assert page.locator("input[name=offer_gain]").input_value() == "1"
+        page.select_option("select[name=segment]", "returning customers")
+        page.locator("summary:has-text('Or describe a loan')").focus()
+        page.keyboard.press("Enter")  # it opens from the keyboard
+        page.fill("input[name=offer_gain]", "")
+        for name, value in (("amount", "100"), ("rate", "40"), ("term", "3"), ("loss_given_default", "50")):
+            page.fill(f"input[name=offer_{name}]", value)
+        visit.accessible("the form of an offer")
+        page.click("button:has-text('Decide')")
+        page.wait_for_selector("text=Value of the outcome")
+        assert page.locator("h1").inner_text().startswith("Accepted")
+        page.click("button:has-text('It succeeded')")
+        page.wait_for_selector("text=Realised profit")
+        visit.looks_right("a decision about an offer")
+        page = visit.open("/what-if?policy=business-loans")
+        slider = page.locator("input[type=range][aria-label^='Starter amount']")
+        slider.focus()
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("text=Value with the starter offer")
+        assert page.input_value("#starter") == "99"
 
 
 def test_a_rejection_is_overridden_with_a_reason(browser: Browser, portfolio: Served) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lenience import Discounted, FeaturePolicy, Offer, Offers, replay
+from lenience import Discounted, FeaturePolicy, FiniteHorizon, Offer, Offers, replay
 from lenience.core.errors import InputError
 from lenience.core.offer_rows import OfferRows
 from lenience.files.economics import GainsAndLosses
@@ -43,16 +43,17 @@ GOAL = Discounted(offers=POPULATION, discount=0.95)
 NAMES = list(default_policies(GOAL))
 
 
+@pytest.mark.parametrize("goal", [GOAL, FiniteHorizon(offers=POPULATION, horizon=60)], ids=["discounted", "horizon"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name != ONE_BREAK_EVEN])
-def test_the_compiled_loop_decides_as_the_policy_itself(name: str) -> None:
+def test_the_compiled_loop_decides_as_the_policy_itself(name: str, goal: Discounted | FiniteHorizon) -> None:
     X, y, stakes = world()
-    policy = default_policies(GOAL)[name]
-    run = _prepared(policy, X, y, GOAL, 60, stakes)
+    policy = default_policies(goal)[name]
+    run = _prepared(policy, X, y, goal, 60, stakes)
     for seed, warm in ((0, 0), (1, 15)):
         chance = draw(seed, len(y), 60, warm)
         quick, slow = np.zeros(60, dtype=np.bool_), np.zeros(60, dtype=np.bool_)
         run(chance, quick)
-        _run_any(policy, X, y, GOAL, chance, slow, stakes)
+        _run_any(policy, X, y, goal, chance, slow, stakes)
         assert np.array_equal(quick, slow)
     assert quick.any()
 

@@ -21,7 +21,6 @@ from lenience import (
     Segment,
     Segments,
     evaluate,
-    replay,
 )
 from lenience.analysis.fairness import segment_fates
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
@@ -514,6 +513,3 @@ def test_features_that_need_one_break_even_say_so() -> None:
         segment_fates(Segments([Segment("a", 0.5, objective, Belief(2, 1))]).solve())
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
-    rows, labels = np.arange(40.0).reshape(-1, 1), np.tile([1.0, 0.0], 20)
-    with rejected("objective", "unsupported_offers"):
-        replay(rows, labels, objective=objective)

@@ -123,7 +123,7 @@ TARGETS = (
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
-    Target(BELIEFS + "offer_exposure.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offer_exposure.py", (OFFER_POLICIES, LATE_OFFERS), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offers.py", (OFFER_POLICIES, OFFERS), skipped=OFFER_EFFORT),
     Target(BELIEFS + "pending.py", (POLICIES, EXPOSURE, "tests/analysis/test_delay.py")),
     Target(BELIEFS + "forgetting.py", (POLICIES,)),

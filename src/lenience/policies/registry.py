@@ -202,7 +202,13 @@ def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolera
     if config is None or config.tag is None:
         return repr(thing)
     name = str(config.tag).replace("_", "-")
-    fields = [field for field in getattr(type(thing), "__struct_fields__", ()) if field not in leave_out]
+    usual = {field.name: field.default for field in msgspec.structs.fields(type(thing))} if config.omit_defaults else {}
+    fields = [
+        field
+        for field in getattr(type(thing), "__struct_fields__", ())
+        if field not in leave_out
+        and not (isinstance(usual.get(field), float) and getattr(thing, field) == usual[field])
+    ]
     parameters = [f"{field}={text}" for field in fields if (text := _short(getattr(thing, field))) is not None]
     return f"{name} ({', '.join(parameters)})" if parameters else name
 

@@ -275,9 +275,15 @@ def test_late_labels_at_every_number_pending(
 
     def solve(drop: float) -> tuple[list[float], list[float], int]:
         progress = np.zeros(2, dtype=np.int64)
-        lower, upper, states, _, _ = solve_delayed_offer_band(
-            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, 0, progress
+        lower, upper, states, index, table = solve_delayed_offer_band(
+            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, 3, progress
         )
+        # The table of the first rows: what one more pending label is worth.
+        assert index.shape == (3, 3)
+        first = index[0, 1]
+        assert table[0, first].tolist() == (lower[1:] - upper[:-1]).tolist()
+        assert table[1, first].tolist() == (upper[1:] - lower[:-1]).tolist()
+        assert table.shape == (2, index[:, 2].sum(), cap)
         known = arrivals / rate * offers.profit_if_known(prior.mean) / arrays.unit
         return (lower + known).tolist(), (upper + known).tolist(), states
 

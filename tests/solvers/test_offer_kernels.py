@@ -301,3 +301,26 @@ def test_late_labels_at_every_number_pending(
     for m in range(cap + 1):
         assert low[m] - 0.4 <= rough_low[m] <= low[m] + 1e-15
         assert high[m] - 1e-15 <= rough_high[m] <= high[m] + 0.4
+
+
+def test_errors_of_means_widen_the_bounds() -> None:
+    """The upper bound rises and the lower one falls by about the error of p̂ times what the successors are worth."""
+    arrays = prepare(MENUS)
+    mixture, log_start, _ = components(DOUBTFUL)
+
+    def at_once(error: float) -> tuple[float, float]:
+        progress = np.zeros(2, dtype=np.int64)
+        low, high, *_ = solve_offer_band(mixture, log_start, *arrays[:7], 0.8, 18, 3, 0.0, error, 1.0, 1, progress)
+        return low, high
+
+    def late(error: float) -> tuple[float, float]:
+        progress = np.zeros(2, dtype=np.int64)
+        lower, upper, *_ = solve_delayed_offer_band(
+            mixture, log_start, *arrays[:6], 3.0, 3.0, 0.4, 3, 8, 0.0, error, 1, progress
+        )
+        return float(lower[0]), float(upper[0])
+
+    for solve in (at_once, late):
+        (low, high), (lower, higher) = solve(0.0), solve(1e-4)
+        assert lower < low - 1e-6
+        assert higher > high + 1e-5

@@ -30,6 +30,7 @@ COMMANDS = "src/lenience/service/commands/"
 
 MARGINS = "tests/solvers/test_rounding_margins.py"
 STOPPING = "tests/solvers/test_stopping.py"
+STRIKE = STOPPING + " -k strike"
 DELAYED = "tests/solvers/test_delayed.py"
 KERNELS = "tests/solvers/test_kernels.py"
 SOLVER_EFFORT = "tests/solvers/test_effort.py"
@@ -40,6 +41,7 @@ EXPOSURE = "tests/policies/beliefs/test_exposure.py"
 OPTIMAL = "tests/policies/beliefs/test_optimal.py"
 POLICIES = "tests/policies/beliefs/test_policies.py"
 FEATURE_POLICY = "tests/policies/features/test_policy.py"
+UNSEEN = "tests/policies/features/test_unseen.py"
 DECISIONS = "tests/policies/features/test_decision_oracles.py"
 FEATURE_MODELS = "tests/models/test_feature_models.py"
 LOGISTIC = "tests/models/test_bayesian_logistic.py"
@@ -78,7 +80,7 @@ OFFER_EFFORT = EFFORT | {
 }  # fmt: skip
 
 TARGETS = (
-    Target(SOLVERS + "stopping/band.py", (SOLVER_EFFORT,), (MARGINS, SMALL_EFFORT), skipped=EFFORT),
+    Target(SOLVERS + "stopping/band.py", (SOLVER_EFFORT,), (STRIKE, MARGINS, SMALL_EFFORT), skipped=EFFORT),
     Target(SOLVERS + "stopping/solve.py", (MARGINS, STOPPING), skipped=EFFORT),
     Target(
         SOLVERS + "stopping/evaluation.py",
@@ -123,7 +125,7 @@ TARGETS = (
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
-    Target(BELIEFS + "offer_exposure.py", (LATE_OFFERS,), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offer_exposure.py", (OFFER_POLICIES, LATE_OFFERS), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offers.py", (OFFER_POLICIES, OFFERS), skipped=OFFER_EFFORT),
     Target(BELIEFS + "pending.py", (POLICIES, EXPOSURE, "tests/analysis/test_delay.py")),
     Target(BELIEFS + "forgetting.py", (POLICIES,)),
@@ -146,9 +148,11 @@ TARGETS = (
     Target(FEATURES + "effective_discount.py", (DECISIONS, "tests/policies/features/test_leniency_for_features.py")),
     Target(FEATURES + "outcome_matching.py", ("tests/policies/features/test_pending.py",)),
     Target(
-        FEATURES + "policy.py", (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py"), skipped=EFFORT
+        FEATURES + "policy.py",
+        (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py", UNSEEN),
+        skipped=EFFORT,
     ),
-    Target(FEATURES + "unseen.py", ("tests/policies/features/test_unseen.py",)),
+    Target(FEATURES + "unseen.py", (UNSEEN,)),
     Target(SEGMENTS + "arrival_counts.py", ("tests/segments/test_segments.py",)),
     Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),

@@ -46,10 +46,6 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
             "--label-delay",
         ),
         (
-            ("delay", "--cost", "0.8", "--arrivals", "90000", "--discount-rate", "0.1", "--label-delay", "1"),
-            "arrivals a year to a tolerance of 0.0001 would take about",
-        ),
-        (
             ("solve", "--cost", "0.8", "--horizon", "9", "--look-ahead", "3"),
             "--look-ahead",
         ),

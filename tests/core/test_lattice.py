@@ -50,3 +50,10 @@ def test_a_few_roundings_beside_a_small_prior_are_allowed_for() -> None:
             assert is_near(float(number), prior.n, size_distance(prior))
             assert near(np.array([number]), prior.n, size_distance(prior)).all()
     assert not is_near(prior.n + 5 + 1e-12, prior.n, size_distance(prior))
+
+
+def test_the_distance_is_at_most_that_of_one_observation() -> None:
+    assert success_distance(Belief(10, 5)) == LATTICE
+    assert success_distance(Belief(10, 9.5)) == LATTICE / 2
+    assert success_distance(Belief(10, 0.25)) == LATTICE / 4
+    assert size_distance(Belief(10, 5)) == LATTICE

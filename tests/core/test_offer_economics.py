@@ -143,8 +143,8 @@ def test_compression_keeps_means_and_its_error_is_a_bound(most: int) -> None:
         share * min(max(abs(g - g2), abs(b - b2)) for g2, b2 in pairs_of(few))
         for share, (g, b) in zip(many.share, pairs_of(many), strict=True)
     )
-    assert many.compression_error(few) == pytest.approx(nearest)
-    assert nearest <= error + 1e-9
+    # The cheapest way to move shares costs at least the nearest offers, and at most the parts that were chosen.
+    assert nearest - 1e-9 <= many.compression_error(few) <= error + 1e-9
     assert many.compress(most).amount == pytest.approx(few.amount)
     for rate in np.linspace(0.05, 0.95, 19):
         lost = many.profit_if_known(rate) - few.profit_if_known(rate)

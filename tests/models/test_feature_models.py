@@ -237,3 +237,20 @@ def test_weights_may_be_0_but_not_all_of_them() -> None:
     for wrong in ([0, 0, 0, 0], [1, 1, 1, -1], [1, 1, 1], [1, 1, 1, np.nan]):
         with rejected("sample_weight"):
             BayesianLogistic().prepare(X).fit(X, y, sample_weight=wrong)
+
+
+@pytest.mark.parametrize(
+    ("draws", "enough"),
+    [
+        ([1, 1, 1, 1, 0], True),  # two labels of each class
+        ([1, 3, 1, 0, 0], False),  # one failure
+        ([1, 0, 1, 1, 0], False),  # one success
+        ([1, 1, 1, 2, 1], True),
+        ([0, 0, 0, 0, 0], False),
+    ],
+)
+def test_a_copy_takes_part_from_two_labels_of_each_class_on(draws: list[int], enough: bool) -> None:
+    model = Bootstrap(GaussianNB(), copies=5, random_state=0).prepare([[0.0], [1.0]])
+    model.outcomes_ = np.array([1.0, 1.0, 0.0, 0.0, 1.0])
+    model.draws_ = np.array([draws], dtype=float)
+    assert model._enough(0) is enough

@@ -139,6 +139,9 @@ def test_a_rate_is_a_share_of_the_arrivals() -> None:
     cells = segments({"a": 0.7, "b": 0.6})
     by_share = capacity_price(cells, acceptances=0.4)
     assert capacity_price(cells, acceptances=40, arrivals=100) == by_share
+    assert capacity_price(cells, acceptances=0.2, arrivals=0.5) == by_share
+    with pytest.raises(InputError, match="above 0"):
+        capacity_price(cells, acceptances=0.2, arrivals=0)
     timed = {name: Discounted(cost, arrivals=100, discount_rate=25) for name, cost in {"a": 0.7, "b": 0.6}.items()}
     per_year = capacity_price(Segments.of(SHARES, timed, PRIORS), acceptances=40)
     assert per_year.price == pytest.approx(by_share.price, abs=1e-6)

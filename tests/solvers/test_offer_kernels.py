@@ -275,9 +275,15 @@ def test_late_labels_at_every_number_pending(
 
     def solve(drop: float) -> tuple[list[float], list[float], int]:
         progress = np.zeros(2, dtype=np.int64)
-        lower, upper, states, _, _ = solve_delayed_offer_band(
-            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, 0, progress
+        lower, upper, states, index, table = solve_delayed_offer_band(
+            mixture, log_start, *arrays[:6], arrivals, label_rate, rate, cap, last, drop, mean_error, 3, progress
         )
+        # The table of the first rows: what one more pending label is worth.
+        assert index.shape == (3, 3)
+        first = index[0, 1]
+        assert table[0, first].tolist() == (lower[1:] - upper[:-1]).tolist()
+        assert table[1, first].tolist() == (upper[1:] - lower[:-1]).tolist()
+        assert table.shape == (2, index[:, 2].sum(), cap)
         known = arrivals / rate * offers.profit_if_known(prior.mean) / arrays.unit
         return (lower + known).tolist(), (upper + known).tolist(), states
 
@@ -295,3 +301,26 @@ def test_late_labels_at_every_number_pending(
     for m in range(cap + 1):
         assert low[m] - 0.4 <= rough_low[m] <= low[m] + 1e-15
         assert high[m] - 1e-15 <= rough_high[m] <= high[m] + 0.4
+
+
+def test_errors_of_means_widen_the_bounds() -> None:
+    """The upper bound rises and the lower one falls by about the error of p̂ times what the successors are worth."""
+    arrays = prepare(MENUS)
+    mixture, log_start, _ = components(DOUBTFUL)
+
+    def at_once(error: float) -> tuple[float, float]:
+        progress = np.zeros(2, dtype=np.int64)
+        low, high, *_ = solve_offer_band(mixture, log_start, *arrays[:7], 0.8, 18, 3, 0.0, error, 1.0, 1, progress)
+        return low, high
+
+    def late(error: float) -> tuple[float, float]:
+        progress = np.zeros(2, dtype=np.int64)
+        lower, upper, *_ = solve_delayed_offer_band(
+            mixture, log_start, *arrays[:6], 3.0, 3.0, 0.4, 3, 8, 0.0, error, 1, progress
+        )
+        return float(lower[0]), float(upper[0])
+
+    for solve in (at_once, late):
+        (low, high), (lower, higher) = solve(0.0), solve(1e-4)
+        assert lower < low - 1e-6
+        assert higher > high + 1e-5

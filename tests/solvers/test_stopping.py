@@ -312,3 +312,17 @@ def test_cheap_upper_start_is_above_the_clairvoyant(n: float, mean: float, cost:
     loss = gain - (mean - cost)
     bound = put_above(abs(mean - cost), n, variance)
     assert (loss if mean >= cost else gain) <= bound + 1e-13
+
+
+def test_distance_to_the_strike_next_to_it() -> None:
+    """Where c n and s cancel to the last digits, the rounding of both sums counts."""
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        k, j = int(rng.integers(5, 40)), int(rng.integers(1, 5))
+        s = float(rng.uniform(0.5, 4.0))
+        cost = float(rng.uniform(0.1, 0.45))
+        n = (s + j) / cost - k
+        if n < s:
+            continue
+        exact = Fraction(cost) * (Fraction(n) + k) - (Fraction(s) + j)
+        assert strike_distance(cost, n, s, k, j) == pytest.approx(float(exact), rel=1e-9, abs=1e-30)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lenience.core.bounds import Bounds
     from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
     from lenience.policies.beliefs.exposure import ExposurePolicy
+    from lenience.policies.beliefs.pending import Blind, Capped
     from lenience.simulation.delay_events import SimulatedValue
 
 DELAYS = (1 / 12, 0.25, 0.5, 1.0)
@@ -109,13 +110,14 @@ def delay(
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     with announcing("Solving for labels that come late"):
         policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
+    rivals = {problem: baselines(problem, prior, caps) for problem in problems}
     values = [
         row
         for problem in each("Evaluating what policies earn with late labels", problems)
-        for row in _values(problem, policy, caps, tolerance)
+        for row in _values(problem, policy, rivals[problem], tolerance)
     ]
-    names = [OPTIMAL, *baselines(problems[-1], prior, caps)]
-    simulated = _simulated(problems, prior, caps, {(row.policy, row.label_delay) for row in values})
+    names = [OPTIMAL, *rivals[problems[-1]]]
+    simulated = _simulated(prior, rivals, {(row.policy, row.label_delay) for row in values})
     accept_now = None if applicants is None else policy.accept_now(prior, pending, applicants)
     files = _draw(problems[-1], prior, policy, values, money, figure, limits_figure)
     if as_json:
@@ -154,10 +156,13 @@ def delay(
 
 
 def _values(
-    problem: Delayed, policy: ExposurePolicy | EstimatedExposurePolicy, caps: tuple[int, ...], tolerance: float
+    problem: Delayed,
+    policy: ExposurePolicy | EstimatedExposurePolicy,
+    rivals: dict[str, Blind | Capped],
+    tolerance: float,
 ) -> list[DelayValue]:
     """Return what each policy earns at this delay, without policies that would take too long to evaluate."""
-    from lenience.analysis.delay import OPTIMAL, DelayValue, baselines, evaluate_pending
+    from lenience.analysis.delay import OPTIMAL, DelayValue, evaluate_pending
 
     prior, years = policy.prior, problem.label_delay
     work: dict[str, Callable[[], Bounds]] = {
@@ -167,7 +172,7 @@ def _values(
             else problem.solve(prior, 1, tolerance, seconds=MOST_SECONDS).value(prior)
         )
     }
-    for name, baseline in baselines(problem, prior, caps).items():
+    for name, baseline in rivals.items():
         work[name] = partial(evaluate_pending, baseline, problem, prior, tolerance, MOST_UPDATES)
     values = []
     for name, evaluate in work.items():
@@ -177,17 +182,16 @@ def _values(
 
 
 def _simulated(
-    problems: list[Delayed], prior: Belief, caps: tuple[int, ...], exact: set[tuple[str, float]]
+    prior: Belief, rivals: dict[Delayed, dict[str, Blind | Capped]], exact: set[tuple[str, float]]
 ) -> dict[tuple[str, float], SimulatedValue]:
     """Simulate the policies whose exact evaluation would take too long, unless that would take too long as well."""
-    from lenience.analysis.delay import baselines
     from lenience.simulation.delay_events import arrivals_that_count, simulate_delays
     from lenience.simulation.label_delay import LabelDelay
 
-    missing = {}
-    for problem in problems:
-        policies = baselines(problem, prior, caps).items()
-        missing[problem] = {name: policy for name, policy in policies if (name, problem.label_delay) not in exact}
+    missing = {
+        problem: {name: policy for name, policy in own.items() if (name, problem.label_delay) not in exact}
+        for problem, own in rivals.items()
+    }
     seconds = sum(len(policies) * arrivals_that_count(problem) * ROW_SECONDS for problem, policies in missing.items())
     if not any(missing.values()) or seconds > MOST_SIMULATED:
         return {}

@@ -198,11 +198,17 @@ def label_of(thing: object, leave_out: Sequence[str] = ("cost", "prior", "tolera
     >>> label_of(policy_named("epsilon-greedy", cost=0.8, epsilon=0.05))
     'epsilon-greedy (epsilon=0.05)'
     """
-    config = getattr(type(thing), "__struct_config__", None)
-    if config is None or config.tag is None:
+    if not isinstance(thing, msgspec.Struct) or thing.__struct_config__.tag is None:
         return repr(thing)
+    config = thing.__struct_config__
     name = str(config.tag).replace("_", "-")
-    fields = [field for field in getattr(type(thing), "__struct_fields__", ()) if field not in leave_out]
+    usual = {field.name: field.default for field in msgspec.structs.fields(type(thing))} if config.omit_defaults else {}
+    fields = [
+        field
+        for field in getattr(type(thing), "__struct_fields__", ())
+        if field not in leave_out
+        and not (isinstance(usual.get(field), float) and getattr(thing, field) == usual[field])
+    ]
     parameters = [f"{field}={text}" for field in fields if (text := _short(getattr(thing, field))) is not None]
     return f"{name} ({', '.join(parameters)})" if parameters else name
 

@@ -94,7 +94,7 @@ class Bernoulli(_ConstantRate, msgspec.Struct, frozen=True, tag="bernoulli", tag
         return np.full(keys.size, self.p)
 
 
-class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, tag="prior", tag_field="type"):
+class FromPrior(_ConstantRate, msgspec.Struct, frozen=True, omit_defaults=True, tag="prior", tag_field="type"):
     """A world in which each replication draws its success probability from a belief.
 
     This is the setting in which the optimum is optimal.

@@ -67,6 +67,8 @@ def test_a_file_with_gains_and_losses_makes_a_policy_with_offers(clerk: Browser,
     actual = sum(int(row[4]) if row[2] == "1" else -int(row[5]) for row in known)
     assert f"actual {'+' if actual > 0 else '−'}${abs(actual):,}" in tested
     assert f"the {len(known)} past applicants with a known outcome" in tested
+    halves = " ".join(clerk.http.get("/new/past", params=answers).text.split())
+    assert f"only the <strong>{len(known) // 2} outcomes known by" in halves
     made = clerk.post("/new/create", **clerk.answers(check), state="active")
     assert (made.status_code, made.headers["location"]) == (303, "/policies/priced-loans?version=1")
     with forms.client() as client:

@@ -268,3 +268,13 @@ def test_a_row_beyond_the_table_is_like_the_row_that_stands_for_it(policy: Expos
     same, none = policy._within(np.array([0, 5, rows - 1]))
     assert same.tolist() == [0, 5, rows - 1]
     assert none.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("unsettled", "resumed_proved", "proved"), [(0, 0, True), (1, 0, False), (0, 1, False), (2, 3, False)]
+)
+def test_a_certificate_is_proved_without_doubt_and_without_resumption(
+    policy: ExposurePolicy, unsettled: int, resumed_proved: int, proved: bool
+) -> None:
+    certificate = msgspec.structs.replace(policy.certificate, unsettled=unsettled, resumed_proved=resumed_proved)
+    assert certificate.proved is proved

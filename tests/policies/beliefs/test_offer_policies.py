@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from lenience import Belief, Bounds, Discounted, MixtureBelief, Money, Offer, Offers
+from lenience import Belief, Bounds, Delayed, Discounted, MixtureBelief, Money, Offer, Offers
+from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
 from lenience.policies.beliefs.offers import (
     OfferDecision,
     OfferPolicy,
@@ -260,3 +261,74 @@ def test_json_round_trip() -> None:
     with rejected("index", "length_mismatch"):
         OfferPolicy.from_json(flat.to_json())
     assert np.shape(found.table)[0] == 2
+
+
+@cache
+def late() -> OfferExposurePolicy:
+    offers = Offers([50, 500, 5000], [0.8, 0.8, 0.7], currency="$")
+    solved: OfferExposurePolicy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.25).solve(
+        Belief(2, 1), tolerance=1e-5
+    )
+    return solved
+
+
+def test_limits_of_late_outcomes_are_where_decisions_change() -> None:
+    limits = []
+    for offer in (Offer(50, 0.8), Offer(200, 0.8), Offer(5000, 0.8)):
+        limit = late().limit(Belief(3, 2), offer)
+        assert limit is not None
+        limits.append(limit)
+        for pending in range(30):
+            assert late().accepts(Belief(3, 2), offer, pending) == (pending < limit)
+    assert limits == sorted(limits, reverse=True)
+    assert limits[0] > limits[-1] == 0
+    assert late().limit(Belief(10, 8), Offer(50, 0.8)) is None  # at the break-even nothing is lost
+    assert late().limit(Belief(10, 9), Offer(50, 0.8)) is None
+    with rejected("offer"):
+        late().limit(Belief(2, 1))
+
+
+def test_labels_of_late_outcomes() -> None:
+    solution = late()._solved(Belief(3, 2))
+    last = len(solution.lower) - 2
+    for pending in (0, 1, last):
+        label = late().label_value(Belief(3, 2), pending)
+        assert label == solution.pending_worth(pending)
+        lower = solution.lower[pending + 1] - solution.upper[pending]
+        upper = solution.upper[pending + 1] - solution.lower[pending]
+        assert (label.lower, label.upper) == (max(lower, 0.0), upper)
+    for pending in (last + 1, last + 50):
+        assert late().label_value(Belief(3, 2), pending) == Bounds(0.0, solution.pending_worth(last).upper)
+    assert late().label_value(Belief(3, 2)) == late().label_value(Belief(3, 2), 0)
+    with rejected("pending"):
+        late().label_value(Belief(3, 2), -1)
+
+
+def test_decisions_with_late_outcomes() -> None:
+    belief = Belief(3, 2)
+    label = late().label_value(belief)
+    for amount in (0.1 * label.lower, 3 * label.lower, 30 * label.upper):
+        decision = late().decide(belief, [Offer(amount, 0.8), Offer(2 * amount, 0.8)])
+        profit = amount * (2 / 3 - 0.8)
+        assert decision.offer == Offer(amount, 0.8)
+        assert decision.expected_profit == pytest.approx(profit)
+        assert decision.accepted == (profit + label.midpoint > 0)
+        assert decision.proved
+    edge = label.midpoint / (0.8 - 2 / 3)
+    assert not late().decide(belief, Offer(edge, 0.8)).proved
+
+
+def test_reasons_with_late_outcomes() -> None:
+    good = late().explain(Belief(10, 9), Offer(500, 0.8))
+    assert good == (
+        "Accept $500: the expected success rate is 90%, above the break-even of 80%. The expected profit is $50."
+    )
+    limit = late().limit(Belief(3, 2), Offer(50, 0.8))
+    assert limit is not None
+    waiting = late().explain(Belief(3, 2), Offer(50, 0.8), limit)
+    assert waiting.startswith("Reject $50: the expected success rate is 66.7%, below the break-even of 80%.")
+    assert f"With {limit} outcomes pending" in waiting
+    assert waiting.endswith(f"The limit is {limit} pending outcomes.")
+    accepted = late().explain(Belief(3, 2), Offer(50, 0.8), limit - 1)
+    assert accepted.startswith("Accept $50: the expected success rate is 66.7%, below the break-even of 80%.")
+    assert late().explain(Belief(3, 2), Offer(5000, 0.8)).endswith("The limit is 0 pending outcomes.")

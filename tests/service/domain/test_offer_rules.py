@@ -548,3 +548,11 @@ def test_the_solver_says_how_long_it_takes() -> None:
     assert solve_seconds(segment, effort) == offer_seconds(Belief(2, 1), TWO, 0.95, ROWS, 1e-6)
     doubtful = SegmentProblem("x", 1.0, Discounted(0.8, 0.95), DOUBTFUL, None, 0.0)
     assert solve_seconds(doubtful, effort) == offer_seconds(DOUBTFUL, Offers([1.0], [0.8]), 0.95, ROWS, 1e-6)
+
+
+def test_rules_are_equal_whatever_they_decided_last() -> None:
+    one, other = rule(), rule()
+    one.decide(Counts(successes=3), 0.0, [SMALL])
+    assert one == other
+    assert "_last" not in repr(one)
+    assert one != rule(cap=3)

@@ -52,6 +52,12 @@ def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
     mapping = read_column_answers(answers)
     known = known_outcomes(path, mapping, history)
     objective = specification.objective
+    offers = None
+    if answers.known == "file":
+        offers = offers_of_rows(path, mapping, [applicant.place for applicant in known])
+        known = [applicant for applicant in known if applicant.place in offers]  # others are rows that cannot be used
+    elif objective.offers is not None:  # one gain and one loss for all
+        offers = {applicant.place: objective.offers.offers_of(0)[0] for applicant in known}
     late = objective.label_delay
     if cold:
         priors = {row.cell: before for row, before in zip(segments.rows, segments.before, strict=True)}
@@ -68,12 +74,6 @@ def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
         since, rejected = rejected_since(path, mapping, history, later[0].years or 0.0)
         shown |= {"rejected": rejected, "waiting": 0, "dated": True, "since": since, "taught": len(earlier)}
         known = list(later)
-    offers = None
-    if answers.known == "file":
-        offers = offers_of_rows(path, mapping, [applicant.place for applicant in known])
-    elif objective.offers is not None:  # one gain and one loss for all
-        one = objective.offers.offers_of(0)[0]
-        offers = {applicant.place: one for applicant in known}
     result = backtest(specification, priors, known, offers=offers)
     if not result.segments:
         return shown | {"trouble": TOO_SLOW}

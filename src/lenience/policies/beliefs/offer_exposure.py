@@ -121,7 +121,8 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
     ) -> OfferDecision:
         """Return the decision: whether to accept, and which offer to make.
 
-        Where the bounds do not settle it, the policy decides by their middle.
+        Where the bounds do not settle it, the policy decides by their middle. From the solver's largest number of
+        pending labels on, it accepts no more losses, as :meth:`limit` says.
 
         Parameters
         ----------
@@ -150,7 +151,9 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         best = max(choices_of(self.offers, offer), key=lambda one: one.expected_profit(rate))
         profit = best.expected_profit(rate)
         proved = profit + label.lower > 0.0 or profit + label.upper <= 0.0
-        return OfferDecision(profit + label.midpoint > 0.0, best, profit, label, proved)
+        computed = pending < len(self._solved(belief).lower) - 1
+        accepted = profit + label.midpoint > 0.0 if computed else profit >= 0.0
+        return OfferDecision(accepted, best, profit, label, proved)
 
     def accepts(
         self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0

@@ -201,6 +201,13 @@ def test_no_option_is_no_economics() -> None:
         Economics.from_options(gain=None, currency="$")
 
 
+def test_columns_whose_names_differ_only_in_case() -> None:
+    rows = Economics(gain="Rate", loss="rate").read({"Rate": ["1", "2"], "rate": [3, 4.5]})
+    assert (rows.gain.tolist(), rows.loss.tolist()) == ([1.0, 2.0], [3.0, 4.5])
+    with pytest.raises(InputError, match="row 2, column 'rate': loss must not be missing"):
+        Economics(gain="Rate", loss="rate").read({"Rate": ["1", "2"], "rate": [3, None]})
+
+
 def test_no_row_is_needed() -> None:
     rows = Economics(gain="gain", loss=1).read({"gain": ["", "?"]}, np.zeros(2, dtype=np.bool_))
     assert np.isnan(rows.gain).all()

@@ -279,16 +279,23 @@ class Economics(msgspec.Struct, frozen=True):
         gain, loss = np.full((2, count), np.nan)
         if not places.size:
             return GainsAndLosses(gain, loss)
-        # An unknown name is no column. The engine then names the columns that are like it.
         wanted = [name for name in columns if name in self.given.values()]
         with without_engine_warnings(), reading(None):
             import pyarrow as pa
 
             cells = {name: [_text(columns[name][place]) for place in places.tolist()] for name in wanted}
-            texts = {name: pa.array(column, pa.string()) for name, column in cells.items()}
+            # DuckDB ignores case in names: columns whose names differ only in case would be one.
+            different = {name.lower() for name in wanted}
+            names: dict[Any, str] = {
+                name: name if len(different) == len(wanted) else f"{name} ({position})"
+                for position, name in enumerate(wanted, start=1)
+            }
+            texts = {names[name]: pa.array(column, pa.string()) for name, column in cells.items()}
+            renamed = {field: names.get(value, value) for field, value in self.given.items()}
+            economics = msgspec.structs.replace(self, **renamed)
             table, backend = open_source({ROW: pa.array(places), **texts})
             try:
-                priced = with_economics(backend, table, self, [] if notes is None else notes, list(columns))
+                priced = with_economics(backend, table, economics, [] if notes is None else notes, list(columns))
                 numbers = {field: NUMBERS[field] for field in self.given}
                 result = backend.to_pyarrow(priced.select(ROW, GAIN, LOSS, *numbers.values()).order_by(ROW))
             finally:
@@ -334,9 +341,30 @@ class Economics(msgspec.Struct, frozen=True):
 def with_economics(
     backend: Any, table: ir.Table, economics: Economics, notes: list[str], columns: Sequence[str] | None = None
 ) -> ir.Table:
-    """Return the table with the gain and the loss of each row. How columns were read is added to ``notes``.
+    """Return a table with the gain and the loss of each row, in the columns ``GAIN`` and ``LOSS``.
 
-    A gain that is not valid is missing. ``columns`` are the names that an error suggests, by default the table's.
+    Parameters
+    ----------
+    backend : ibis.BaseBackend
+        The engine that holds the rows.
+    table : ibis.Table
+        The rows.
+    economics : Economics
+        Where to find gains and losses.
+    notes : list of str
+        A list to which sentences on how columns were read are added.
+    columns : sequence of str, optional
+        The names that an error suggests for an unknown column; by default the table's.
+
+    Returns
+    -------
+    ibis.Table
+        The table with more columns. A row without a valid gain and loss has no gain.
+
+    Raises
+    ------
+    InputError
+        If a column does not exist, a value for all rows is invalid, or the unit of a column is not clear.
     """
     import ibis
 
@@ -379,10 +407,22 @@ def _valid(priced: ir.Table) -> Any:
 
 
 def parse_number(field: str, text: str) -> float | None:
-    """Return the number that a text means, such as "0.6", "60%" or "36 months"; None if it is no number.
+    """Return the number that a text means, such as "0.6", "60%" or "36 months".
 
-    A number of months is returned in years.
+    Parameters
+    ----------
+    field : str
+        The field of :class:`Economics` that the text is for: only rates have percents, and only terms have units.
+    text : str
+        The text.
 
+    Returns
+    -------
+    float or None
+        The number, a number of months in years; None if the text is no number.
+
+    Examples
+    --------
     >>> parse_number("rate", "12%"), parse_number("term", "36 months"), parse_number("term", "grade")
     (0.12, 3.0, None)
     """

@@ -89,10 +89,6 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
         (("keys", "list", "--database", "a.db", "--database", "b.db"), "--database"),
         (("solve", "--cost", "0.8", "--discount", "0.9999999999999999"), "would take about"),
         (
-            ("delay", "--cost", "0.8", "--arrivals", "1e14", "--discount-rate", "0.1", "--label-delay", "1"),
-            "MB; 5e+14 rows, up to 1e+13 pending), more than",
-        ),
-        (
             ("solve", "--cost", "0.8", "--arrivals", "1e300", "--discount-rate", "0.1"),
             "--arrivals",
         ),

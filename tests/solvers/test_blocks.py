@@ -96,7 +96,7 @@ def test_problems_of_any_size_are_answered() -> None:
     for objective, prior in (
         (Delayed(0.8, 658, 0.1, 1.4), Belief(338, 262)),
         (Delayed(0.8, 5, 1e-6, 0.2), Belief(2, 1)),
-        (Delayed(0.9, 1e6, 0.05, 3.0), Belief(1e6, 0.8995e6)),
+        (Delayed(0.9, 1e6, 0.05, 3.0), Belief(1e6, 0.8999e6)),
         (Delayed(0.5, 1e6, 0.1, 30.0), Belief(0.5, 0.2)),
     ):
         solved = objective.solve(prior)

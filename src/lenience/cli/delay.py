@@ -110,7 +110,10 @@ def delay(
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     with announcing("Solving for labels that come late"):
         policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
-    rivals = {problem: baselines(problem, prior, caps) for problem in problems}
+    rivals: dict[Delayed, dict[str, Blind | Capped]] = {problem: {} for problem in problems}
+    for problem in problems:
+        with suppress(TooLargeError):  # the table then has the exposure limit alone
+            rivals[problem] = baselines(problem, prior, caps)
     values = [
         row
         for problem in each("Evaluating what policies earn with late labels", problems)

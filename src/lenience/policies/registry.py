@@ -63,7 +63,9 @@ def policy_names() -> list[str]:
     >>> policy_names()[:4]
     ['always-accept', 'bayes-ucb', 'blind', 'capped']
     """
-    return sorted([*(tag.replace("_", "-") for tag in ALL_POLICIES), "always-accept", "finite-horizon"])
+    solved = {"estimated_exposure"}  # `exposure` solves for it where a proof takes too long
+    tags = [tag.replace("_", "-") for tag in ALL_POLICIES if tag not in solved]
+    return sorted([*tags, "always-accept", "finite-horizon"])
 
 
 def policy_named(name: str, **parameters: Any) -> Policy:

@@ -73,9 +73,10 @@ def full_information_offers(
     >>> from lenience.simulation.replay_draws import draw
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(50, 2)), np.ones(50)
-    >>> accepted = full_information_offers(X, y, np.full(50, 0.01), Offers([1], [0.01]), [draw(0, 50, 9, warm=0)])
-    >>> accepted.tolist()
-    [[True, True, True, True, True, True, True, True, True]]
+    >>> runs = [draw(0, 50, 9, warm=0)]
+    >>> accepted = full_information_offers(X, y, np.full(50, 0.4), Offers([1], [0.4]), runs)
+    >>> bool((accepted == full_information_acceptances(X, y, 0.4, runs)).all())
+    True
     """
     from lenience.simulation.offer_engine import run_offers_online
     from lenience.solvers.offers.label_table import label_table

